@@ -47,6 +47,10 @@ TURNS: Final = _words("turn")
 RELATIVES: Final = _words("relative")
 ARTICLES: Final = _words("article")
 LABELS: Final = _words("label")
+SEVERAL: Final = _words("several")
+GAINS: Final = _words("gain")
+ANYBODY: Final = _words("anybody")
+FRACTIONS: Final = _words("fraction")
 SUFFIXLESS: Final = _words("whole")
 """Words that only look as if they had a suffix."""
 IRREGULAR: Final[Mapping[str, str]] = {
@@ -64,6 +68,6 @@ UNITS: Final[Mapping[str, tuple[str, int]]] = {
 DENIALS: Final = (
     r"\b(?:interested in|interest in|would (?:like|love)|(?:plan|hope|want|wish|aim|try|tried)(?:s|"
     r"ed|ning)? to|eager to|dropped out|fail(?:s|ed|ing)?|expired|lapsed|revoked|studying for|"
-    r"learning to|everything but|anything but|apart from)\b"
+    r"learning to|will have|everything but|anything but|apart from)\b"
 )
 """What makes a part of a claim say that something is only intended, or was lost."""

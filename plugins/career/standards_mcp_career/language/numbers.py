@@ -1,4 +1,12 @@
-"""Read numbers in words and digits, with "at least", "or more", "under" and the like."""
+"""Read numbers in words and digits, with "at least", "or more", "under" and the like.
+
+    number:  [bound] values [bound]
+    values:  5 | 1,000 | .5 | 2.5 | five | twenty-five | 3-5 | 3 to 5 | two million | five (5)
+             | two and a half | half a dozen | a year | half a year | several years
+    bound:   at least, over, under, up to, <, <=, >, >=, +, -plus, or more, or later, ...
+
+"A year" is 1, and "several years" at least 2. Anything else is no number, or a name.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .lexicon import ABOUT, ABOVE, BELOW, LEAST, MOST, MULTIPLES, NUMBERS
+from .lexicon import ABOUT, ABOVE, BELOW, LEAST, MOST, MULTIPLES, NUMBERS, SEVERAL, UNITS
 from .tokens import Token
 
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
@@ -17,6 +25,19 @@ _NEGATIONS: Final = frozenset(("no", "not"))
 _MARKS: Final = ABOUT | ABOVE | BELOW | LEAST | MOST | _NEGATIONS | {"up", "bis"}
 _MARKS_AFTER: Final = frozenset(("max", "maximum", "min", "minimum"))
 _BETWEEN_MARKS: Final = frozenset(("a", "an", "at", "of", "than", "the", "to", "zu"))
+_BEFORE_A_UNIT: Final = _MARKS | {
+    "and",
+    "for",
+    "had",
+    "has",
+    "have",
+    "of",
+    "or",
+    "spent",
+    "than",
+    "with",
+}
+_OR_MORE: Final = ABOVE | {"higher", "later", "newer", "plus"}
 _MARK_WORDS: Final = 5
 _NUMBER_TOKENS: Final = 3  # two hundred thousand; a chain of any length would take for ever
 
@@ -26,7 +47,7 @@ class Number:
     """A number, or a range such as "3 to 5".
 
     Attributes:
-        place: The place of its first digit or word.
+        place: The place of its first digit or word, such as "half" in "half a year".
         start: The place of its first token, such as "at" in "at least five".
         end: The place after its last token, such as "more" in "five or more".
         marks: The words that bound it, such as "least" or "under".
@@ -69,17 +90,58 @@ def number_value(token: Token) -> float | None:
         digits = token.text
         if _THOUSANDS.fullmatch(digits):
             return float(re.sub("[.,]", "", digits))
-        whole, *rest = re.split("[.,]", digits)
+        whole, *rest = re.split("[.,\u00b7]", digits)
         return float(f"{whole}.{''.join(rest) or 0}")
     return float(NUMBERS[token.text]) if token.text in NUMBERS else None
 
 
+def is_number(tokens: Sequence[Token], place: int) -> bool:
+    """Return True for a number, and for a unit without one that says how many: "a year"."""
+    return number_value(tokens[place]) is not None or _implied(tokens, place) is not None
+
+
 def number_at(tokens: Sequence[Token], place: int) -> Number:
-    """Return the number whose first digit or word is at a place."""
-    start = _start(tokens, place)
-    low, high, end = _values(tokens, place)
-    before = frozenset(each.text for each in tokens[start:place])
-    return Number(low, high, place, start, end, before).bounded_at(tokens, end)
+    """Return the number whose first digit or word is at a place, or that a unit there implies."""
+    implied = _implied(tokens, place)
+    low, high, end = (*implied[:2], place) if implied else _values(tokens, place)
+    first = implied[2] if implied else place
+    if first == place and _texts(tokens, place - 2, place) in (["half", "a"], ["half", "an"]):
+        low, high, first = low / 2, high / 2, place - 2
+    start = _start(tokens, first)
+    before = frozenset(each.text for each in tokens[start:first])
+    return Number(low, high, first, start, end, before).bounded_at(tokens, end)
+
+
+def _implied(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | None:
+    """Return the ends of "a year" or "several years", and the place of the first word."""
+    unit = tokens[place].text
+    if UNITS.get(unit, ("", 0))[0] != "month":
+        return None
+    match _texts(tokens, place - 2, place):
+        case [*_, several] if several in SEVERAL:
+            return 2, math.inf, place - 1
+        case [several, "of"] if several in SEVERAL:
+            return 2, math.inf, place - 2
+        case ["half", "a" | "an"]:
+            return 0.5, 0.5, place - 2
+        case [*_, "a" | "an"] if _is_amount(tokens, place):
+            return 1, 1, place - 1
+        case _:
+            return (1, 1, place) if unit in ("decade", "decades") else None
+
+
+def _is_amount(tokens: Sequence[Token], unit: int) -> bool:
+    """Return True for "a year" that is no rate, as it is in "ten visits a year"."""
+    if unit < 2:  # noqa: PLR2004
+        return True
+    before = tokens[unit - 2]
+    if _texts(tokens, unit + 1, unit + 2) == ["of"]:  # finished a year of nursing
+        return before.kind == "word" and before.text not in MULTIPLES.keys() | UNITS.keys()
+    return before.kind == "break" or before.text in _BEFORE_A_UNIT
+
+
+def _texts(tokens: Sequence[Token], start: int, end: int) -> list[str]:
+    return [each.text for each in tokens[max(0, start) : max(0, end)]]
 
 
 def _start(tokens: Sequence[Token], place: int) -> int:
@@ -90,20 +152,25 @@ def _start(tokens: Sequence[Token], place: int) -> int:
             start = before
         elif tokens[before].text not in _BETWEEN_MARKS:
             break
+    while start and start < place and tokens[start - 1].text in ("a", "an", "at", "the"):
+        start -= 1  # at least
     return start
 
 
 def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
     """Return the ends of a range, and the place after it."""
     value = number_value(tokens[start])
-    if value is None:  # a decade
-        return 1.0, 1.0, start
-    low, high, place = value, value, start + 1
+    if value is None:
+        return 0, math.inf, start
+    low, high, place = value, value, start + 1 + _repeated(tokens, start, value)
     joins = _RANGE | {"and"} if start and tokens[start - 1].text == "between" else _RANGE
     for _ in range(_NUMBER_TOKENS):
         following = tokens[place : place + 2]
         if not following:
             break
+        if _texts(tokens, place, place + 3) == ["and", "a", "half"]:
+            low, high, place = low + 0.5, high + 0.5, place + 3
+            continue
         if (factor := MULTIPLES.get(following[0].text)) is not None:
             low, high, place = low * factor, high * factor, place + 1
             continue
@@ -118,12 +185,19 @@ def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
     return low, high, place
 
 
+def _repeated(tokens: Sequence[Token], start: int, value: float) -> int:
+    """Return how many tokens repeat a number: three in "two (2)"."""
+    texts = _texts(tokens, start + 1, start + 4)
+    is_repeated = texts[:1] == ["("] and texts[2:] == [")"]
+    return 3 if is_repeated and number_value(tokens[start + 2]) == value else 0
+
+
 def _marks_after(tokens: Sequence[Token], place: int) -> tuple[frozenset[str], int]:
     """Return the words after a number or a unit that bound it, and the place after them."""
     match [each.text for each in tokens[place : place + 2]]:
         case ["+" | "plus", *_]:
             return LEAST, place + 1
-        case ["or", bound] if bound in ABOVE:
+        case ["-" | "or", bound] if bound in _OR_MORE:
             return LEAST, place + 2
         case ["or", bound] if bound in BELOW:
             return MOST, place + 2

@@ -1,13 +1,35 @@
-"""Find quantities, such as "five years" or "at least 10 people", and compare them."""
+"""Find quantities, such as "five years" or "at least 10 people", and compare them.
+
+    measured:  number [-] unit [a unit]       five years, five-year, $5 million, 30 hours a week
+    counted:   number [-] noun                ten nurses, 12-person team
+    held:      noun of number [noun]          a team of ten, a team of ten nurses
+    version:   Name number                    Angular 15, Angular 12+
+
+A team of ten and ten teams count other things. All other numbers are names, such as ISO 9001, or
+are in doubt, such as 3/4 and "5 of 10".
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
-from .lexicon import AGES, GENERIC_WORDS, LABELS, SPANS, STOP_WORDS, TIES, UNITS
+from .lexicon import (
+    ABOVE,
+    AGES,
+    ANYBODY,
+    BELOW,
+    FRACTIONS,
+    GENERIC_WORDS,
+    LABELS,
+    SPANS,
+    STOP_WORDS,
+    TIES,
+    UNITS,
+)
 from .numbers import Number, number_at, number_value
 from .stems import stem
 from .tokens import Token
@@ -16,6 +38,9 @@ _CALENDAR_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _PER: Final = frozenset(("/", "a", "an", "each", "every", "per", "pro"))
 _FILLER: Final = frozenset(("-", "full"))
 _NOUN_WORDS: Final = 3
+TIMES: Final = frozenset(("second", "month"))
+_MONEY: Final = frozenset(("dollar", "euro", "pound"))
+_USED_BY_WORDS: Final = 5
 _UP_TO_LIMITS: Final = frozenset(("second", "month", "percent"))
 
 
@@ -26,7 +51,8 @@ class Quantity:
     Attributes:
         low: The smallest value: 0 after "under" or "at most".
         high: The greatest value: infinite after "at least".
-        nouns: The stems of all nouns that are counted, or the dimension of the unit.
+        nouns: The stems of all nouns that are counted, or the dimension of the unit. A noun that
+            has so many begins with "of:", as in "a team of ten".
         wanted: The nouns of which a claim must count one.
         rate: The unit in "a week" or "per minute".
         text: As written, in lower case.
@@ -57,6 +83,7 @@ class Found(NamedTuple):
         end: The place after its number and unit. A noun that is no unit follows.
         holder: The place of the noun that has it, such as "team" in "a team of five".
         is_attribute: True for "five-year", which describes the noun that follows.
+        is_version: True for "Angular 15", whose number is a name, too.
     """
 
     quantity: Quantity
@@ -64,6 +91,7 @@ class Found(NamedTuple):
     end: int
     holder: int | None = None
     is_attribute: bool = False
+    is_version: bool = False
 
 
 def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Found | None, int]:
@@ -81,11 +109,15 @@ def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Found | None, int]
     if sign in UNITS and sign != "%":
         words, end = [sign], number.end
     if len(words) == 1 and words[0] in UNITS:
-        if _is_span(tokens, number.start, end):
+        is_span = UNITS[words[0]][0] in TIMES and _is_span(tokens, number.start, end)
+        if is_span or _is_part(tokens, number.place):
             return None, end
         measured = _measured(tokens, number, words[0], end)
         return measured, measured.end
-    if _is_name(tokens, place) or tokens[place].text == "one":
+    if not words and (version := _version(tokens, number)):
+        return version, number.end
+    is_doubtful = tokens[place].text == "one" or _is_part(tokens, number.place)
+    if is_doubtful or _is_name(tokens, place):
         return None, place + 1
     return _counted(tokens, number, words, start), start
 
@@ -100,7 +132,25 @@ def _measured(tokens: Sequence[Token], number: Number, unit: str, end: int) -> F
     nouns, text = (dimension,), _text(tokens[number.place : number.end])
     quantity = Quantity(low * factor, high * factor, nouns, nouns, rate, text)
     holder = _holder(tokens, number.start)
+    if holder is None and dimension in _MONEY and tokens[number.start].text in ABOVE | BELOW:
+        holder = _noun(tokens, number.start - 1)  # budgets over $1 million
     return Found(quantity, number.start, number.end, holder, is_attribute)
+
+
+def _version(tokens: Sequence[Token], number: Number) -> Found | None:
+    """Return the number of a name as a quantity: 15 in "Angular 15"."""
+    name = _noun(tokens, number.place - 1)
+    token = tokens[number.place]
+    is_whole = token.text.isdecimal() and number.low == number.high
+    if name is None or not is_whole or _CALENDAR_YEAR.fullmatch(token.text):
+        return None
+    noun = tokens[name]
+    if noun.written.islower() or noun.text in LABELS | GENERIC_WORDS | UNITS.keys():
+        return None
+    low, high = number.bounds(up_to_is_limit=True)
+    nouns, text = (f"version:{stem(noun.text)}",), _text(tokens[number.place : number.end])
+    quantity = Quantity(low, high, nouns, nouns, None, text)
+    return Found(quantity, number.start, number.end, is_version=True)
 
 
 def _counted(
@@ -109,21 +159,25 @@ def _counted(
     """Return a quantity of things, whose noun starts at a place; None without a noun.
 
     In "ten shop windows" windows are counted, no shops. "A team of ten" counts its members, and
-    so does "a team of ten people".
+    so does "a team of ten people" and "a ten-person team".
     """
     holder = _holder(tokens, number.start)
+    if len(words) > 1 and tokens[number.end].text == "-":
+        words, held = words[:1], [words[1]]
+    else:
+        held = [] if holder is None else [tokens[holder].text]
     if not words and holder is None:
         return None
     counted = [word for word in words if word.endswith("s")] or list(words)
-    every = counted if holder is None else [*counted, tokens[holder].text]
-    wanted = counted[-1:] if words and counted[-1] not in GENERIC_WORDS else every
+    every = [*map(stem, counted), *(f"of:{stem(each)}" for each in held)]
+    wanted = every if not words or counted[-1] in ANYBODY else [stem(counted[-1])]
     low, high = number.bounds(up_to_is_limit=False)
     first, last = (number.place, start + 1) if words else (holder or 0, start)
     quantity = Quantity(
         low,
         high,
-        tuple(map(stem, every)),
-        tuple(map(stem, wanted)),
+        tuple(every),
+        tuple(wanted),
         _rate(tokens, start + len(words)),
         _text(tokens[first:last]),
     )
@@ -148,17 +202,35 @@ def _nouns(tokens: Sequence[Token], start: int) -> tuple[list[str], int]:
 
 def _holder(tokens: Sequence[Token], start: int) -> int | None:
     """Return the place of the noun before "of" and a quantity."""
-    if start < 2 or tokens[start - 1].text not in TIES:  # noqa: PLR2004
-        return None
-    noun = tokens[start - 2]
-    return start - 2 if noun.kind == "word" and noun.text not in STOP_WORDS else None
+    return _noun(tokens, start - 2) if start and tokens[start - 1].text in TIES else None
+
+
+def _noun(tokens: Sequence[Token], place: int) -> int | None:
+    """Return a place if a noun may be there."""
+    is_noun = place >= 0 and tokens[place].kind == "word" and tokens[place].text not in STOP_WORDS
+    return place if is_noun else None
 
 
 def _is_span(tokens: Sequence[Token], start: int, end: int) -> bool:
-    """Return True for an age, or a span of time, in which something else may have happened."""
+    """Return True for an age, or a span of time, in which something else may have happened.
+
+    "Kept for ten years" and "used by clients for ten years" are such spans, too.
+    """
     after = [each.text for each in tokens[end : end + 2]]
     follower = after[-1] if after[:1] == ["-"] else after[0] if after else ""
-    return follower in AGES or (start > 0 and tokens[start - 1].text in SPANS)
+    before = [each.text for each in tokens[max(0, start - _USED_BY_WORDS) : start]]
+    is_used_by = before[-1:] == ["for"] and ("used", "by") in pairwise(before)
+    if before and before[-1] in ("for", "in"):
+        before.pop()
+    return follower in AGES or is_used_by or (bool(before) and before[-1] in SPANS)
+
+
+def _is_part(tokens: Sequence[Token], place: int) -> bool:
+    """Return True for the end of "3/4" or "5 of 10", and for "a quarter of five"."""
+    if place < 2 or tokens[place - 1].text not in ("/", "of"):  # noqa: PLR2004
+        return False
+    before = tokens[place - 2]
+    return number_value(before) is not None or before.text in FRACTIONS
 
 
 def _rate(tokens: Sequence[Token], place: int) -> tuple[str, int] | None:

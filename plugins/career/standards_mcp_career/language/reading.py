@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from .lexicon import (
     STOP_WORDS,
     UNITS,
 )
-from .numbers import number_value
+from .numbers import is_number, number_value
 from .phrases import JOINERS, Phrases
 from .quantities import Found, Quantity, quantity_at
 from .stems import stem
@@ -66,11 +67,11 @@ def read(text: str, *, is_claim: bool = False) -> list[Clause]:
     for token in tokens_of(text):
         is_exception = bool(pending) and pending[-1].text in ("everything", "anything")
         if token.kind == "stop" or (token.text in CONTRASTS and not is_exception):
-            clauses.append(_ClauseReader(pending, is_denied=is_denied).read())
+            clauses.append(_ClauseReader(pending, is_claim=is_claim, is_denied=is_denied).read())
             pending = []
         else:
             pending.append(token)
-    clauses.append(_ClauseReader(pending, is_denied=is_denied).read())
+    clauses.append(_ClauseReader(pending, is_claim=is_claim, is_denied=is_denied).read())
     return clauses
 
 
@@ -91,8 +92,9 @@ def _goes_on(token: Token) -> bool:
 class _ClauseReader:
     """Reads one clause from its tokens."""
 
-    def __init__(self, tokens: Sequence[Token], *, is_denied: bool) -> None:
+    def __init__(self, tokens: Sequence[Token], *, is_claim: bool, is_denied: bool) -> None:
         self._tokens = tokens
+        self._is_claim = is_claim
         self._is_denied = is_denied  # somewhere in the text
         self._clause = Clause()
         self._places = dict[int, str]()
@@ -107,7 +109,7 @@ class _ClauseReader:
         self._begin_part(0)
         while place < len(self._tokens):
             token = self._tokens[place]
-            if number_value(token) is not None or token.text in ("decade", "decades"):
+            if is_number(self._tokens, place):
                 place = self._read_number(place)
                 continue
             place += 1
@@ -124,14 +126,15 @@ class _ClauseReader:
     def _read_number(self, place: int) -> int:
         found, end = quantity_at(self._tokens, place)
         value = number_value(self._tokens[place])
-        if found is not None:
+        is_name = found is None or (found.is_version and math.isfinite(found.quantity.high))
+        if found is not None and (self._is_claim or not is_name):
             self._found.append(found)
-        elif value is not None and self._tokens[place].text != "one":
+        if is_name and value is not None and self._tokens[place].text != "one":
             self._add(f"{value:.12g}", f"{value:.12g}", place)
         return end
 
     def _count(self) -> None:
-        phrases = Phrases(self._tokens, self._places, self._found)
+        phrases = Phrases(self._tokens, self._places, self._found, is_claim=self._is_claim)
         for found in self._found:
             places, is_named = phrases.of(found)
             words = list(dict.fromkeys(self._places[place] for place in places))

@@ -22,6 +22,7 @@ _BIGRAMS: Final = re.compile(
 )
 _HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
 _HAN_QUANTITY: Final = re.compile(r"([一二三四五六七八九十百千万两]*)([年月人名])")
+_FRACTION: Final = re.compile("([0-9]{0,9})([\u00bc-\u00be\u2150-\u215e])")
 _POSSESSIVE: Final = re.compile("(?:['\u2019]s)+$")
 _HAN_DIGITS: Final = "零一二三四五六七八九"
 _PARTS: Final = re.compile("|".join(sorted(GENERIC_PARTS)))
@@ -59,17 +60,20 @@ def _pattern() -> re.Pattern[str]:
           (?P<word>
               (?:[A-Za-z]+)?\.(?:net|NET|Net)\b
             | [A-Za-z]+(?:\+\+|\#)
-            | [A-Za-z]\+(?!\w)
+            | (?<!\d)[A-Za-z]\+(?!\w)
             | [A-Za-z]+\.(?:js|JS|io|ai)\b
             | (?<![^\W_])[A-Za-z](?:&[A-Za-z])+\b
             | (?<![^\W_])(?:[A-Za-z]{{1,3}}\.)+[A-Za-z]{{1,3}}\b\.?
             | (?<![^\W_])(?:[A-Za-z]-[A-Za-z]{{2,}}|[A-Za-z]{{2,}}-[A-Z])\b
           )
-        | (?P<number>(?<![^\W_])(?<![^\W_]\.)\d++(?:[.,]\d++)*+(?=[kKmM]\b|(?![A-Za-z0-9])))
+        | (?P<number>
+              (?<![^\W_])(?:(?<![^\W_]\.)\d++(?:[.,\u00b7]\d++)*+|(?<!\.)\.\d++)
+              (?=[kKmM]\b|(?:yr|year|mo|month|week|day|hr|hour)s?\b|(?![A-Za-z0-9]))
+          )
         | (?P<plain>{letter}+(?:['\u2019]{letter}+)*)
-        | (?P<sign>[%$€£])
+        | (?P<sign>[%$€£]|<=?(?!-)|(?<![-=])>=?|[\u2264\u2265])
         | (?P<stop>[.](?=\s|$)|[;!?\n。])
-        | (?P<break>[,():、/\u2013\u2014+-])
+        | (?P<break>[,():|、/\u2013\u2014+-])
         """,
         re.VERBOSE,
     )
@@ -82,6 +86,7 @@ def tokens_of(text: str) -> Iterator[Token]:
     grammar, only separates.
     """
     if not text.isascii():
+        text = _FRACTION.sub(_decimal, text)
         text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
         text = unicodedata.normalize("NFC", text)
     for found in _pattern().finditer(text):
@@ -95,6 +100,11 @@ def tokens_of(text: str) -> Iterator[Token]:
             yield from _technical(written)
         else:
             yield Token(_KINDS[kind or ""], written, written)
+
+
+def _decimal(found: re.Match[str]) -> str:
+    """Return 2.5 for "2\u00bd"."""
+    return f"{int(found[1] or 0) + unicodedata.numeric(found[2]):.12g}"
 
 
 def _technical(written: str) -> Iterator[Token]:

@@ -137,6 +137,118 @@ def test_a_number_is_met_by_as_much_of_its_own_noun_phrase_alone(pair: dict[str,
     assert bool(met(pair["requirement"], pair["evidence"])) == (pair["met"] == "yes")
 
 
+@pytest.mark.parametrize(
+    ("requirement", "claim"),
+    [
+        # A team of eight is not eight teams, and others than those named are counted.
+        ("Lead a team of 8 people", "Led 2 people on 8 teams"),
+        ("Lead a team of 8 people", "Led one of 8 teams"),
+        ("Lead a team of 8 people", "Led 8 teams of two"),
+        ("Lead 8 teams", "Led a team of 12"),
+        ("Ran 10 classes", "Ran a class of 25"),
+        ("Managed 5 shops", "Managed a shop of 20 people"),
+        ("A team of 10 developers", "A team of 10 with 2 developers"),
+        ("Lead a team of 8 engineers", "Led a team of 12 managers with 2 engineers"),
+        # Smaller numbers that look larger.
+        ("5 years of Linux", "<5 years of Linux"),
+        ("5 years of Linux", ".5 years of Linux"),
+        ("5 years of Linux", "1·5 years of Linux"),
+        ("5 years of Linux", "1/5 years of Linux"),
+        ("4 years of Linux", "3/4 years of Linux"),
+        ("4 years of Linux", "3½ years of Linux"),
+        ("8 years of sales", "Half a decade of sales"),
+        ("10 publications", "Half a dozen publications"),
+        ("5 years of Linux", "A quarter of 5 years of Linux"),
+        ("5 years of Linux", "Linux in 5 of 10 years"),
+        ("> 5 years of Linux", "5 years of Linux"),
+        (">= 5 years of Linux", "< 5 years of Linux"),
+        ("Budget of $5 million", "Budget of <$9 million"),
+        # Units without a number.
+        ("A year of retail experience", "Six months in retail"),
+        ("A year of nursing", "Nursing"),
+        ("1 year of nursing", "Saw 300 nursing patients a year"),
+        ("1 year of nursing", "Nursing twice a year"),
+        ("Several years of Linux", "One year of Linux"),
+        ("3 years of Linux", "Linux in the past few years"),
+        ("5 years of Linux", "Several years of Linux"),
+        # Time that is no experience, or that of others.
+        ("5 years of Java", "Java project delivered 5 years late"),
+        ("5 years of Excel", "Used Excel 5 years back"),
+        ("5 years of Excel", "About 5 years short of Excel"),
+        ("10 years of Linux", "Linux support contract worth 10 years"),
+        ("Two years of management", "Management of two years' worth of data"),
+        ("5 years of Excel", "Will have 5 years of Excel by 2030"),
+        ("5 years of Excel", "Excel license expires in 5 years"),
+        ("5 years of Excel", "Excel once in 5 years"),
+        ("10 years of Linux", "Managed Linux backups kept for 10 years"),
+        ("5 years of Java", "Java apps used by clients for 5 years"),
+        ("5 years of Java", "Taught Java to a student with 5 years of experience"),
+        ("5 years of Java", "Managed a Java developer with 5 years of experience"),
+        ("5 years of nursing", "Trained nurses with 6 years of nursing"),
+        ("5 years of Java", "Analysed 5 years of Java crash logs"),
+        ("3 years of sales", "Forecast 5 years of sales"),
+        ("10 years of Linux", "10 years of Windows as well as Linux"),
+        ("5 years of Java", "5 years PHP / Java beginner"),
+        ("10 years of Linux", "After 10 years in sales I now administer Linux"),
+        # Lists of several skills.
+        ("5 years of Java", "6 years: Windows, 1 year: Java"),
+        ("5 years of Java", "1 year, Java, 6 years, PHP"),
+        ("5 years of AWS", "AWS (1 year), Azure (5 years)"),
+        ("5 years of Java", "Windows 6 years | Java"),
+        ("5 years of sales", "Sales office in Rome, 7 years"),
+        ("1 year of sales", "Earned $50,000 a year of sales"),
+        ("Angular 12+", "Angular 8"),
+        ("Angular 12+", "React 15 and Angular"),
+        ("Python 3.10+", "Python 3.9"),
+        ("Budgets over $1M", "Budgets of $900K"),
+    ],
+)
+def test_a_number_of_something_else_or_in_doubt_meets_nothing(requirement: str, claim: str):
+    assert met(requirement, claim) == []
+
+
+@pytest.mark.parametrize(
+    ("requirement", "claim"),
+    [
+        ("Lead a team of 8 people", "Led twelve people"),
+        ("Lead a team of 8", "Led a 12-person team"),
+        ("Manage teams of 10+", "Managed a team of 14 engineers"),
+        ("Lead teams of at least 5 people", "Led a team of 6"),
+        (">5 years of Linux", "8 years of Linux"),
+        ("≥ 5 years of Linux", "5 years of Linux"),
+        ("2 years of Linux", "2½ years of Linux"),
+        ("2.5 years of Linux", "Linux for two and a half years"),
+        ("A year of nursing", "Nursing for a year"),
+        ("6 months of nursing", "A year of nursing"),
+        ("Several years of Linux", "Linux for 4 years"),
+        ("5 years of nursing", "Completed 6 years of nursing"),
+        ("A couple of years of Linux", "A few years of Linux"),
+        ("Five years of nursing", "I am a nurse with 6 years of experience"),
+        ("5+ years of Python", "Python (6 years)"),
+        ("5+ years of Python", "Python: 6 years"),
+        ("5+ years of Python", "Python, 6 years"),
+        ("5+ years of Python", "Python | 6 years"),
+        ("5 years of AWS", "AWS (6 years), Azure (2 years)"),
+        ("At least two (2) years of cooking", "Cooking for 3 years"),
+        ("Managed budgets over $1M", "Managed budgets of $2.5 million"),
+        ("Manage a budget of at least $500k", "Managed a budget of over $750k"),
+        ("Budgets of $1M+", "Budgets of $2M"),
+        ("5-plus years of Linux", "12 years of Linux"),
+        ("5yrs of Linux", "6yrs+ of Linux"),
+        ("Angular 12+", "Angular 15"),
+        ("iOS 15+", "iOS 17"),
+        ("Java 8 or later", "Java 11"),
+        ("Java 17", "Java 17"),
+    ],
+)
+def test_usual_spellings_of_enough_are_read(requirement: str, claim: str):
+    assert met(requirement, claim)
+
+
+def test_a_requirement_asks_for_the_time_of_the_person_it_looks_for():
+    assert met("Looking for a nurse with 5 years of experience", "Cook for 6 years, nurse") == []
+
+
 def test_a_title_says_of_what_a_quantity_is_only_if_its_claim_does_not():
     assert met("Five years of teaching", "Five years in Berlin", "Teacher")
     assert met("Five years of Go", "Five years of Java", "Go developer") == []
