@@ -224,11 +224,10 @@ class Matcher:
     def _places_of_others(self, identifier: int) -> set[tuple[str, str | None]]:
         """Return the places of a memory whose drafts have other memories."""
         known = self._known.get(identifier)
-        places = {each.place for each in known.origins if each != STORED} if known else set()
         return {
-            place
-            for place in places
-            if (ids := self._ids_by_place.get(place)) and identifier not in ids
+            each.place
+            for each in (known.origins if known else ())
+            if (ids := self._ids_by_place.get(each.place)) and identifier not in ids
         }
 
     def _replaced(self, place: int) -> Replaced:

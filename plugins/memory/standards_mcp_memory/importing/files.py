@@ -96,7 +96,7 @@ def _leave_out_replaced(source: Source) -> None:
     last = {each.id: each for each in source.drafts if each.id is not None}
     drafts, source.drafts = source.drafts, []
     for each in drafts:
-        later = last.get(each.id, each)
+        later = each if each.id is None else last[each.id]
         if replace(each, where=later.where) == later:
             source.drafts.append(each)
         else:
