@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from .origins import STORED, Origin, Reading, with_origin
+from .origins import STORED, Origin, Reading, with_origin, without_places
 from .records import LARGEST_ID, Document, Draft, Replaced
 
 _IDS_OF_HEADINGS: Final = 1000
@@ -87,6 +87,7 @@ class Matcher:
         self._wanted = [_wanted_ids(each.origin) for each in drafts]
         # The ids by the places of the drafts in their list, and by their hashes.
         self._ids: dict[int, int] = {}
+        self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
         self._by_hash: dict[str, int] = {}
         self._taken: set[int] = set()
         self._rewritten: set[int] = set()
@@ -104,7 +105,19 @@ class Matcher:
         for rule in _EDITED:
             self._rewritten |= self._assign(rule, self._may_rewrite)
         self._give_new_ids()
+        for place, identifier in self._ids.items():
+            if origin := self._drafts[place].origin:
+                self._ids_by_place.setdefault(origin.place, set()).add(identifier)
         return self._matches()
+
+    def forgotten(self) -> dict[int, tuple[Origin, ...]]:
+        """Return the origins that are left to memories of no draft, if a draft has their place."""
+        left = {
+            identifier: without_places(known.origins, self._places_of_others(identifier))
+            for identifier, known in self._known.items()
+            if identifier not in self._taken
+        }
+        return {each: kept for each, kept in left.items() if kept != self._known[each].origins}
 
     def _give_new_ids(self) -> None:
         # Ids of front matters first, so that no other draft gets one of them.
@@ -155,10 +168,10 @@ class Matcher:
         return wanted is None or identifier in wanted
 
     def _may_rewrite(self, identifier: int, place: int) -> bool:
-        """Return True if no other file states the memory."""
+        """Return True if nothing else states the memory."""
         origin = self._drafts[place].origin
         return self._fits(identifier, place) and all(
-            each == STORED or (origin and each.place == origin.place) or self._reading.lacks(each)
+            (origin and each.place == origin.place) or self._reading.lacks(each)
             for each in self._known[identifier].origins
         )
 
@@ -202,13 +215,20 @@ class Matcher:
     def _origins(self, identifier: int, places: Iterable[int]) -> tuple[Origin, ...]:
         """Return the origins of a memory that these drafts state."""
         known = self._known.get(identifier)
-        origins = known.origins if known else ()
-        if identifier in self._rewritten:
-            origins = tuple(each for each in origins if each == STORED)
+        origins = known.origins if known and identifier not in self._rewritten else ()
         for draft in map(self._drafts.__getitem__, places):
             for new in (draft.origin,) if draft.origin else draft.origins or (STORED,):
                 origins = with_origin(origins, new)
-        return origins
+        return without_places(origins, self._places_of_others(identifier))
+
+    def _places_of_others(self, identifier: int) -> set[tuple[str, str | None]]:
+        """Return the places of a memory whose drafts have other memories."""
+        known = self._known.get(identifier)
+        return {
+            each.place
+            for each in (known.origins if known else ())
+            if (ids := self._ids_by_place.get(each.place)) and identifier not in ids
+        }
 
     def _replaced(self, place: int) -> Replaced:
         """Return the parts of the memory that a draft replaces."""
@@ -251,6 +271,11 @@ def _digest(content: str) -> bytes:
 _EMPTY: Final = _digest("")
 
 
+def _rewritable(known: Known) -> list[Origin]:
+    """Return the origins whose text no other memory has."""
+    return [each for each in known.origins if each.version]
+
+
 def _statements(known: Known) -> Iterable[Hashable]:
     return [each.statement for each in known.origins if each != STORED]
 
@@ -260,17 +285,25 @@ def _hashes(known: Known) -> Iterable[Hashable]:
 
 
 def _keys(known: Known) -> Iterable[Hashable]:
-    return [(each.root, each.key, each.heading) for each in known.origins if each.key]
+    return [(each.root, each.key, each.heading) for each in _rewritable(known) if each.key]
+
+
+def _keys_at_places(known: Known) -> Iterable[Hashable]:
+    return [(each.key, each.place) for each in _rewritable(known) if each.key]
+
+
+def _last_places(known: Known) -> Iterable[Hashable]:
+    return [each.place for each in _rewritable(known)[-1:]]
 
 
 def _headings(known: Known) -> Iterable[Hashable]:
-    return [each.place for each in known.origins if each != STORED]
+    return [each.place for each in _rewritable(known)]
 
 
 def _renamed(known: Known) -> Iterable[Hashable]:
-    named = [each for each in known.origins if each.heading is not None]
+    named = [each for each in _rewritable(known) if each.heading is not None]
     return [(each.file, known.body) for each in named if known.body != _EMPTY]
 
 
 _UNCHANGED: Final = (_statements, _hashes)
-_EDITED: Final = (_keys, _headings, _renamed)
+_EDITED: Final = (_keys_at_places, _keys, _last_places, _headings, _renamed)

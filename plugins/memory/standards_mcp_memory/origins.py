@@ -1,16 +1,17 @@
 """Record what states a memory, which decides what imports update and prune.
 
 A memory has one origin for each file and heading that states it, and `STORED` if a tool or a line
-of JSONL stored it. An import adds the origins that it reads. It rewrites a memory for an edited
-file only if no other file still states the old text; otherwise it makes a new memory. A prune
-forgets the origins that are gone, and deletes a memory that has none left. `STORED` is never gone.
+of JSONL stored it. An import adds the origins that it reads, and takes their places from the other
+memories. It rewrites a memory for an edited file only if nothing else states the old text;
+otherwise it makes a new memory. A prune forgets the origins that are gone, and deletes a memory
+that has none left. `STORED` is never gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, cast
@@ -36,7 +37,8 @@ class Origin:
         file: The whole path of the file; empty for `STORED`.
         heading: None for a memory that is a whole file.
         key: The `id` of the file's front matter.
-        version: The hash of the text of the file and heading when it was imported.
+        version: The hash of the text of the file and heading when it was imported. It is empty if
+            another memory has the text of that place now.
     """
 
     root: str = ""
@@ -100,10 +102,8 @@ class Reading:
             return False
         if origin.file in self.files:
             return origin.statement not in self.statements
-        with suppress(OSError):
-            # Without the folder around it, it may be on a disk or machine that is not here.
-            return Path(origin.root).parent.exists() and not Path(origin.file).exists()
-        return False
+        # Without the folder around it, it may be on a disk or machine that is not here.
+        return os.path.exists(Path(origin.root).parent) and _is_gone(origin.file)  # noqa: PTH110
 
 
 def origins_in(stored: object) -> tuple[Origin, ...]:
@@ -126,3 +126,25 @@ def with_origin(origins: tuple[Origin, ...], new: Origin) -> tuple[Origin, ...]:
         # A file that was imported alone still belongs to the folder that was imported.
         new = replace(new, root=before.root)
     return tuple(new if each is before else each for each in origins)
+
+
+def without_places(
+    origins: tuple[Origin, ...], places: Collection[tuple[str, str | None]]
+) -> tuple[Origin, ...]:
+    """Return the origins that are at none of these places.
+
+    If none is left, return all of them without versions: they still tell what a prune may delete.
+    """
+    left = tuple(each for each in origins if each.place not in places)
+    return left or tuple(replace(each, version="") for each in origins)
+
+
+def _is_gone(file: str) -> bool:
+    """Return True if there is no such file. One that nobody may look at is not gone."""
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False

@@ -171,8 +171,9 @@ class Change:
 
 def hash_of(title: str, content: str) -> str:
     """Return the SHA-256 of a title and a content."""
-    data = f"{title}\n{content}".encode("utf-8", "surrogatepass")
-    return hashlib.sha256(data).hexdigest()
+    # JSON, which has no line break, if the first one does not end the title.
+    texts = json.dumps([title, content]) if "\n" in title else f"{title}\n{content}"
+    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _text(payload: Mapping[str, Any], key: str) -> str:

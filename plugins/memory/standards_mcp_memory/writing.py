@@ -159,6 +159,11 @@ class Writer:
                     wanted = [each.draft for each in changed]
                     written.ids.update(await self._write_batch(there, wanted, fresh))
                 progress(start + len(batch), len(drafts))
+            if there is not None and (left := matcher.forgotten()):
+                found = await self._memory.store.run(
+                    lambda client: point_jobs.retrieve(client, collection, list(left))
+                )
+                await self._forget(collection, [Stale(found[each], left[each]) for each in found])
         return written
 
     async def stale(

@@ -98,14 +98,113 @@ def test_equal_texts_of_two_files_are_one_memory_and_stay_so(run: Run, notes: Pa
     assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
 
 
-def test_memories_that_an_earlier_version_imported_learn_their_files(run: Run, notes: Path):
-    lines = ['{"title": "Port", "content": "It is 80."}', '{"title": "Bees", "content": "Old."}']
-    (notes.parent / "m.jsonl").write_text("\n".join(lines))
+def contents(run: Run) -> dict[int, str]:
+    lines = run("export", "c").stdout.splitlines()
+    return {each["id"]: each["content"] for each in map(json.loads, lines)}
+
+
+@pytest.mark.parametrize("number", [7, None])
+def test_an_edited_file_leaves_a_memory_that_is_stored_without_a_file(
+    run: Run, notes: Path, number: int | None
+):
+    identifier = {} if number is None else {"id": number}
+    line = json.dumps({**identifier, "title": "Port", "content": "It is 80."})
+    (notes.parent / "m.jsonl").write_text(line)
     imported(run, "m.jsonl")
-    assert counts(imported(run, "notes")) == (2, 1, 0)
+    assert counts(imported(run, "notes/a.md")) == (1, 1, 0)
     (notes / "a.md").write_text("## Port\n\nIt is 9000.\n")
-    assert counts(imported(run, "notes")) == (0, 1, 1)
-    assert shown(run, 1)["content"] == "It is 9000."
+    assert counts(imported(run, "notes/a.md")) == (1, 0, 0)
+    assert shown(run, number or 1)["content"] == "It is 80."
+    assert sorted(contents(run).values()) == ["It is 80.", "It is 9000.", "It is a."]
+    (notes / "a.md").write_text("## Port\n\nIt is 9001.\n")
+    assert counts(imported(run, "notes/a.md")) == (0, 1, 0), "the file has its own memory now"
+
+
+def test_a_new_file_of_an_old_name_takes_nothing_from_the_renamed_one(run: Run, notes: Path):
+    current = notes / "current.md"
+    current.write_text("## Log\n\nJanuary.\n")
+    imported(run, "notes/current.md")
+    current.rename(notes / "jan.md")
+    current.write_text("## Log\n\nFebruary.\n")
+    assert counts(imported(run, "notes")) == (4, 1, 0)
+    (notes / "jan.md").unlink()
+    current.write_text("## Log\n\nFebruary, edited.\n")
+    assert counts(imported(run, "notes")) == (0, 1, 3)
+    found = contents(run)
+    assert found.pop(1) == "January."
+    assert "February, edited." in found.values()
+    assert "February." not in found.values()
+    pruned = imported(run, "notes", "--prune", "--yes")["pruned"]
+    assert pruned == [{"id": 1, "title": "Log"}]
+
+
+def test_a_memory_whose_last_statement_is_at_a_place_goes_first(run: Run, notes: Path):
+    def origin(name: str, version: str) -> dict[str, str]:
+        file = str(notes / name)
+        return {"root": str(notes), "file": file, "heading": "Log", "hash": version}
+
+    january = [origin("current.md", "1"), origin("jan.md", "1")]
+    lines = [
+        {"id": 1, "title": "Log", "content": "January.", "source": january},
+        {"id": 2, "title": "Log", "content": "February.", "source": [origin("current.md", "2")]},
+    ]
+    (notes.parent / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    imported(run, "m.jsonl")
+    (notes / "current.md").write_text("## Log\n\nFebruary, edited.\n")
+    assert counts(imported(run, "notes/current.md")) == (0, 1, 0)
+    assert contents(run) == {1: "January.", 2: "February, edited."}
+
+
+def test_an_edited_file_keeps_its_memory_where_a_missing_one_had_the_same_id(run: Run, notes: Path):
+    for name in ("a", "b"):
+        (notes / f"{name}.md").write_text(f"---\nid: note\n---\nThis is {name}.\n")
+    imported(run, "notes")
+    (notes / "a.md").unlink()
+    (notes / "b.md").write_text("---\nid: note\n---\nThis is b, edited.\n")
+    assert counts(imported(run, "notes")) == (0, 1, 0)
+    assert contents(run) == {1: "This is a.", 2: "This is b, edited."}
+
+
+def test_a_heading_that_was_removed_is_not_rewritten_by_others_of_its_name(run: Run, notes: Path):
+    file = notes / "a.md"
+    file.write_text("## Port\n\none\n\n## Port\n\ntwo\n")
+    imported(run, "notes/a.md")
+    for text in ("two", "three"):
+        file.write_text(f"## Port\n\n{text}\n")
+        imported(run, "notes/a.md")
+    assert contents(run) == {1: "one", 2: "three"}
+    assert imported(run, "notes/a.md", "--prune", "--yes")["pruned"] == [{"id": 1, "title": "Port"}]
+
+
+def test_a_file_that_nobody_can_look_for_is_not_taken_for_gone(run: Run, notes: Path):
+    inner = notes / "inner"
+    inner.mkdir()
+    (inner / "c.md").write_text("## Inner\n\nBehind a damaged folder.\n")
+    imported(run, "notes")
+    (inner / "c.md").unlink()
+    inner.rmdir()
+    inner.symlink_to(inner)
+    assert imported(run, "notes", "--prune", "--yes")["pruned"] == []
+    inner.unlink()
+    assert len(imported(run, "notes", "--prune", "--yes")["pruned"]) == 1
+
+
+def test_titles_and_contents_with_line_breaks_are_not_mixed_up(run: Run, notes: Path):
+    lines = [{"title": "a\nb", "content": "c"}, {"title": "a", "content": "b\nc"}]
+    (notes.parent / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert counts(imported(run, "m.jsonl")) == (2, 0, 0)
+    assert contents(run) == {1: "c", 2: "b\nc"}
+
+
+def test_a_line_whose_id_a_later_line_has_is_reported(run: Run, notes: Path):
+    lines = [{"id": 1, "title": "a", "content": each} for each in ("1", "2", "2")]
+    (notes.parent / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    answer = imported(run, "m.jsonl")
+    assert (counts(answer), answer["skipped"]) == (
+        (1, 0, 1),
+        [{"where": "m.jsonl:1", "reason": "has the id 1, and m.jsonl:3 has it, too"}],
+    )
+    assert contents(run) == {1: "2"}
 
 
 def test_what_a_tool_has_changed_stays_until_the_file_changes(run: Run, notes: Path, config: Path):

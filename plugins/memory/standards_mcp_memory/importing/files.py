@@ -87,7 +87,20 @@ def read_source(path: Path, split: Split = "headings") -> Source:
             source.miss(where, "is not in UTF-8")
         else:
             source.files.add(str(file.resolve()))
+    _leave_out_replaced(source)
     return source
+
+
+def _leave_out_replaced(source: Source) -> None:
+    """Leave out the lines whose id a later line has with another text."""
+    last = {each.id: each for each in source.drafts if each.id is not None}
+    drafts, source.drafts = source.drafts, []
+    for each in drafts:
+        later = each if each.id is None else last[each.id]
+        if replace(each, where=later.where) == later:
+            source.drafts.append(each)
+        else:
+            source.miss(each.where, f"has the id {each.id}, and {later.where} has it, too")
 
 
 def _read(source: Source, file: Path, where: str, split: Split) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ LONGEST_CELL: Final = 10_000_000
 _LONGEST_HEADING: Final = 1_000_000
 _DELIMITERS: Final = ",;\t"
 """The one that the first line has most of counts; of equal ones the first."""
+_NAMED_DELIMITER: Final = re.compile(r"sep=([^\w\s\"]|\t)\s*", re.IGNORECASE)
+"""The line that Excel writes before the heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,18 @@ def delimiter(file: Path) -> str:
     """
     if _readers(file) is not _CSV:
         return ""
-    with _reading(file), file.open("rb") as lines:
-        first_line = lines.readline(_LONGEST_HEADING).decode("utf-8", "replace")
+    with _reading(file):
+        first_line = _first_line(file)
+    if named := _NAMED_DELIMITER.fullmatch(first_line):
+        return named[1]
     if file.suffix.casefold() == ".tsv":
         return "\t"
     return max(_DELIMITERS, key=first_line.count)
+
+
+def _first_line(file: Path) -> str:
+    with file.open("rb") as lines:
+        return lines.readline(_LONGEST_HEADING).decode("utf-8-sig", "replace")
 
 
 def _csv_heading(file: Path) -> list[str]:
@@ -112,15 +122,18 @@ def _csv(file: Path) -> Generator[list[str]]:
     """Yield the heading, and then the cells of each row that has any."""
     csv.field_size_limit(LONGEST_CELL)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+        above = int(bool(_NAMED_DELIMITER.fullmatch(_first_line(file))))
+        if above:
+            lines.readline()
         # Else a quote that nobody closes takes in the rows below it.
-        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
+        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), above + 1
         try:
             yield next(reader, list[str]())
-            first = reader.line_num + 1
+            first = above + reader.line_num + 1
             for cells in reader:
                 if cells:
                     yield cells
-                first = reader.line_num + 1
+                first = above + reader.line_num + 1
         except csv.Error as error:
             raise InvalidInputError(
                 f"{file}, in the row from line {first} on: {error}. A cell that begins with a "

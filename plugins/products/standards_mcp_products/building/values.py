@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -28,7 +29,8 @@ _CLEAR: Final = {
 _AGREEING: Final = 0.9
 _SIGN: Final = re.compile(
     r"\b[A-Z]{0,2}[$£¥\u20a0-\u20cf]|[$£¥\u20a0-\u20cf]"
-    r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|Rs\.?)(?![A-Za-z])"
+    r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|NZD|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|MXN|BRL|ZAR|SGD"
+    r"|usd|eur|gbp|[Ee]uros?|[Dd]ollars?|kr\.?|zł|Kč|Rs\.?)(?![A-Za-z])"
 )
 # From the beginning of a run only, or a long run of dots would be read once for each dot.
 _DIGITS: Final = re.compile(r"(?<![0-9.,])[0-9.,]*[0-9]")
@@ -49,6 +51,19 @@ _NOT_BEFORE: Final = re.compile(
     re.IGNORECASE,
 )
 """The same where it stands after it: ``5k``, ``5%``, ``1/2``, ``5 per lb``, ``1 349``."""
+_NO_PRICE: Final = re.compile(
+    r"\b(was|were|save|off|discount|instead|down|get|packs?|shipping|delivery|postage|statt)\b",
+    re.IGNORECASE,
+)
+"""Words with which an amount may be another one than the price: ``was $20``, ``$5 off``."""
+_PRICE_WORDS: Final = re.compile(
+    r"[ .,:*]*-?(?:\b(?:from|ab|about|approx|ca|circa|around|only|just|nur|now|our|total|price"
+    r"|preis|each)\b[ .:*]*)*",
+    re.IGNORECASE,
+)
+"""The only words beside a number without a currency."""
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_TO: Final = re.compile(r" ?(to|bis) ?", re.IGNORECASE)
 _RATING: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+|,[0-9]{1,2})?)(?:\s*(?:out\s+of|/)\s*5(?:[.,]0+)?)?(?:\s*stars?)?",
     re.IGNORECASE,
@@ -75,7 +90,8 @@ _ELEMENTS: Final = (
 )
 # Text such as "x<y and z>w" compares: a tag has a known name, and then nothing or attributes.
 _TAG: Final = re.compile(
-    rf"</?(?:{_ELEMENTS})(?: [^<>=]*=[^<>]*)? ?/?>|<!--(?:(?!<!--|-->).)*-->|<!doctype[^<>]*>",
+    r"<(?:script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</(?:script|style) ?>"
+    rf"|</?(?:{_ELEMENTS})(?: [^<>=]*=[^<>]*)? ?/?>|<!--(?:(?!<!--|-->).)*-->|<!doctype[^<>]*>",
     re.IGNORECASE,
 )
 _EXACT: Final = 2**53
@@ -102,7 +118,7 @@ def text(value: object) -> str | None:
 
 
 def without_tags(value: object) -> str | None:
-    """Return a text as `text` does, without the tags and entities of HTML."""
+    """Return a text as `text` does, without the tags, scripts and entities of HTML."""
     found = text(value)
     return found and text(html.unescape(_TAG.sub(" ", found)))
 
@@ -144,8 +160,10 @@ def notation(cells: Iterable[object], delimiter: str) -> Notation:
 def price(value: object, written: Notation = Notation()) -> float | None:
     """Return the first number of a text, the low end of a range; None unless it is above zero.
 
-    Where the text has a sign of a currency, that is the first number beside one. A number that has
-    no regular form, such as 1,34,950.00, is none: nobody can tell what it means.
+    Where the text has a sign of a currency, that is the first number beside one, unless words such
+    as "was" or a second amount may mean another one. Otherwise the text is a number, with words
+    such as "from" at most. A number that has no regular form, such as 1,34,950.00, is none: nobody
+    can tell what it means.
 
     Args:
         written: The notation of the file.
@@ -194,13 +212,25 @@ def _digits(found: str) -> str:
     if any(each.isnumeric() and not each.isascii() for each in found):
         return ""
     plain_signs = " ".join(_SIGN.sub(" $ ", found).split())
-    match = (_SIGNED if "$" in plain_signs else _DIGITS).search(plain_signs)
-    if match is None:
+    is_signed = "$" in plain_signs
+    amounts = list((_SIGNED if is_signed else _DIGITS).finditer(plain_signs))
+    if not amounts:
         return ""
+    match = amounts[0]
     before, after = plain_signs[: match.start()], plain_signs[match.end() :]
     if _NOT_AFTER.search(before) or _NOT_BEFORE.match(after):
         return ""
-    return match[match.lastindex or 0]
+    if is_signed:
+        is_clear = not _NO_PRICE.search(plain_signs) and _is_range(plain_signs, amounts)
+    else:
+        is_clear = all(map(_PRICE_WORDS.fullmatch, (before, after)))
+    return match[match.lastindex or 0] if is_clear else ""
+
+
+def _is_range(found: str, amounts: Sequence[re.Match[str]]) -> bool:
+    """Return True if no words stand between amounts; they would give each its own meaning."""
+    between = (found[one.end() : two.start()] for one, two in pairwise(amounts))
+    return all(_TO.fullmatch(each) or not _LETTER.search(each) for each in between)
 
 
 def _clear_sign(digits: str) -> str:

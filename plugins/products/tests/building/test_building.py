@@ -585,3 +585,34 @@ def test_folders_of_others_beside_the_vectors_stay(make: Build, state: Path, lam
     make(soap)
     assert (state / "chroma" / "notes").is_dir()
     assert len([each for each in (state / "chroma").iterdir() if each.is_dir()]) <= 2
+
+
+@pytest.mark.parametrize(
+    "first_line", [b"sep=;\r\n", b"\xef\xbb\xbfSEP=;\n", b"sep=|\n", b"sep=\t\n"]
+)
+def test_the_first_line_of_excel_names_the_character_between_cells(
+    make: Build, stored: Any, tmp_path: Path, first_line: bytes
+):
+    file = tmp_path / "excel.csv"
+    rows = "sku;name;price\nlamp;A lamp, of brass, for desks;12,50\n"
+    separator = first_line.strip(b"\r\n")[-1:].decode()
+    file.write_bytes(first_line + rows.replace(";", separator).encode())
+    report = make(file=file)
+    assert (report["read"], report["skipped"], report["unread"]) == (1, [], {})
+    document, fields = stored()["lamp"]
+    assert (document, fields["price"]) == ("A lamp, of brass, for desks", 12.5)
+
+
+def test_a_damaged_row_below_the_first_line_of_excel_is_told_by_its_line(
+    make: Build, tmp_path: Path
+):
+    file = tmp_path / "excel.csv"
+    file.write_text('sep=;\nsku;name\nlamp;A lamp\ntent;"A tent\n')
+    with pytest.raises(InvalidInputError, match="in the row from line 4 on"):
+        make(file=file)
+
+
+def test_prices_that_mean_something_else_are_counted_with_the_first(make: Build, lamp: Row):
+    cells = ["was $20 now $10", "10. Mai", "$5 off", "2 pack 9,99", "$5"]
+    report = make(*(lamp | {"Uniq Id": each, "Selling Price": each} for each in cells))
+    assert report["unread"] == {"price": {"count": 4, "row": 1, "value": "was $20 now $10"}}
