@@ -493,7 +493,7 @@ async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable
 
 @pytest.mark.parametrize(
     ("how", "reason"),
-    [("exit", "exit code 7"), ("segfault", "SIGSEGV"), ("close", "it was ended by")],
+    [("exit", "exit code 7"), ("segfault", "SIGSEGV"), ("close", "failed during the call: it ")],
 )
 async def test_a_plugin_that_dies_costs_the_calls_in_flight_and_comes_back(
     isolated: Callable[..., Host], how: str, reason: str
