@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp.catalog.embedding.encoders import open_encoder
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.local.database import Database
-from standards_mcp.catalog.records import StandardRecord
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.local.database import Database
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_encoders.encoders import open_encoder
 
 
 class Recombined:

@@ -14,10 +14,10 @@ from pathlib import Path
 import anyio
 
 from standards_mcp.calls.steps.output import definition_tokens, tokens
-from standards_mcp.catalog import open_local
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
+from standards_mcp_catalog import open_local
 
 ACTIVITIES = (
     "Students fold paper strips into equal parts and compare the fractions",

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from standards_mcp.catalog.importing.importer import import_sources
-from standards_mcp.catalog.importing.readers import read_documents
-from standards_mcp.catalog.importing.report import Problem, Report
-from standards_mcp.catalog.importing.sources.files import Document, open_sources
-from standards_mcp.catalog.records import StandardRecord
+from standards_mcp_catalog.importing.importer import import_sources
+from standards_mcp_catalog.importing.readers import read_documents
+from standards_mcp_catalog.importing.report import Problem, Report
+from standards_mcp_catalog.importing.sources.files import Document, open_sources
+from standards_mcp_catalog.records import StandardRecord
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def parse(path: str) -> None:
 
 
 def load(name: str, paths: list[str], folder: Path) -> None:
-    from standards_mcp.catalog import open_catalog
+    from standards_mcp_catalog import open_catalog
 
     store: Any = open_catalog(folder)
     documents = read_documents(open_sources(paths))

@@ -37,7 +37,7 @@ import json, sys
 from pathlib import Path
 import faiss
 from mcp.server.mcpserver import MCPServer
-from standards_mcp.catalog.embedding import open_encoder
+from standards_mcp_encoders import open_encoder
 from typing_extensions import TypedDict
 
 class Found(TypedDict):

@@ -27,7 +27,7 @@ import numpy as np
 from knowledge import StdioClient, p95, resident
 from typing_extensions import override
 
-from standards_mcp.catalog.embedding import open_encoder
+from standards_mcp_encoders import open_encoder
 from standards_mcp_memory.embedding import Encoder, Kind
 from standards_mcp_memory.embedding.builtin import BuiltInEncoder
 from standards_mcp_memory.records import Draft, Vectors
@@ -43,7 +43,7 @@ PEER = """
 import sys, threading, time, warnings
 began = time.perf_counter()
 from mcp.server.mcpserver import MCPServer
-from standards_mcp.catalog.embedding import open_encoder
+from standards_mcp_encoders import open_encoder
 from typing import Any
 
 opened = {}

@@ -23,9 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from standards_mcp.catalog.base import SearchResult
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.records import StandardRecord
+from standards_mcp_catalog.base import SearchResult
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.records import StandardRecord
 
 DEPTH = 100
 

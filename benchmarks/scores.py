@@ -15,8 +15,8 @@ from typing import Any
 
 from retrieval import lines
 
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.local.index.ranking import WEAK_SCORE
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.local.index.ranking import WEAK_SCORE
 
 STEP = 0.1
 

@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from standards_mcp.catalog import open_local
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.records import StandardRecord
+from standards_mcp_catalog import open_local
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.records import StandardRecord
 
 QUERIES = ["Students compare fractions with fraction strips and explain their reasoning."] * 100
 SUBJECT = {"subject": {"$in": ["Mathematics", "Math"]}}

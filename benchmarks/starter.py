@@ -16,9 +16,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from standards_mcp.catalog import open_local
-from standards_mcp.catalog.base import Catalog
-from standards_mcp.catalog.starter import starter_records
+from standards_mcp_catalog import open_local
+from standards_mcp_catalog.base import Catalog
+from standards_mcp_catalog.starter import starter_records
 
 TOP = 5
 QUESTIONS = Path(__file__).with_name("starter_questions.csv")

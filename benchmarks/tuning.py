@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from retrieval import lines, measures
 
-from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
-from standards_mcp.catalog.local.index.generation import Generation
-from standards_mcp.catalog.local.index.manifest import current_folder
-from standards_mcp.catalog.local.index.masks import select
-from standards_mcp.catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT
-from standards_mcp.catalog.texts import passages
+from standards_mcp_catalog.local.index.generation import Generation
+from standards_mcp_catalog.local.index.manifest import current_folder
+from standards_mcp_catalog.local.index.masks import select
+from standards_mcp_catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT
+from standards_mcp_catalog.texts import passages
+from standards_mcp_encoders.minilm import MiniLmEncoder
 
 Scores: TypeAlias = npt.NDArray[np.float32]
 Query: TypeAlias = Mapping[str, Any]

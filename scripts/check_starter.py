@@ -22,8 +22,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from standards_mcp.catalog.records import StandardRecord
-from standards_mcp.catalog.starter import starter_records
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.starter import starter_records
 
 SHORTEST, LONGEST = 12, 60
 RUN = 7

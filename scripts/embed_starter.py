@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from standards_mcp.catalog.embedding.minilm import MiniLmEncoder
-from standards_mcp.catalog.starter import starter_records
+from standards_mcp_catalog.starter import starter_records
+from standards_mcp_encoders.minilm import MiniLmEncoder
 
 
 def main() -> None:
     records = starter_records()
     vectors = MiniLmEncoder().encode([record.description for record in records])
-    path = Path(str(files("standards_mcp.catalog.starter") / "vectors.npy"))
+    path = Path(str(files("standards_mcp_catalog.starter") / "vectors.npy"))
     np.save(path, vectors.astype(np.float16), allow_pickle=False)
     print(f"{len(records)} vectors of {vectors.shape[1]} dimensions written to {path.name}")
 

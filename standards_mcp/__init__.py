@@ -9,14 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .catalog import CatalogError, StandardRecord
-    from .catalog.base import (
+    from standards_mcp_catalog import CatalogError, StandardRecord
+    from standards_mcp_catalog.base import (
         Catalog,
         Facets,
         FieldValues,
         SearchHit,
         SearchResult,
     )
+
     from .decorators import prompt, resource, tool
     from .errors import (
         ApiError,
@@ -109,13 +110,20 @@ __all__ = [
 ]
 
 
-_MODULES: Final = ("errors", "filters", "hookspecs", "plugin", "decorators", "catalog")
+_MODULES: Final = (
+    ".errors",
+    ".filters",
+    ".hookspecs",
+    ".plugin",
+    ".decorators",
+    "standards_mcp_catalog",
+)
 
 
 def __getattr__(name: str) -> object:
     # Imported when asked for: the command line starts here, and must first see to Ctrl-C.
     if name in __all__:
-        for module in (import_module(f"{__name__}.{item}") for item in _MODULES):
+        for module in (import_module(item, __name__) for item in _MODULES):
             if name in vars(module):
                 return vars(module)[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,6 +13,10 @@ from typing import Any, Literal
 
 import anyio
 
+from standards_mcp_catalog import open_catalog
+from standards_mcp_catalog.base import Catalog, CatalogStats
+from standards_mcp_catalog.settings import CatalogSettings
+
 from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
 from .calls.call import Call
@@ -21,12 +25,9 @@ from .calls.context import LOCAL, HostContext, Principal, Unattended
 from .calls.invocation import UnjoinedExecutor
 from .calls.pipeline import Pipeline
 from .calls.records import CallLog, Gate, Observer
-from .catalog import open_catalog
-from .catalog.base import Catalog, CatalogStats
 from .config.checks import Names, check_secrets, check_settings
 from .config.layers import Layers
 from .config.loading import LoadedSettings
-from .config.models.catalog import CatalogSettings
 from .config.models.settings import Settings
 from .config.timing import DEFAULT_TIMING, Timing
 from .contributions.resources import RegisteredResource

@@ -63,7 +63,7 @@ from typing import Annotated
 from standards_mcp import (
     ApiKey, CallContext, Plugin, PluginSettings, ServiceUrl, Variable, tool
 )
-from standards_mcp.catalog.embedding import open_encoder
+from standards_mcp_encoders import open_encoder
 
 {settings}
 {embedding}

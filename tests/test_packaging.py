@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from standards_mcp.config.models.catalog import VARIABLES as NAMED
-from standards_mcp.config.models.catalog import PineconeCatalogSettings
 from standards_mcp.config.models.settings import ENV_PREFIX, Settings
+from standards_mcp_catalog.settings import VARIABLES as NAMED
+from standards_mcp_catalog.settings import PineconeCatalogSettings
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -30,7 +30,7 @@ COMMANDS: Final = {
     "call": "administration.tools:call",
     "clients": "install.command:clients",
     "config": "administration.config:config",
-    "data": "data.commands:data",
+    "data": "standards_mcp_catalog.commands.commands:data",
     "doctor": "doctor.command:doctor",
     "install": "install.command:install",
     "plugins": "administration.plugins:plugins",
@@ -120,7 +120,10 @@ class _Commands(click.Group):
         if target := COMMANDS.get(cmd_name):
             module, _, name = target.partition(":")
             return cast(
-                "click.Command", getattr(importlib.import_module(f".{module}", __name__), name)
+                "click.Command",
+                getattr(importlib.import_module(f"standards_mcp.cli.{module}"), name)
+                if not module.startswith("standards_mcp_")
+                else getattr(importlib.import_module(module), name),
             )
         invocation = ctx.ensure_object(Invocation)
         try:

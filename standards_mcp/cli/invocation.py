@@ -15,8 +15,6 @@ import click
 
 from standards_mcp._utils.logs import configure_logging
 from standards_mcp._utils.stdio.streams import divert_stdout, own_stderr
-from standards_mcp.catalog import open_local
-from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.config.layers import merged, nested
 from standards_mcp.config.loading import (
     LoadedSettings,
@@ -27,6 +25,8 @@ from standards_mcp.config.loading import (
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
+from standards_mcp_catalog import open_local
+from standards_mcp_catalog.local.catalog import LocalCatalog
 
 from .calls import ToolCalls
 

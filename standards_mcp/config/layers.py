@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
-from .models.catalog import VARIABLES
+from standards_mcp_catalog.settings import VARIABLES
+
 from .models.settings import ENV_PREFIX
 from .toml.keys import line_of, toml_key
 

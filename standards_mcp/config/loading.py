@@ -12,10 +12,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from standards_mcp.errors import ConfigError
+from standards_mcp_catalog.settings import SECRET_KEYS
 
 from .errors import find_problems, misplaced_secret
 from .layers import Layers
-from .models.catalog import SECRET_KEYS
 from .models.settings import Settings
 from .sources import (
     CONFIG_VARIABLE,

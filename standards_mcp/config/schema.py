@@ -14,7 +14,8 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from .models.catalog import SECRET_KEYS
+from standards_mcp_catalog.settings import SECRET_KEYS
+
 from .models.settings import Settings
 from .toml.keys import toml_value
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, SecretStr
 
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, nearest
 from standards_mcp.errors import ConfigError
+from standards_mcp_catalog.settings import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 
 from .layers import (
     DOT_ENV,
@@ -30,7 +31,6 @@ from .layers import (
     variable_name,
 )
 from .models.base import is_table, takes_json, type_of
-from .models.catalog import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
 

@@ -25,12 +25,12 @@ from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.calls.steps.wrappers import Wrapper
-from standards_mcp.catalog.base import Catalog
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import PluginContext, ToolHandler
+from standards_mcp_catalog.base import Catalog
 
 from .changes import Changes
 from .contributed import Contributed

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.logs import PLUGIN_LOGGERS
-from standards_mcp.catalog.base import Catalog
+from standards_mcp_catalog.base import Catalog
 
 
 class PluginSettings(Documented):

@@ -15,9 +15,9 @@ import importlib_metadata
 
 from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
-from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
+from standards_mcp_catalog.errors import CatalogError
 
 from .context import Context, local_principal
 from .reload import Reloading, reload_on_change

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import httpx2
     from mcp import Client
 
-    from standards_mcp.catalog.base import Catalog
-    from standards_mcp.catalog.local.catalog import LocalCatalog
     from standards_mcp.plugin import Plugin
+    from standards_mcp_catalog.base import Catalog
+    from standards_mcp_catalog.local.catalog import LocalCatalog
 
 __all__ = ["Allowed", "Call", "Connect", "ConnectHttp", "check_plugin"]
 

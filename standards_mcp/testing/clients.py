@@ -11,10 +11,10 @@ from typing import Any
 from mcp import Client
 
 from standards_mcp._utils.exceptions import leaves
-from standards_mcp.catalog.base import Catalog
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
 from standards_mcp.server.server import build_server
+from standards_mcp_catalog.base import Catalog
 
 from . import Connect
 from .hosts import PluginUnderTest

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from standards_mcp.catalog.base import Catalog
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.plugin import Plugin
+from standards_mcp_catalog.base import Catalog
 
 from .records import small_catalog
 

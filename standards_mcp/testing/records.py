@@ -11,11 +11,11 @@ import io
 from pathlib import Path
 from typing import Final
 
-from standards_mcp.catalog.base import Seed
-from standards_mcp.catalog.importing.formats.tabular import read_table
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.local.seeding import SeedSource
-from standards_mcp.catalog.records import StandardRecord
+from standards_mcp_catalog.base import Seed
+from standards_mcp_catalog.importing.formats.tabular import read_table
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.local.seeding import SeedSource
+from standards_mcp_catalog.records import StandardRecord
 
 _TABLE: Final = """\
 code,parent,jurisdiction,subject,set_id,grades,label,text

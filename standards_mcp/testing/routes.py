@@ -12,12 +12,12 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from standards_mcp.calls.context import Principal
-from standards_mcp.catalog.base import Catalog
 from standards_mcp.contributions.routes import PREFIX
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
 from standards_mcp.server.http.api.failures import refused
 from standards_mcp.server.http.api.plugin_routes import PluginRoutes
+from standards_mcp_catalog.base import Catalog
 
 from . import ConnectHttp
 from .hosts import PluginUnderTest

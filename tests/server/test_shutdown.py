@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp.catalog import open_local
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
+from standards_mcp_catalog import open_local
 
 pytestmark = [
     pytest.mark.anyio,

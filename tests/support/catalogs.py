@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from standards_mcp.catalog import StandardRecord, open_local
-from standards_mcp.catalog.base import Catalog
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.pinecone.client import PineconeClient, Tuning
+from standards_mcp_catalog import StandardRecord, open_local
+from standards_mcp_catalog.base import Catalog
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.pinecone.client import PineconeClient, Tuning
 
 from .pinecone_server import KEY, PineconeServer
 from .pinecone_store import StoredIndex

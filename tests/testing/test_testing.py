@@ -40,8 +40,8 @@ from standards_mcp import (
     ToolResult,
     hookimpl,
 )
-from standards_mcp.catalog.local.catalog import LocalCatalog
 from standards_mcp.testing import Allowed, Connect, check_plugin
+from standards_mcp_catalog.local.catalog import LocalCatalog
 
 Number = Annotated[int, Field(description="A number")]
 
@@ -781,7 +781,7 @@ def test_a_heavy_import_can_be_allowed(module: Callable[[str], type[Plugin]]):
 def test_pytest_gets_the_fixtures_without_an_import_of_anything_heavy():
     program = (
         "import sys, standards_mcp.testing as kit\n"
-        "print(*{'mcp', 'pydantic', 'numpy', 'standards_mcp.catalog', 'standards_mcp.host'}"
+        "print(*{'mcp', 'pydantic', 'numpy', 'standards_mcp_catalog', 'standards_mcp.host'}"
         ".intersection(sys.modules))\n"
     )
     done = subprocess.run(

@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from standards_mcp import PluginSettings
-from standards_mcp.catalog.embedding import check_model
 from standards_mcp.commands import install_command
+from standards_mcp_encoders import check_model
 
 from .interactions.addresses import RedisAddress, parse_address
 

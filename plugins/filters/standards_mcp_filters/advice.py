@@ -11,8 +11,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from standards_mcp import Catalog, CatalogError, Filter, FilterExpression, ToolError
-from standards_mcp.catalog.vocabulary.notation import with_prefixes
 from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp_catalog.vocabulary.notation import with_prefixes
 
 SECONDS: Final = 2.0
 """How long the advice may take; the answer is there already and waits for it."""

@@ -6,8 +6,8 @@ import difflib
 from typing import Final
 
 from standards_mcp import Catalog, FilterExpression, InvalidInputError
-from standards_mcp.catalog.vocabulary.names import quoted
-from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp_catalog.vocabulary.names import quoted
+from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 _SUGGESTED: Final = 3
 _LONGEST: Final = 512

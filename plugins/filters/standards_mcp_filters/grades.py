@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from standards_mcp import FilterExpression, InvalidInputError
-from standards_mcp.catalog.vocabulary.grades import (
+from standards_mcp_catalog.vocabulary.grades import (
     SCHOOL_GRADES,
     UnknownGradeError,
     grade_order,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 from standards_mcp import Catalog, FieldValues, FilterExpression, InvalidInputError
-from standards_mcp.catalog.vocabulary.names import (
+from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     jurisdictions_meant,
     jurisdictions_named,
@@ -14,7 +14,7 @@ from standards_mcp.catalog.vocabulary.names import (
     quoted,
     titles_like,
 )
-from standards_mcp.catalog.vocabulary.places import folded, names_of_place
+from standards_mcp_catalog.vocabulary.places import folded, names_of_place
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")
 # A standard that stands in several sets has one of them for its own.

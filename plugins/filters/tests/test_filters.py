@@ -14,15 +14,15 @@ from support.catalogs import STORES, FilledCatalogs
 from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp import Catalog, CatalogError, InvalidInputError, StandardRecord
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.pinecone.client import PineconeClient
-from standards_mcp.catalog.vocabulary.grades import GRADES, SCHOOL_GRADES
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.loading.steps.discovery import ENTRY_POINT_GROUP
 from standards_mcp.testing import check_plugin
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.pinecone.client import PineconeClient
+from standards_mcp_catalog.vocabulary.grades import GRADES, SCHOOL_GRADES
 from standards_mcp_filters import FiltersPlugin
 from standards_mcp_filters.grades import grade_filter
 from standards_mcp_search import SearchPlugin

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from standards_mcp.catalog.embedding import SPECS, UnknownModelError, check_model
+from standards_mcp_encoders import SPECS, UnknownModelError, check_model
 
 from .errors import DatasetError
 

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from standards_mcp import ApiError, InvalidInputError, NotFoundError, TimedOutError, ToolError
-from standards_mcp.catalog import CatalogError
+from standards_mcp_catalog import CatalogError
 
 from .answers import (
     HealthAnswer,

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, ByteSize, Field, SecretStr
 
 from standards_mcp import PluginSettings
-from standards_mcp.catalog.embedding import check_model
+from standards_mcp_encoders import check_model
 
 from .encoders import Encoders
 

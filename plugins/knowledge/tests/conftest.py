@@ -11,7 +11,7 @@ import faiss
 import numpy as np
 import pytest
 
-from standards_mcp.catalog.embedding import Vectors, open_encoder
+from standards_mcp_encoders import Vectors, open_encoder
 
 TEXTS = (
     "Fractions are equal parts of a whole",

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.building.worker import read_vectors, write_index
 
 DOCS = Path(__file__).parents[3] / "docs"

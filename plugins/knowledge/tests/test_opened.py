@@ -15,7 +15,7 @@ import faiss
 import numpy as np
 import pytest
 
-from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.encoders import Encoders
 from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files, stamp

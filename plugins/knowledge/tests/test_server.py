@@ -19,8 +19,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from standards_mcp.catalog.embedding import Vectors
 from standards_mcp.cli import run as run_program
+from standards_mcp_encoders import Vectors
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("installed")]
 MakeDataset = Callable[..., Path]

@@ -18,8 +18,8 @@ from mcp_types import ResourceTemplateReference, TextContent, TextResourceConten
 from support.marks import untrusted_tools
 from support.waiting import PAUSE, WAIT
 
-from standards_mcp.catalog.embedding import Vectors
 from standards_mcp.testing import Connect, check_plugin
+from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.plugin import KnowledgePlugin
 
 pytestmark = pytest.mark.anyio

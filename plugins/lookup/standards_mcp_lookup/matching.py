@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from standards_mcp import Catalog, StandardRecord
-from standards_mcp.catalog.vocabulary.names import jurisdictions_named
-from standards_mcp.catalog.vocabulary.readings import Reading
-from standards_mcp.catalog.vocabulary.requests import Request
+from standards_mcp_catalog.vocabulary.names import jurisdictions_named
+from standards_mcp_catalog.vocabulary.readings import Reading
+from standards_mcp_catalog.vocabulary.requests import Request
 
 _Found = Mapping[str, Sequence[StandardRecord]]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from standards_mcp import Catalog
-from standards_mcp.catalog.vocabulary.families import Family, family_of
-from standards_mcp.catalog.vocabulary.names import jurisdictions_named
-from standards_mcp.catalog.vocabulary.readings import readings
+from standards_mcp_catalog.vocabulary.families import Family, family_of
+from standards_mcp_catalog.vocabulary.names import jurisdictions_named
+from standards_mcp_catalog.vocabulary.readings import readings
 
 _MOST_COMPARED: Final = 5
 """For so many codes the nearest are looked up, which takes a Pinecone a request each."""

@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from standards_mcp import CatalogError, StandardRecord, ToolResult
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.pinecone.client import PineconeClient
-from standards_mcp.catalog.pinecone.fallback import FallbackCatalog
 from standards_mcp.testing import Connect, check_plugin
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.pinecone.client import PineconeClient
+from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
 from standards_mcp_lookup import LookupPlugin
 
 Lookup = Callable[[str], ToolResult]

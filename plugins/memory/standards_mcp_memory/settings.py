@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from standards_mcp import ApiKey, PluginSettings, ServiceUrl, Variable, is_unencrypted
-from standards_mcp.catalog.embedding import check_model, is_address
+from standards_mcp_encoders import check_model, is_address
 
 IN_MEMORY: Final = ":memory:"
 VOYAGE: Final = "voyage:"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from standards_mcp.catalog.embedding import check_model, is_address
+from standards_mcp_encoders import check_model, is_address
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.embedding import TextEncoder, Vectors
+    from standards_mcp_encoders import TextEncoder, Vectors
 
 _BUILT_IN: Final = "minilm"
 _REMEDY: Final = "check [plugins.products] model and OPENAI_API_KEY"
@@ -68,7 +68,7 @@ class Encoder:
     def _open(self) -> TextEncoder:
         with self._opening:
             if self._opened is None:
-                from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - NumPy
+                from standards_mcp_encoders import open_encoder  # noqa: PLC0415  - NumPy
 
                 key = self._key if is_address(self._spec) else None
                 self._opened = open_encoder(self._spec, key, remedy=_REMEDY)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 from mcp import Client
 
-from standards_mcp.catalog.embedding import open_encoder
 from standards_mcp.cli import run as run_program
 from standards_mcp.testing import Connect
+from standards_mcp_encoders import open_encoder
 from standards_mcp_products.building import Options, Report, build, read_mapping
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.service import catalogue_of

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from standards_mcp import InvalidInputError
-from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
+from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
 
 SEARCH: Final = "find_relevant_standards"
 DETAILS: Final = "get_standard_details"

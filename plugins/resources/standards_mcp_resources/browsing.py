@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from standards_mcp import Catalog, InvalidInputError, StandardRecord
-from standards_mcp.catalog import StandardSet
-from standards_mcp.catalog.base import StandardSets
-from standards_mcp.catalog.vocabulary.names import titles_with
+from standards_mcp_catalog import StandardSet
+from standards_mcp_catalog.base import StandardSets
+from standards_mcp_catalog.vocabulary.names import titles_with
 
 from .envelope import Envelope, Node, answer, standard_node
 from .names import (

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES
-from standards_mcp.catalog.vocabulary.notation import canonical_key
+from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES
+from standards_mcp_catalog.vocabulary.notation import canonical_key
 
 # Where a domain goes on that has no namesake in the next grade, after the Progressions for the
 # Common Core State Standards in Mathematics: https://commoncoretools.me/category/progressions/

@@ -7,15 +7,15 @@ from textwrap import shorten
 from typing import Final
 
 from standards_mcp import Catalog, InvalidInputError, NotFoundError, StandardRecord
-from standards_mcp.catalog import StandardSet
-from standards_mcp.catalog.texts import nearest_heading
-from standards_mcp.catalog.vocabulary.names import (
+from standards_mcp_catalog import StandardSet
+from standards_mcp_catalog.texts import nearest_heading
+from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     jurisdictions_meant,
     jurisdictions_named,
     no_jurisdiction,
 )
-from standards_mcp.catalog.vocabulary.places import folded, place_named
+from standards_mcp_catalog.vocabulary.places import folded, place_named
 
 MAX_CHARACTERS: Final = 512
 _MOST_NAMESAKES: Final = 5

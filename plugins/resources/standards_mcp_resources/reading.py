@@ -7,10 +7,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from standards_mcp import Catalog, NotFoundError, StandardRecord
-from standards_mcp.catalog import StandardSet
-from standards_mcp.catalog.base import FieldValues
-from standards_mcp.catalog.sets import memberships
-from standards_mcp.catalog.vocabulary.grades import grade_order
+from standards_mcp_catalog import StandardSet
+from standards_mcp_catalog.base import FieldValues
+from standards_mcp_catalog.sets import memberships
+from standards_mcp_catalog.vocabulary.grades import grade_order
 
 from .grades import grade_name
 from .names import checked, sets_named, standards_named

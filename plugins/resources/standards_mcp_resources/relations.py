@@ -13,10 +13,10 @@ from standards_mcp import (
     SearchResult,
     StandardRecord,
 )
-from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
-from standards_mcp.catalog.vocabulary.places import folded
-from standards_mcp.catalog.vocabulary.subjects import match_subjects
 from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp_catalog.vocabulary.places import folded
+from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
 from .envelope import Envelope, FoundBy, Related, answer, related, related_hit
 from .grades import continuation, grade_name, grades_name, neighbouring_grade, strand_name

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from standards_mcp import Catalog, SearchHit, SearchResult, StandardRecord
-from standards_mcp.catalog.relations import KINDS, StatedRelation
+from standards_mcp_catalog.relations import KINDS, StatedRelation
 
 from .envelope import Envelope, Related, answer, related_as_stated
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from standards_mcp import Catalog, FilterExpression, StandardRecord
-from standards_mcp.catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
+from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 MOST: Final = 2_000
 """The most standards of one set or one tree that are read."""

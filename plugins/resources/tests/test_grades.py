@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.catalog.starter import starter_records
-from standards_mcp.catalog.vocabulary.grades import GRADES
+from standards_mcp_catalog.starter import starter_records
+from standards_mcp_catalog.vocabulary.grades import GRADES
 from standards_mcp_resources.grades import continuation, grades_name, neighbouring_grade
 from standards_mcp_resources.tree import code_order
 

@@ -10,9 +10,9 @@ import pytest
 from support.catalogs import FilledCatalogs
 
 from standards_mcp import Catalog
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.relations import Crosswalk, CrosswalkLinks, link
 from standards_mcp.host import Host
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.relations import Crosswalk, CrosswalkLinks, link
 
 pytestmark = pytest.mark.anyio
 

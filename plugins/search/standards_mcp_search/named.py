@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
-from standards_mcp.catalog.vocabulary.notation import plain_text
+from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
+from standards_mcp_catalog.vocabulary.notation import plain_text
 
 _MOST_LEVELS: Final = 5
 _ORDINAL: Final = (

@@ -57,7 +57,7 @@ def _as_written(grade: object) -> object:
 def _understood(grade: str | None) -> str | None:
     """Refuse what names no grade before the call, where overrides of an admin are checked too."""
     if limits(grade):
-        from standards_mcp.catalog.vocabulary.grades import parse_grades  # noqa: PLC0415  - as below
+        from standards_mcp_catalog.vocabulary.grades import parse_grades  # noqa: PLC0415  - as below
 
         parse_grades(grade)
     return grade
@@ -168,7 +168,7 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         *,
         filter: FilterExpression | None = None,  # noqa: A002  - the host's name for it
     ) -> SearchEnvelope:
-        from standards_mcp.catalog.retirement import retirements  # noqa: PLC0415  - as below
+        from standards_mcp_catalog.retirement import retirements  # noqa: PLC0415  - as below
 
         from .ranking import search_by_text  # noqa: PLC0415  - costs start-up time
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from standards_mcp import Catalog, FilterExpression, SearchHit, SearchResult
-from standards_mcp.catalog.vocabulary.grades import spoken_levels
-from standards_mcp.catalog.vocabulary.notation import codes_in
-from standards_mcp.catalog.vocabulary.subjects import match_subjects
 from standards_mcp.filters import combine, fields, parse_filter
+from standards_mcp_catalog.vocabulary.grades import spoken_levels
+from standards_mcp_catalog.vocabulary.notation import codes_in
+from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
 from .language import foreign_language
 from .named import named_grades, named_subject

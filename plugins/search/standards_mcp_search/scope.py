@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from standards_mcp import Catalog, FilterExpression, InvalidInputError, StandardRecord
-from standards_mcp.catalog.vocabulary.grades import UnknownGradeError, grade_order, parse_grades
-from standards_mcp.catalog.vocabulary.subjects import is_subject, match_subjects, nearest_subjects
 from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp_catalog.vocabulary.grades import UnknownGradeError, grade_order, parse_grades
+from standards_mcp_catalog.vocabulary.subjects import is_subject, match_subjects, nearest_subjects
 
 from .arguments import limits
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.catalog.vocabulary.grades import SCHOOL_GRADES
+from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES
 from standards_mcp_search.named import named_grades, named_subject
 
 MIDDLE, HIGH = ("06", "07", "08"), ("09", "10", "11", "12")

@@ -22,15 +22,15 @@ from standards_mcp import (
     ToolResult,
     hookimpl,
 )
-from standards_mcp.catalog.embedding import minilm
-from standards_mcp.catalog.local.catalog import LocalCatalog
-from standards_mcp.catalog.starter import starter_records
 from standards_mcp.cli import run
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
+from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.starter import starter_records
+from standards_mcp_encoders import minilm
 from standards_mcp_search import SearchPlugin
 from standards_mcp_search.envelope import found
 

@@ -18,7 +18,6 @@ import importlib_metadata
 
 from standards_mcp._utils.text import counted
 from standards_mcp.calls.steps.output import definition_tokens
-from standards_mcp.catalog import CatalogError
 from standards_mcp.cli.install.files import (
     configuration_of,
     install_command,
@@ -39,6 +38,7 @@ from standards_mcp.loading.manager import PluginManager
 from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
+from standards_mcp_catalog import CatalogError
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")

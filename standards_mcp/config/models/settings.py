@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field, ValidationInfo, WithJsonSchema, field_va
 
 from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.text import did_you_mean
+from standards_mcp_catalog.settings import CatalogSettings
 
 from .base import AtStart, Like, Table
-from .catalog import CatalogSettings
 from .external import HiddenText, ServerSection
 from .http import HttpSettings, Scope
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings

@@ -13,14 +13,14 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from standards_mcp.calls.context import Principal
-from standards_mcp.catalog.base import CatalogStats
-from standards_mcp.catalog.errors import CatalogError
 from standards_mcp.config.models.http import ADMIN
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health as PluginHealth
 from standards_mcp.server.operations.audit import Audit
+from standards_mcp_catalog.base import CatalogStats
+from standards_mcp_catalog.errors import CatalogError
 
 from .guards import LIVE
 

@@ -24,7 +24,6 @@ from support.waiting import WAIT
 
 from standards_mcp.cli import cli
 from standards_mcp.config.models.base import Table
-from standards_mcp.config.models.catalog import CatalogSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import ArgumentOverride, Profile, ToolOverride, ToolSettings
 from standards_mcp.config.schema import config_keys
@@ -33,6 +32,7 @@ from standards_mcp.config.toml.editing import (
     with_tool_disabled,
     with_tool_enabled,
 )
+from standards_mcp_catalog.settings import CatalogSettings
 
 Install = Callable[..., Path]
 FILE = Path("standards-mcp.toml")

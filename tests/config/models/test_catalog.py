@@ -9,11 +9,11 @@ import pytest
 from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp._utils.secrets import secrets_of
-from standards_mcp.catalog.pinecone.client import PineconeClient
-from standards_mcp.catalog.pinecone.fallback import FallbackCatalog
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
+from standards_mcp_catalog.pinecone.client import PineconeClient
+from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ class TestTheBackend:
     def test_can_fall_back_to_the_embedded_index(
         self, monkeypatch: pytest.MonkeyPatch, write_toml: Any
     ) -> None:
-        pytest.importorskip("standards_mcp.catalog.local.catalog")
+        pytest.importorskip("standards_mcp_catalog.local.catalog")
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
         write_toml('[catalog.pinecone]\nfallback = "local"\nindex_name = "mine"\ndeadline = 3\n')
         catalog = Host(load_settings(), installed=()).catalog

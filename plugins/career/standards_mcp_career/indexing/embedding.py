@@ -9,11 +9,11 @@ from typing import Final, Protocol
 import numpy as np
 
 from standards_mcp import ApiError
-from standards_mcp.catalog import CatalogError
-from standards_mcp.catalog.embedding import Vectors, open_encoder, shown_spec
 from standards_mcp_career.domain.text import hash64, tokens
 from standards_mcp_career.settings import STUB
 from standards_mcp_career.store.runs import Source
+from standards_mcp_catalog import CatalogError
+from standards_mcp_encoders import Vectors, open_encoder, shown_spec
 
 _NONE: Final = "none"
 _DIMENSIONS: Final = 128

@@ -20,9 +20,9 @@ import filelock
 import numpy as np
 
 from standards_mcp import ApiError
-from standards_mcp.catalog.embedding import Vectors
 from standards_mcp_career.domain.text import hash64
 from standards_mcp_career.store.runs import Source
+from standards_mcp_encoders import Vectors
 
 from .vectors import Kept, Key, MemoryVectors, Table
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from standards_mcp.catalog.embedding import Vectors
+from standards_mcp_encoders import Vectors
 
 Key: TypeAlias = tuple[str, str]
 """The kind and the id of what a vector is of."""

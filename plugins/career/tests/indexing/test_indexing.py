@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from standards_mcp import ApiError
-from standards_mcp.catalog.embedding import Vectors
 from standards_mcp_career.audit.log import AuditLog
 from standards_mcp_career.domain.ids import CountingIds
 from standards_mcp_career.domain.records import Atom, Opportunity, Requirement
@@ -22,6 +21,7 @@ from standards_mcp_career.indexing.index import Indexing
 from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorStore
 from standards_mcp_career.store import atoms, opportunities, runs
 from standards_mcp_career.store.database import Store
+from standards_mcp_encoders import Vectors
 
 OPS = Atom(
     "a-ops",

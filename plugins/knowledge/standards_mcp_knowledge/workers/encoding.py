@@ -9,8 +9,8 @@ from typing import Final
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp.catalog import CatalogError, CatalogUnavailableError
-from standards_mcp.catalog.embedding import TextEncoder, Vectors, is_address, open_encoder
+from standards_mcp_catalog import CatalogError, CatalogUnavailableError
+from standards_mcp_encoders import TextEncoder, Vectors, is_address, open_encoder
 from standards_mcp_knowledge.encoders import BUILT_IN, Encoders, no_encoder, spec_of
 
 _REMEDY: Final = "check plugins.knowledge.encoders and its embedding_api_key"

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp.catalog import CatalogError
-from standards_mcp.catalog.embedding import TextEncoder, Vectors
+from standards_mcp_catalog import CatalogError
+from standards_mcp_encoders import TextEncoder, Vectors
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder
 from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.manifests import Files, Stamp, stamp

@@ -15,7 +15,7 @@ from standards_mcp_knowledge.metadata import path_of
 from standards_mcp_knowledge.search import Hit, hits
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.embedding import Vectors
+    from standards_mcp_encoders import Vectors
 
     from .opened import Opened
 

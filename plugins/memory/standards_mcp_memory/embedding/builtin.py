@@ -10,14 +10,14 @@ import anyio.to_thread
 from typing_extensions import override
 
 from standards_mcp import ApiError
-from standards_mcp.catalog import CatalogError
+from standards_mcp_catalog import CatalogError
 from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.records import Vectors
 
 from .base import Encoder, Kind
 
 if TYPE_CHECKING:
-    from standards_mcp.catalog.embedding import TextEncoder
+    from standards_mcp_encoders import TextEncoder
 
 
 class BuiltInEncoder(Encoder):
@@ -62,7 +62,7 @@ class BuiltInEncoder(Encoder):
 
 
 def _open(spec: str, threads: int | None) -> TextEncoder:
-    from standards_mcp.catalog.embedding import open_encoder  # noqa: PLC0415  - takes long
+    from standards_mcp_encoders import open_encoder  # noqa: PLC0415  - takes long
 
     encoder = open_encoder(spec, threads=threads)
     return_memory()

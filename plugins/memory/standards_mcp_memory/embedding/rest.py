@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError, may_use_proxy
-from standards_mcp.catalog.embedding import shown_spec
+from standards_mcp_encoders import shown_spec
 from standards_mcp_memory.records import Vectors
 
 from .base import Encoder, Kind

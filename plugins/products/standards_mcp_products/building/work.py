@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chromadb import Collection
     from chromadb.api.client import Client
 
-    from standards_mcp.catalog.embedding import Vectors
+    from standards_mcp_encoders import Vectors
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int], None]

@@ -1,0 +1,173 @@
+"""Which of the loaded standard sets a command is about, by the names that people give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from standards_mcp._utils.text import counted, printable
+from standards_mcp.cli.completion import loaded_jurisdictions, loaded_sets, offer
+
+if TYPE_CHECKING:
+    from standards_mcp_catalog.local.store import LocalStore
+    from standards_mcp_catalog.sets import StandardSet
+
+_MOST_SHOWN: Final = 10
+
+sets_option = click.option(
+    "--set",
+    "standard_sets",
+    multiple=True,
+    metavar="SET",
+    shell_complete=offer(loaded_sets),
+    help="Only this standard set, by its id or title; may be repeated.",
+)
+jurisdiction_option = click.option(
+    "--jurisdiction",
+    metavar="NAME",
+    shell_complete=offer(loaded_jurisdictions),
+    help="Only the sets of this one, by a name such as Florida or FL, or its id.",
+)
+
+
+def chosen_sets(
+    store: LocalStore, standard_sets: Sequence[str], jurisdiction: str | None
+) -> list[str] | None:
+    """Return the ids of the sets with these names, of a jurisdiction if one is given.
+
+    None stands for all sets, where neither is given.
+
+    Raises:
+        JurisdictionNameError: The jurisdiction is none or may be several.
+        click.ClickException: There is no such set; a `click.UsageError` when there are several.
+    """
+    if not standard_sets and not jurisdiction:
+        return None
+    found = store.sets()
+    if jurisdiction:
+        found = sets_of(jurisdiction, found)
+    if not standard_sets:
+        return [each.id for each in found]
+    return [set_named(name, found).id for name in standard_sets]
+
+
+def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
+    """Return the sets of a jurisdiction; if it has several names here, those of all of them.
+
+    Raises:
+        JurisdictionNameError: The name is that of none, or may be that of several.
+    """
+    from standards_mcp_catalog.vocabulary.names import jurisdictions_meant, jurisdictions_named
+
+    titles = [each.jurisdiction_title for each in sets]
+    by_id = [each for each in sets if each.jurisdiction_id == jurisdiction]
+    if by_id and not jurisdictions_named(jurisdiction, titles):
+        return by_id
+    meant = jurisdictions_meant(jurisdiction, list(dict.fromkeys(titles)))
+    return [each for each in sets if each.jurisdiction_title in meant]
+
+
+def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
+    """Return the sets of exactly one jurisdiction, for what cannot be undone.
+
+    It is meant by its id, its whole title in any case, or another name of its place.
+
+    Raises:
+        JurisdictionNameError: There is none; the message offers those that begin so.
+        click.UsageError: It has several names here, and none of them is the one given.
+    """
+    from standards_mcp_catalog.vocabulary.names import no_jurisdiction, same_jurisdiction
+    from standards_mcp_catalog.vocabulary.places import folded
+
+    spelling = folded(jurisdiction) or jurisdiction
+    found = (
+        [each for each in sets if jurisdiction in {each.jurisdiction_id, each.jurisdiction_title}]
+        or [each for each in sets if folded(each.jurisdiction_title) == spelling]
+        or [
+            each
+            for each in sets
+            if same_jurisdiction(each.jurisdiction_title) == same_jurisdiction(jurisdiction)
+        ]
+    )
+    titles = sorted({each.jurisdiction_title for each in found or sets})
+    if not found:
+        raise no_jurisdiction(jurisdiction, titles)
+    if len(titles) > 1:
+        raise click.UsageError(
+            f"{jurisdiction!r} is {' and '.join(map(repr, titles))} here; write the one that you "
+            "mean exactly so"
+        )
+    return found
+
+
+def one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
+    """Return the id of one set, or those of all sets of a jurisdiction.
+
+    Raises:
+        JurisdictionNameError: There is no such jurisdiction.
+        click.ClickException: There is no such set; a `click.UsageError` when there are several, or
+            neither is given.
+    """
+    found = store.sets()
+    if jurisdiction:
+        found = sets_of_one(jurisdiction, found)
+    elif not standard_set:
+        raise click.UsageError("name a set, or a jurisdiction with --jurisdiction")
+    return [set_named(standard_set, found).id] if standard_set else [each.id for each in found]
+
+
+def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
+    """Return the set with this id, or with a title that only it has.
+
+    Raises:
+        JurisdictionNameError: It is the name of a place of which nothing is loaded.
+        click.ClickException: There is no such set; a `click.UsageError` when there are several.
+    """
+    from standards_mcp_catalog.vocabulary.names import (
+        jurisdictions_named,
+        no_jurisdiction,
+        same_jurisdiction,
+        titles_like,
+    )
+    from standards_mcp_catalog.vocabulary.places import folded, place_named
+
+    by_id = [each for each in sets if each.id == name]
+    same = by_id or [each for each in sets if folded(each.title) == folded(name)]
+    if len(same) == 1:
+        return same[0]
+    if same:
+        is_told_apart = len({each.jurisdiction_title for each in same}) > 1
+        advice = "add --jurisdiction, or give" if is_told_apart else "give"
+        raise click.UsageError(
+            f"{len(same)} sets have the title {name!r}; {advice} one of their ids:\n{_shown(same)}"
+        )
+    places = jurisdictions_named(name, {each.jurisdiction_title for each in sets})
+    if places:
+        count = sum(each.jurisdiction_title in places for each in sets)
+        is_part = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(places[0])
+        whole = places[0] if is_part else name
+        raise click.ClickException(
+            f"no set {name!r}: it is a jurisdiction with {counted(count, 'set')}; write "
+            f"`--jurisdiction {_argument(whole)}` for all of them"
+        )
+    if place_named(name):
+        raise no_jurisdiction(name, list(dict.fromkeys(each.jurisdiction_title for each in sets)))
+    near = titles_like(name, (each.title for each in sets))
+    shown = [each for each in sets if each.title in near]
+    hint = f" Near are:\n{_shown(shown)}" if shown else ""
+    raise click.ClickException(f"no set {name!r}; `standards-mcp data sets` lists them.{hint}")
+
+
+def _shown(sets: Sequence[StandardSet]) -> str:
+    lines = [
+        f"  {each.id}  {each.title} ({each.jurisdiction_title}, {each.subject})"
+        for each in sets[:_MOST_SHOWN]
+    ]
+    more = [f"  and {len(sets) - _MOST_SHOWN} more"] if len(sets) > _MOST_SHOWN else []
+    return "\n".join(map(printable, [*lines, *more]))
+
+
+def _argument(name: str) -> str:
+    return f'"{name}"' if " " in name else name

@@ -1,0 +1,147 @@
+"""``standards-mcp data remove``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.text import counted
+from standards_mcp.cli.administration.agreement import ask
+from standards_mcp.cli.completion import loaded_sets_and_crosswalks, offer
+from standards_mcp.cli.invocation import Invocation
+from standards_mcp.commands import examples, json_option, print_json, print_text
+
+from .chosen import jurisdiction_option, one_or_all
+from .crosswalks import check_is_no_crosswalk, chosen_crosswalk
+from .importing import STARTER
+from .progress import ImportProgress
+
+if TYPE_CHECKING:
+    from standards_mcp_catalog.importing.report import Report
+    from standards_mcp_catalog.local.store import LocalStore
+
+
+class _Removal(NamedTuple):
+    """A removal, and hints for the user.
+
+    Attributes:
+        run: Removes the data; with ``dry_run=True`` only counts it. ``relations`` in its report
+            counts relations of crosswalks.
+        before: Says how to keep a copy.
+        after: Says how to restore the data.
+    """
+
+    run: Callable[..., Report]
+    before: str
+    after: str
+
+
+@click.command(
+    epilog=examples(
+        "data remove starter",
+        "data remove --jurisdiction Ohio",
+        "data remove --dry-run 'Grade 3 Mathematics'",
+        "data remove crosswalk.csv --yes",
+    )
+)
+@click.argument(
+    "standard_set", metavar="[SET]", default="", shell_complete=offer(loaded_sets_and_crosswalks)
+)
+@jurisdiction_option
+@click.option("--crosswalk", is_flag=True, help="SET is a crosswalk, also if a set is called so.")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--yes", is_flag=True, help="Delete without asking, as scripts have to.")
+@json_option
+@click.pass_context
+def remove(
+    ctx: click.Context, /, *, dry_run: bool, yes: bool, as_json: bool, **chosen: Any
+) -> None:
+    """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
+
+    It counts what would be deleted, and asks first. With --jurisdiction and no SET, all sets of
+    that are deleted. Standards that are in other sets too stay in those. What crosswalks say of
+    deleted standards goes with them. SET may also be a crosswalk, see `data crosswalks`; if a set
+    is called so too, add --crosswalk. Exit code 1 when there is no such set or crosswalk, or when
+    nothing is deleted because nobody has agreed.
+    """
+    with divert_stdout(), ImportProgress() as progress:
+        store = ctx.ensure_object(Invocation).embedded_catalog.store
+        removal = _removal(store, progress, **chosen)
+        report = removal.run(dry_run=True)
+        if not (dry_run or yes) and _has_effect(report):
+            ask(f"{_sentence(report)} {removal.before}")
+        if not dry_run:
+            report = removal.run(dry_run=False)
+    if as_json:
+        names = ("deleted", "left", "relations", "dry_run")
+        print_json({name: getattr(report, name) for name in names})
+        return
+    hint = removal.before if dry_run else removal.after
+    print_text(f"{_sentence(report)} {hint}" if _has_effect(report) else _sentence(report))
+
+
+def _has_effect(report: Report) -> bool:
+    return bool(report.deleted or report.left or report.relations)
+
+
+def _sentence(report: Report) -> str:
+    verb = "Would delete" if report.dry_run else "Deleted"
+    parts = [counted(report.deleted, "record")] if report.deleted or not report.relations else []
+    parts += [counted(report.relations, "relation")] if report.relations else []
+    stay = f"{report.left:,} {'stays' if report.left == 1 else 'stay'} in other sets"
+    kept = f"; {stay}" if report.deleted or not report.relations else ""
+    return f"{verb} {' and '.join(parts)}{kept}."
+
+
+def _removal(
+    store: LocalStore,
+    progress: ImportProgress,
+    *,
+    standard_set: str,
+    jurisdiction: str | None,
+    crosswalk: bool,
+) -> _Removal:
+    """Return the removal of a set, a jurisdiction, the starter set or a crosswalk."""
+    from standards_mcp_catalog.importing.maintenance import (
+        remove_crosswalk,
+        remove_sets,
+        remove_starter,
+    )
+
+    if crosswalk and (jurisdiction or not standard_set):
+        raise click.UsageError("--crosswalk goes with the id or title of one, and without others")
+    if jurisdiction:
+        advice = "it is of no jurisdiction, so leave --jurisdiction out"
+        check_is_no_crosswalk(store, standard_set, advice)
+    elif standard_set == STARTER and not crosswalk:
+        hint = "`standards-mcp data import starter` brings it back."
+        return _Removal(partial(remove_starter, store, progress), hint, hint)
+    elif found := chosen_crosswalk(store, standard_set, is_asked=crosswalk):
+        return _Removal(
+            partial(remove_crosswalk, store, found),
+            _copy_first("data export --output FILE"),
+            _restored_from("file"),
+        )
+    ids = one_or_all(store, standard_set, jurisdiction)
+    chosen = ["--set", ids[0]] if standard_set else ["--jurisdiction", jurisdiction or ""]
+    return _Removal(
+        partial(remove_sets, store, ids, progress),
+        _copy_first(f"data export {shlex.join(chosen)} --output FILE"),
+        _restored_from("source"),
+    )
+
+
+def _copy_first(command: str) -> str:
+    return (
+        f"To keep a copy, run `standards-mcp {command}` first; `standards-mcp data import FILE` "
+        "brings it back."
+    )
+
+
+def _restored_from(origin: str) -> str:
+    return f"To get this back, import its {origin} or an export with `standards-mcp data import`."

@@ -1,0 +1,168 @@
+"""``standards-mcp data sets``, ``rename``, ``export`` and ``template``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from standards_mcp._utils.files import replacing
+from standards_mcp._utils.full_disk import reason_of
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.text import counted
+from standards_mcp.cli.completion import loaded_sets, offer
+from standards_mcp.cli.invocation import Invocation
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+
+from .chosen import chosen_sets, jurisdiction_option, one_or_all, sets_of, sets_option
+from .crosswalks import check_is_no_crosswalk
+from .progress import ImportProgress
+
+if TYPE_CHECKING:
+    from standards_mcp_catalog.local.store import LocalStore
+
+
+@click.command(epilog=examples("data sets", "data sets --jurisdiction Ohio", "data sets --json"))
+@jurisdiction_option
+@json_option
+@click.pass_obj
+def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> None:
+    """List the standard sets that are loaded."""
+    with divert_stdout():
+        found = invocation.embedded_catalog.store.sets()
+        if jurisdiction:
+            found = sets_of(jurisdiction, found)
+    if as_json:
+        print_json([each.to_dict() for each in found])
+    elif not found:
+        print_text(
+            "No standards are loaded; see `standards-mcp data import --help`. "
+            "`standards-mcp data import starter` brings the starter set back."
+        )
+    else:
+        for each in found:
+            title = f"{each.title} ({each.jurisdiction_title}, {each.subject})"
+            print_table([(f"{each.records:>7,}", title), ("", each.id)])
+
+
+@click.command(
+    epilog=examples(
+        "data rename --jurisdiction CPALMS Florida",
+        "data rename our-math-3 'Grade 3'",
+        "data rename 'Grade 3' 'Grade 3 (2020)' --jurisdiction Ohio",
+    )
+)
+@click.argument("names", nargs=-1, metavar="[SET] NEW", shell_complete=offer(loaded_sets))
+@jurisdiction_option
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@json_option
+@click.pass_context
+def rename(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    *,
+    jurisdiction: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Call the standard SET, given by its id or title, NEW; or the --jurisdiction, without a SET.
+
+    A jurisdiction that gets the name of another one becomes one with it. Later imports of these
+    sets keep the name. Crosswalks cannot be renamed. Exit code 1 when there is no such set or
+    jurisdiction.
+    """
+    from standards_mcp_catalog.importing.formats.text import clean
+    from standards_mcp_catalog.importing.maintenance import rename_sets
+    from standards_mcp_catalog.importing.selection import jurisdiction_names
+
+    *before, last = names or ("",)
+    if len(before) > 1 or not (before or (names and jurisdiction)):
+        raise click.UsageError("give SET and NEW, or --jurisdiction OLD and NEW")
+    new = " ".join(clean(last).split())
+    if not new:
+        raise click.UsageError("the new name is empty")
+    set_name = before[0] if before else ""
+    with divert_stdout(), ImportProgress() as progress:
+        store = ctx.ensure_object(Invocation).embedded_catalog.store
+        advice = "it cannot be renamed; import its file under another name, and remove this one"
+        check_is_no_crosswalk(store, set_name, advice)
+        ids = one_or_all(store, set_name, jurisdiction)
+        given = {"title": new} if set_name else jurisdiction_names(store, new, ids)
+        joined = 0 if set_name else _others_of(store, ids, given["jurisdiction_title"])
+        changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
+    called = new if set_name else given["jurisdiction_title"]
+    if as_json:
+        counts = {"changed": changed, "sets": len(ids), "joined": joined}
+        print_json({**counts, "name": called, "dry_run": dry_run})
+    else:
+        verb = "Would rename" if dry_run else "Renamed"
+        what = "to" if set_name else "to be of"
+        records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
+        join = "would join" if dry_run else "joined"
+        joins = f"; {join} {counted(joined, 'set')} there" if joined else ""
+        print_text(f"{verb} {counted(len(ids), 'set')} {what} {called!r}{joins}; {records}.")
+
+
+def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> int:
+    """Return how many other sets than these a jurisdiction has already."""
+    titles = (each.jurisdiction_title for each in store.sets() if each.id not in ids)
+    return sum(title == jurisdiction_title for title in titles)
+
+
+@click.command(
+    epilog=examples(
+        "data export --output standards.jsonl",
+        "data export --set ID > set.jsonl",
+        "data export --jurisdiction Ohio > ohio.jsonl",
+    )
+)
+@sets_option
+@jurisdiction_option
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    default="-",
+    help="A file, in place of standard output.",
+)
+@click.pass_obj
+def export(
+    invocation: Invocation,
+    standard_sets: tuple[str, ...],
+    jurisdiction: str | None,
+    output: Path,
+) -> None:
+    """Print the loaded records, one JSON object a line; `data import` reads them back.
+
+    What crosswalks state of them follows, one relation a line.
+    """
+    from standards_mcp_catalog.importing.maintenance import export_lines
+
+    with divert_stdout():
+        store = invocation.embedded_catalog.store
+        wanted = chosen_sets(store, standard_sets, jurisdiction)
+    lines = (line + "\n" for line in export_lines(store, wanted))
+    if str(output) == "-":
+        with click.open_file("-", "w", encoding="utf-8") as file:
+            file.writelines(lines)
+    else:
+        try:
+            with replacing(output) as file:
+                file.writelines(lines)
+        except OSError as error:
+            reason = f"{output} cannot be written: {reason_of(error)}"
+            raise click.ClickException(reason) from None
+
+
+@click.command(epilog=examples("data template csv > standards.csv"))
+@click.argument("kind", type=click.Choice(["csv"]))
+def template(kind: str) -> None:
+    """Print a table to fill in, for `data import`.
+
+    With csv it has every column that is known, and three rows that show how.
+    """
+    del kind  # there is only one
+    from standards_mcp_catalog.importing.formats.tabular import template as csv_template
+
+    click.echo(csv_template(), nl=False, file=sys.stdout)

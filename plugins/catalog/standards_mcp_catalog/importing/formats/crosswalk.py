@@ -1,0 +1,148 @@
+"""Crosswalks as tables: on each row two standards, by code or id, and how they are related.
+
+The first line names the columns, in any order, as people name them: ``from``, ``to``,
+``relation``; ``Source Code``, ``Target Code``, ``Match``. Without such a line, three columns of
+which one holds a known relation are a crosswalk too, from the first code to the second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Final, NamedTuple
+
+from standards_mcp_catalog.importing.report import Problem, SourceError, lost, note
+from standards_mcp_catalog.importing.statements import Statement
+from standards_mcp_catalog.relations import Crosswalk, parse_kind
+
+from .header import column_name
+from .rows import LONGEST_ROW, RowStore, read_rows
+from .text import Lines, clean
+
+_LONGEST: Final = 512
+# A column of identifiers is preferred to a column of codes.
+_NAMED: Final = ("id guid uuid uri identifier nodeuri", "standardid standard code notation", "")
+_STARTS: Final = ("from", "source", "origin")
+_ENDS: Final = ("to", "target", "destination")
+_RELATIONS: Final = (
+    "relation", "relationship", "association", "associationtype", "relationtype",
+    "relationshiptype", "match", "matchtype", "mapping", "mappingtype", "alignment",
+    "alignmenttype", "type",
+)  # fmt: skip
+
+
+class _Columns(NamedTuple):
+    """Column numbers; for an end, in the order in which they are tried."""
+
+    start: Sequence[int]
+    relation: Sequence[int]
+    end: Sequence[int]
+
+
+def is_crosswalk(text: str) -> bool:
+    """Return whether a table that begins with *text* is a crosswalk."""
+    try:
+        _, first = next(read_rows(text.splitlines(keepends=True), _known), (0, list[str]()))
+    except SourceError:  # the reader of the whole table says what is wrong
+        return False
+    columns = _named_columns(first)
+    if columns.start and columns.end:
+        names = set(map(column_name, first))
+        has_standards = "text" in names and bool(names & {"code", "id"})
+        return not has_standards and (bool(columns.relation) or "text" not in names)
+    return _unnamed_columns(first) is not None
+
+
+def advice_on(cells: Sequence[str]) -> str:
+    """Return advice if these columns may be a crosswalk, else ""."""
+    if not _named_columns(cells).relation:
+        return ""
+    return "; if it is a crosswalk, call its columns from, to and relation"
+
+
+def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Problem]:
+    """Yield the statements of a crosswalk.
+
+    Args:
+        stream: The file; UTF-8, UTF-16 with a byte order mark, or Windows-1252.
+        source: The name of the document, such as ``folder/a.zip:walk.csv``; the last part of it is
+            the name of the crosswalk.
+
+    Raises:
+        SourceError: It has an encoding that is not read, a damaged row, or too many of them.
+    """
+    name = clean(re.split(r"[/\\:]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
+    lines = Lines(stream, LONGEST_ROW)
+    with RowStore() as rows:
+        problem = _collect(lines, source, rows)
+        if lines.has_windows:
+            yield note("not UTF-8", source, detail="read as Windows-1252")
+        if problem:
+            yield problem
+        # Only a table that could be read to its end may replace a crosswalk.
+        for _, found in rows.groups():
+            for line, start, relation, end in found:
+                yield Statement(
+                    crosswalk=Crosswalk(name, name), start=start, relation=relation, end=end,
+                    source=source, where=f"line {line}",
+                )  # fmt: skip
+
+
+def _collect(lines: Iterable[str], source: str, rows: RowStore) -> Problem | None:
+    columns: _Columns | None = None
+    for line, cells in read_rows(lines, _known):
+        if columns is None:
+            named = _named_columns(cells)
+            columns = named if all(named) else _unnamed_columns(cells)
+            if columns is None:
+                return _no_columns(cells, source, f"line {line}")
+            if columns is named:
+                continue
+        rows.add("", (line, *(_first_of(cells, places) for places in columns)))
+    return None if rows.count else lost("crosswalk without rows", source, records=0)
+
+
+def _no_columns(cells: Sequence[str], source: str, where: str) -> Problem:
+    names = ", ".join(map(clean, cells))[:200]
+    detail = f"a crosswalk has the columns from, to and relation; these are {names}"
+    return lost("no crosswalk", source, where, detail, records=0)
+
+
+def _first_of(cells: Sequence[str], places: Iterable[int]) -> str:
+    found = (clean(cells[place])[:_LONGEST] for place in places if place < len(cells))
+    return next(filter(None, found), "")
+
+
+def _named_columns(cells: Sequence[str]) -> _Columns:
+    names = [_folded(cell) for cell in cells]
+    relation = sorted(
+        (place for place, name in enumerate(names) if name in _RELATIONS),
+        key=lambda place: _RELATIONS.index(names[place]),
+    )
+    return _Columns(_places(names, _STARTS), relation[:1], _places(names, _ENDS))
+
+
+def _places(names: Sequence[str], words: Iterable[str]) -> list[int]:
+    wanted = [word + each for group in _NAMED for each in group.split() or [""] for word in words]
+    return [names.index(each) for each in wanted if each in names]
+
+
+def _unnamed_columns(cells: Sequence[str]) -> _Columns | None:
+    kinds = [place for place, cell in enumerate(cells) if parse_kind(cell)]
+    codes = [place for place, cell in enumerate(cells) if _is_code(cell)]
+    if sorted((*kinds, *codes)) != [0, 1, 2] or len(kinds) != 1 or kinds == [0]:
+        return None
+    return _Columns(codes[:1], kinds, codes[1:])
+
+
+def _is_code(cell: str) -> bool:
+    return len(cell) <= _LONGEST and any(map(str.isdigit, cell))
+
+
+def _known(cells: Sequence[str]) -> int:
+    named = _named_columns(cells)
+    return sum(map(len, named)) or sum(parse_kind(cell) is not None for cell in cells)
+
+
+def _folded(cell: str) -> str:
+    return re.sub(r"[\W_]+", "", cell).casefold()

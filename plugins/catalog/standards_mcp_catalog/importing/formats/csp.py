@@ -1,0 +1,174 @@
+"""The Common Standards Project's standard sets, as its API and its dumps give them.
+
+https://commonstandardsproject.com/developers describes the API; the shapes that its data really
+has follow from https://github.com/commonstandardsproject/api, ``models/standard_set.rb``:
+
+* everything may be wrapped in ``{"data": ...}``, and ``{"data": {}}`` means an unknown id;
+* ``standards`` is a map by id, or an array;
+* ``ancestorIds`` has the parent first and the root last, and ``parentId`` is null where a level
+  is skipped, although there are ancestors;
+* an element of ``educationLevels`` may hold several, such as ``"01,02"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from standards_mcp_catalog.importing.report import Problem, lost, note
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.vocabulary.grades import GRADES, normalize_levels, spoken_levels
+
+from .tree import Node, build_tree
+from .values import Fields, array_of, is_array, is_object, present, type_name, unwrapped
+
+_UNKNOWN = "Unspecified"
+
+
+def is_csp(value: object) -> bool:
+    """Return whether a JSON value looks like a standard set, a jurisdiction or a list of them."""
+    first = next((unwrapped(each) for each in array_of(unwrapped(value))), None)
+    if not is_object(first):
+        return False
+    is_jurisdiction = {"id", "title", "type"} <= set(first)
+    return is_jurisdiction or not {"standards", "standardSets", "educationLevels"}.isdisjoint(first)
+
+
+def read_csp(value: object, source: str) -> Iterator[StandardRecord | Problem]:
+    """Yield the records of standard sets, and of jurisdictions that contain theirs.
+
+    Args:
+        value: The parsed JSON of one answer of the API, or a list of such answers.
+        source: The name of the document, for problems.
+    """
+    for element in array_of(unwrapped(value)):
+        inner = unwrapped(element)
+        if not is_object(inner):
+            yield lost("not a standard set", source, records=0)
+        elif not inner:
+            yield lost("empty answer", source, detail="the API knows no such id", records=0)
+        else:
+            yield from _read_object(inner, source)
+
+
+def _read_object(data: Mapping[str, object], source: str) -> Iterator[StandardRecord | Problem]:
+    problems: list[Problem] = []
+    fields = Fields(data, source, "", problems)
+    if "standardSets" in data:
+        sets = [each for each in fields.parts("standardSets") if "standards" in each.data]
+        yield from problems
+        if not sets:
+            yield note("listing without standards", source, fields.text("title", "id"))
+        for each in sets:
+            yield from _read_set(each.data, source)
+    elif "standards" in data:
+        yield from _read_set(data, source)
+    else:
+        yield note("listing without standards", source, fields.text("title", "id"))
+
+
+def _read_set(data: Mapping[str, object], source: str) -> Iterator[StandardRecord | Problem]:
+    problems: list[Problem] = []
+    fields = Fields(data, source, str(data.get("id", ""))[:120], problems)
+    standards = data.get("standards")
+    count = len(standards) if is_object(standards) or is_array(standards) else 0
+    if not fields.text("id"):
+        yield from problems
+        yield lost("standard set without id", source, fields.text("title"), records=count)
+        return
+    if fields.part("cspStatus").text("value").casefold() == "hidden":
+        yield lost("hidden set", source, fields.text("id"), records=count)
+        return
+    common = _set_fields(fields)
+    nodes = list(_nodes(fields, source, problems))
+    yield from problems
+    yield from build_tree(nodes, lambda _: common, source)
+
+
+def _set_fields(fields: Fields) -> dict[str, Any]:
+    document, license_ = fields.part("document"), fields.part("license")
+    jurisdiction, set_id = fields.part("jurisdiction"), fields.text("id")
+    jurisdiction_id = jurisdiction.text("id") or set_id.partition("_")[0]
+    levels = known_levels(fields, "educationLevels")
+    return present(
+        {
+            "standard_set_id": set_id,
+            "standard_set_title": fields.text("title")
+            or levels_title(levels)
+            or document.text("title")
+            or set_id,
+            "subject": fields.text("subject", "normalizedSubject") or _UNKNOWN,
+            "normalized_subject": fields.text("normalizedSubject"),
+            "education_levels": levels,
+            "document_id": document.text("id"),
+            "document_title": document.text("title"),
+            "document_valid": document.text("valid"),
+            "publication_status": document.text("publicationStatus"),
+            "source_url": document.text("sourceURL"),
+            "jurisdiction_id": jurisdiction_id,
+            "jurisdiction_title": jurisdiction.text("title") or jurisdiction_id,
+            "license": license_.text("title"),
+            "license_url": license_.text("URL"),
+            "rights_holder": license_.text("rightsHolder"),
+            "text_status": "official",
+        }
+    )
+
+
+def levels_title(levels: tuple[str, ...]) -> str:
+    """Return ``Grades 9-12`` as the title of a set with these education levels; "" for none."""
+    return f"Grade{'' if len(levels) == 1 else 's'} {spoken_levels(levels)}" if levels else ""
+
+
+def known_levels(fields: Fields, name: str) -> tuple[str, ...]:
+    """Return the education levels in a field, as codes. Unknown ones are kept and noted."""
+    levels = normalize_levels(fields.texts(name))
+    if unknown := [level for level in levels if level not in GRADES]:
+        fields.note("unknown education level", ", ".join(unknown)[:200])
+    return levels
+
+
+def _nodes(fields: Fields, source: str, problems: list[Problem]) -> Iterator[Node]:
+    levels = normalize_levels(fields.texts("educationLevels"))
+    standards = fields.data.get("standards")
+    elements = standards.items() if is_object(standards) else _numbered(fields)
+    for position, (key, value) in enumerate(elements):
+        if not is_object(value):
+            problems.append(lost("standard is no object", source, key[:120]))
+            continue
+        standard = Fields(value, source, str(value.get("id", key))[:120], problems)
+        id_ = standard.text("id") or (key if is_object(standards) else "")
+        if id_:
+            yield _node(standard, id_, position, levels)
+        else:
+            problems.append(lost("standard without id", source, key))
+
+
+def _numbered(fields: Fields) -> Iterator[tuple[str, object]]:
+    standards = fields.data.get("standards")
+    if is_array(standards):
+        yield from ((f"number {number}", each) for number, each in enumerate(standards, 1))
+    else:
+        fields.note("wrong type", f"standards is {type_name(standards)}")
+
+
+def _node(standard: Fields, id_: str, position: int, levels: tuple[str, ...]) -> Node:
+    parent, ancestors = standard.text("parentId"), standard.texts("ancestorIds")
+    exact = (each.removeprefix("urn:guid:") for each in standard.texts("exactMatch"))
+    extra = {
+        "asn_identifier": standard.text("asnIdentifier"),
+        "alt_statement_notations": standard.texts("altStatementNotation"),
+        "statement_label": standard.text("statementLabel"),
+        "list_id": standard.text("listId"),
+        "comments": list(standard.texts("comments")),
+        "exact_match_of": list(exact),
+    }
+    return Node(
+        id=id_,
+        description=standard.text("description"),
+        notation=standard.text("statementNotation"),
+        parents=tuple(dict.fromkeys(filter(None, (parent, *ancestors)))),
+        order=standard.number("position", position),
+        levels=levels,
+        fields=present(extra),
+    )

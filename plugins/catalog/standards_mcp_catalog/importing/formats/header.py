@@ -1,0 +1,149 @@
+"""The header of a table: which column holds what, also under the names that others give them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from standards_mcp_catalog.importing.report import Problem, note
+
+from .text import clean
+
+COLUMNS: Final[Mapping[str, str]] = {
+    "id": "any text that never changes; made from set and code when there is none",
+    "code": "the code people use, such as 3.NF.A.1; required where there is no id",
+    "text": "what the standard says; required",
+    "parent": "the id or the code of the row above this one in the tree",
+    "grades": "3, K-2, high school ...; empty: those of the parent",
+    "subject": "Mathematics",
+    "jurisdiction": "the state or organization",
+    "set_title": "the name of the collection, such as Grade 3",
+    "set_id": "made from jurisdiction, subject and set_title when there is none",
+    "label": "Domain, Cluster, Standard ...",
+    "other_codes": "more codes of the same standard, separated by |",
+    "order": "a number; rows stand in the order of the file otherwise",
+    "document": "the title of the published document",
+    "edition": "its year or version",
+    "license": "under which terms the text may be used",
+    "rights_holder": "whose text it is",
+    "source_url": "where the official text is",
+}
+# Other names of a column, in any case, with any separators, and also after one of `_PREFIXES`.
+_NAMES: Final[Mapping[str, str]] = {
+    "id": "guid identifier uuid uid asn_id case_id",
+    "code": "notation number no human_coding_scheme humancodingscheme coding_scheme short_code"
+    " abbreviation standard_id benchmark_id indicator_id standard_identifier",
+    "text": "description statement fullstatement full_statement standard benchmark indicator"
+    " expectation performance_expectation objective learning_objective outcome learning_outcome"
+    " wording full_text",
+    "parent": "parent_id parent_code parent_standard",
+    "grades": "grade grade_level grade_levels grade_band grade_bands grade_range"
+    " education_level education_levels",
+    "subject": "subject_area content_area discipline learning_area",
+    "jurisdiction": "state state_name organization organisation publisher agency district",
+    "set_title": "set standard_set_title set_name framework collection",
+    "set_id": "standard_set_id",
+    "label": "type statement_label statement_type level_name hierarchy_level",
+    "other_codes": "alt_statement_notations alternate_codes alternate_code alt_codes old_code"
+    " other_code",
+    "order": "sequence sort_order position",
+    "edition": "valid year version adopted adoption_year",
+    "license": "licence",
+    "source_url": "url uri link web_address source_link",
+}
+_ALIASES: Final = {alias: name for name, found in _NAMES.items() for alias in found.split()}
+_CAMEL_CASE: Final = re.compile("(?<=[a-z])(?=[A-Z])")
+_PREFIXES: Final = ("statement", "standard", "standards", "benchmark", "indicator", "learning")
+_MADE: Final = frozenset(
+    {
+        "content", "depth", "is_leaf", "is_root", "root_id", "ancestor_ids", "child_ids",
+        "sibling_count",
+    }
+)  # fmt: skip
+
+
+def column_name(cell: str) -> str:
+    """Return the name in `COLUMNS` that a cell of the header means, or its own in plain form."""
+    name = _plain(cell)
+    if known := name if name in COLUMNS else _ALIASES.get(name):
+        return known
+    prefix, _, rest = name.partition("_")
+    if prefix in _PREFIXES and (known := rest if rest in COLUMNS else _ALIASES.get(rest)):
+        return known
+    return name
+
+
+def read_header(
+    cells: Sequence[str], source: str, where: str, given: Collection[str] = ()
+) -> tuple[list[str], list[Problem]]:
+    """Return the name of each column, "" for one that is not read, and what is to be told of them.
+
+    Args:
+        source: The name of the document, for problems.
+        where: The line in it.
+        given: Columns that may be missing, because their values are given otherwise.
+    """
+    names = _named(cells)
+    details = [
+        *_drop_repeated(names, cells),
+        *_drop_made(names),
+        *_unknown(names),
+        *_renamed(names, cells),
+    ]
+    if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *given)]:
+        details.append(("column missing", f"{' and '.join(missing)} will be 'Unspecified'"))
+    return names, [note(reason, source, where, detail) for reason, detail in details]
+
+
+def _named(cells: Sequence[str]) -> list[str]:
+    names = [column_name(cell) for cell in cells]
+    if names.count("text") > 1 and "code" not in names:
+        # "Standard" and "Description" side by side are a code and its text.
+        codes = (place for place, cell in enumerate(cells) if _plain(cell) in _PREFIXES)
+        if (place := next(codes, None)) is not None:
+            names[place] = "code"
+    return names
+
+
+def _drop_repeated(names: list[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Of several columns of one meaning, keep the one that is named exactly, or the first."""
+    meant = names[:]
+    for place, name in enumerate(meant):
+        same = [number for number, other in enumerate(meant) if other == name]
+        first = next((number for number in same if _plain(cells[number]) == name), same[0])
+        if name and place != first:
+            names[place] = ""
+            column = f"column {place + 1} {clean(cells[place])[:80]!r}"
+            yield "column given twice", f"{column}; column {first + 1} was read as {name}"
+
+
+def _drop_made(names: list[str]) -> Iterator[tuple[str, str]]:
+    for place, name in enumerate(names):
+        if name in _MADE:
+            names[place] = ""
+            yield "column not needed", f"{name!r} is made anew"
+
+
+def _unknown(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        if name and name not in COLUMNS:
+            close = difflib.get_close_matches(name, COLUMNS, n=1)
+            advice = f"did you mean {close[0]!r}?" if close else "kept as it is"
+            yield "unknown column", f"{name[:80]!r}; {advice}"
+
+
+def _renamed(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    told = ", ".join(
+        f"{clean(cell)[:80]!r} as {name}"
+        for cell, name in zip(cells, names, strict=True)
+        if name in COLUMNS and _plain(cell) != name
+    )
+    if told:
+        yield "column read by its meaning", told
+
+
+def _plain(cell: str) -> str:
+    words = _CAMEL_CASE.sub("_", clean(cell).strip("\"' "))
+    return re.sub(r"\W+", "_", words.casefold()).strip("_")

@@ -1,0 +1,242 @@
+"""Build trees of records from nodes that name their parents.
+
+Public data has missing parents, cycles and duplicate ids. Every node with a text still becomes one
+record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from standards_mcp_catalog.importing.report import Problem, lost, note
+from standards_mcp_catalog.records import StandardRecord
+
+DEEPEST: Final = 64
+"""Nodes below this depth are moved up to it, so that the size of a tree stays in proportion."""
+LONGEST_LINE: Final = 4_000
+"""How many characters of an ancestor's text the content of a record repeats."""
+
+SetFields: TypeAlias = Callable[[tuple[str, ...]], Mapping[str, Any]]
+"""Return the fields of the set that a record with these education levels belongs to."""
+
+
+@dataclass(slots=True, kw_only=True)  # frozen ones take four times as long to make
+class Node:
+    """One standard or heading, before its place is known.
+
+    Attributes:
+        parents: Ids of the parent, the best candidate first; a root has none.
+        order: Sort key among its siblings; nodes with equal keys keep their order.
+        levels: Education levels; a node without any has the levels of its parent.
+        fields: More fields of the record.
+        where: Its name in problems, such as its line; by default its id and notation.
+    """
+
+    id: str
+    description: str
+    notation: str = ""
+    parents: tuple[str, ...] = ()
+    order: float = 0
+    levels: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    where: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in problems."""
+        return self.where or (f"{self.id} ({self.notation})" if self.notation else self.id)
+
+
+class _Above(NamedTuple):
+    """The ancestors of a node, from the root to its parent.
+
+    Attributes:
+        lines: Their lines of the content.
+        levels: The education levels of the parent.
+    """
+
+    ancestors: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+
+
+_NOTHING: Final = _Above()
+
+
+def build_tree(
+    nodes: Iterable[Node], set_fields: SetFields, source: str
+) -> Iterator[StandardRecord | Problem]:
+    """Yield a record for each node, parents before their children, and every problem.
+
+    Args:
+        set_fields: The fields that the records of one set share.
+        source: The name of the document, for problems.
+    """
+    problems: list[Problem] = []
+    known = _unique(nodes, source, problems)
+    parents = _parents(known, source, problems)
+    children = _settled(known, parents, source, problems)
+    yield from problems
+    chains: dict[str, _Above] = {}
+    pending = list(reversed(children.get(None, ())))
+    while pending:
+        node = known[pending.pop()]
+        above = chains.get(parents[node.id] or "", _NOTHING)
+        if below := children.get(node.id):
+            chains[node.id] = _extended(above, node)
+            pending += reversed(below)
+        data = _fields(node, above, children, set_fields(node.levels or above.levels))
+        yield _record(data, source, node)
+
+
+def _unique(nodes: Iterable[Node], source: str, problems: list[Problem]) -> dict[str, Node]:
+    known: dict[str, Node] = {}
+    for node in nodes:
+        if node.id not in known:
+            known[node.id] = node
+        else:
+            first = known[node.id].where
+            detail = f"the first was read, {first}" if first else "the first was read"
+            problems.append(lost("id occurs twice in one set", source, node.name, detail))
+    ordered = sorted(known.values(), key=lambda node: node.order)
+    return {node.id: node for node in ordered}
+
+
+def _parents(
+    known: Mapping[str, Node], source: str, problems: list[Problem]
+) -> dict[str, str | None]:
+    parents: dict[str, str | None] = {}
+    for node in known.values():
+        parents[node.id] = next((id_ for id_ in node.parents if id_ in known), None)
+        if node.parents and parents[node.id] != node.parents[0]:
+            detail = f"no {node.parents[0]!r} in this set"
+            problems.append(note("unknown parent", source, node.name, detail))
+    detail = "it stood below itself; now it is a root"
+    cut = [known[id_].name for id_ in _cut_cycles(parents)]
+    problems += [note("cycle broken", source, name, detail) for name in cut]
+    return parents
+
+
+def _cut_cycles(parents: dict[str, str | None]) -> Iterator[str]:
+    """Make one node of each cycle a root and yield it."""
+    done: set[str] = set()
+    for start in parents:
+        path: dict[str, None] = {}
+        id_: str | None = start
+        while id_ is not None and id_ not in done and id_ not in path:
+            path[id_] = None
+            id_ = parents[id_]
+        if id_ is not None and id_ in path:
+            parents[id_] = None
+            yield id_
+        done.update(path)
+
+
+_Children: TypeAlias = Mapping[str | None, Sequence[str]]
+
+
+def _settled(
+    known: dict[str, Node],
+    parents: dict[str, str | None],
+    source: str,
+    problems: list[Problem],
+) -> _Children:
+    """Drop nodes without text, move up nodes that are too deep, and return each node's children."""
+    order = _from_roots(known, parents, source, problems)
+    below = Counter(parents.values())
+    for id_ in reversed(order):
+        node = known[id_]
+        if node.description:
+            continue
+        if below[id_]:
+            problems.append(note("heading without text", source, node.name))
+        else:
+            below[parents.pop(id_)] -= 1
+            problems.append(lost("no text", source, node.name))
+    return _children(parents)
+
+
+def _from_roots(
+    known: Mapping[str, Node],
+    parents: dict[str, str | None],
+    source: str,
+    problems: list[Problem],
+) -> list[str]:
+    """Return all ids, parents first, after moving up nodes that are deeper than `DEEPEST`."""
+    children = _children(parents)
+    depths: dict[str | None, int] = {None: -1}
+    order = list(children.get(None, ()))
+    for id_ in order:
+        order += children.get(id_, ())
+        parent = parents[id_]
+        if depths[parent] == DEEPEST and parent is not None:
+            parents[id_] = parents[parent]
+            detail = f"deeper than {DEEPEST} levels"
+            problems.append(note("moved up", source, known[id_].name, detail))
+        depths[id_] = depths[parents[id_]] + 1
+    return order
+
+
+def _children(parents: Mapping[str, str | None]) -> _Children:
+    children: defaultdict[str | None, list[str]] = defaultdict(list)
+    for id_, parent in parents.items():
+        children[parent].append(id_)
+    return children
+
+
+def _extended(above: _Above, node: Node) -> _Above:
+    """Return the ancestors of the children of a node."""
+    ancestors, lines, levels = above
+    text = node.description
+    if len(text) > LONGEST_LINE:
+        text = text[:LONGEST_LINE].rstrip() + "…"
+    line = _line(len(ancestors), node.notation, text)
+    return _Above((*ancestors, node.id), (*lines, line), node.levels or levels)
+
+
+def _line(depth: int, notation: str, text: str) -> str:
+    code = f" ({notation})" if notation else ""
+    return f"Depth {depth}{code}: {text}"
+
+
+def _fields(
+    node: Node, above: _Above, children: _Children, set_fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    ancestors, lines, levels = above
+    below = tuple(children.get(node.id, ()))
+    return {
+        **set_fields,
+        **node.fields,
+        "_id": node.id,
+        "content": "\n".join((*lines, _line(len(ancestors), node.notation, node.description))),
+        "description": node.description,
+        "statement_notation": node.notation or None,
+        "education_levels": node.levels or levels,
+        "depth": len(ancestors),
+        "is_leaf": not below,
+        "is_root": not ancestors,
+        "parent_id": ancestors[-1] if ancestors else None,
+        "root_id": ancestors[0] if ancestors else node.id,
+        "ancestor_ids": ancestors,
+        "child_ids": below,
+        "sibling_count": len(children[ancestors[-1]]) - 1 if ancestors else 0,
+    }
+
+
+def _record(data: Mapping[str, Any], source: str, node: Node) -> StandardRecord | Problem:
+    try:
+        return StandardRecord.from_dict(data)
+    except ValidationError as error:
+        return lost("not a valid record", source, node.name, first_error(error))
+
+
+def first_error(error: ValidationError) -> str:
+    """Return the first error in one line: the field and the reason."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    field_name = ".".join(map(str, first["loc"]))
+    return f"{field_name}: {first['msg']}"

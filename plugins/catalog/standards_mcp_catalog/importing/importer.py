@@ -1,0 +1,301 @@
+"""Import documents into a store: read everything, then write once.
+
+Documents are first read into a temporary database, see `staging`. Nothing is written if reading
+fails, or if a strict import has skipped something. The differences from the store are then written
+in one transaction, so an import that is killed leaves all of it or nothing. It can be run again:
+`sources.web` keeps downloads, and the store keeps embeddings.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
+
+from standards_mcp._utils.chunks import chunks
+from standards_mcp._utils.text import counted
+from standards_mcp_catalog.base import Progress
+from standards_mcp_catalog.errors import CatalogError
+from standards_mcp_catalog.local.store import LocalStore
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.relations import Crosswalk
+from standards_mcp_catalog.sets import (
+    GivenNames,
+    leaving_sets,
+    merged_with_stored,
+    renamed,
+    with_names,
+)
+
+from .report import Problem, Report, note
+from .selection import Selection, settle_jurisdiction, told_names
+from .staging import Staging
+from .statements import Item, Statement, settle
+
+Documents: TypeAlias = Iterable[Iterable[Item]]
+"""The items of each document, see `readers`."""
+_AT_ONCE: Final = 500  # records in memory
+
+
+class StrictImportError(CatalogError):
+    """A strict import skipped something, and wrote nothing.
+
+    Attributes:
+        report: What was read.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in report.skipped.items())
+        super().__init__(
+            f"nothing was imported, because something had to be skipped: {reasons}; correct the "
+            "source, or import without --strict"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """Options of an import.
+
+    Attributes:
+        selection: Filters.
+        replace: Delete the records that are gone from the sets that were read. A set with skipped
+            records loses nothing, and no set does if a document could not be read at all.
+        dry_run: Write nothing.
+        strict: Raise `StrictImportError` when anything is skipped.
+        jurisdiction: The name of the jurisdiction, whatever the source says; if the source has
+            several, the one to take. See `selection.settle_jurisdiction`.
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    replace: bool = False
+    dry_run: bool = False
+    strict: bool = False
+    jurisdiction: str = ""
+
+
+class _Loss(NamedTuple):
+    """Records that an import removes from the sets that it replaces.
+
+    Attributes:
+        replaced: Ids of the complete sets.
+        incomplete: Ids of the sets with skipped records, which lose nothing.
+        leaving: Records that stay in other sets, as they are then.
+        deleted: Ids of the records that are in no other set.
+    """
+
+    replaced: Collection[str] = ()
+    incomplete: Collection[str] = ()
+    leaving: Sequence[StandardRecord] = ()
+    deleted: frozenset[str] = frozenset()
+
+
+def import_sources(
+    store: LocalStore,
+    documents: Documents,
+    options: ImportOptions | None = None,
+    *,
+    on_read: Callable[[Report], None] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Import *documents* into *store*, with the ancestors of the selected records.
+
+    Args:
+        on_read: Called with the report so far after every document.
+        progress: See `LocalStore.write`.
+
+    Raises:
+        StrictImportError: The import is strict, and something had to be skipped.
+        JurisdictionNameError: See `selection.settle_jurisdiction`.
+        CatalogError: The store cannot be read or written.
+    """
+    with Staging() as staging:
+        running = _Import(store, staging, options or ImportOptions())
+        for number, document in enumerate(documents):
+            running.read(document, number)
+            if on_read is not None:
+                on_read(running.report)
+        names = running.settle()
+        running.write(names, progress)
+        return running.report
+
+
+class _Import:
+    """One import: `read` each document, `settle` what all of them say together, then `write`."""
+
+    def __init__(self, store: LocalStore, staging: Staging, options: ImportOptions) -> None:
+        self._store, self._staging, self._options = store, staging, options
+        self._is_selected = _filter_of(options.selection)
+        self.report = Report(dry_run=options.dry_run)
+
+    def read(self, document: Iterable[Item], number: int) -> None:
+        """Keep the items of a document in the staging, and count them."""
+        report, staging = self.report, self._staging
+        before = report.read, report.crosswalk_rows
+        for item in document:
+            if isinstance(item, Problem):
+                report.add(item)
+                if item.skipped:
+                    # A document that cannot be read at all may hold records of any set.
+                    staging.mark_incomplete(number if item.records else None)
+            elif isinstance(item, Statement):
+                staging.add_statement(item)
+                report.crosswalk_rows += 1
+            elif isinstance(item, Crosswalk):
+                staging.add_crosswalk(item)
+            else:
+                self._read_record(item, number)
+        report.documents += (report.read, report.crosswalk_rows) > before
+
+    def _read_record(self, record: StandardRecord, number: int) -> None:
+        self.report.read += 1
+        place = self._staging.add(record, number, selected=self._is_selected(record))
+        self.report.collapsed += place != "new"
+        if place == "other":
+            where = f"{record.statement_notation or 'no code'}, id {record.id}"
+            reason, detail = "read twice, and differs", "the last was read"
+            self.report.add(note(reason, record.standard_set_title, where, detail))
+
+    def settle(self) -> GivenNames:
+        """Count what the documents change together; return the names that their sets get.
+
+        Raises:
+            StrictImportError: The import is strict, and something had to be skipped.
+            JurisdictionNameError: See `selection.settle_jurisdiction`.
+        """
+        report, staging = self.report, self._staging
+        names = self._new_names()
+        staging.keep_ancestors()
+        loss = self._loss()
+        for problem in settle(staging, self._store, loss.deleted):
+            report.add(problem)
+        report.relations = staging.links()
+        if self._options.strict and report.skipped:
+            raise StrictImportError(report)
+        selected, distinct, others = staging.counts()
+        report.collapsed += selected - distinct
+        report.filtered += others
+        for set_id in sorted(loss.incomplete):
+            detail = "some of its records were skipped, so none was deleted"
+            report.add(note("set not replaced", set_id, detail=detail))
+        for problem in self._changes_of_crosswalks(loss.deleted):
+            report.add(problem)
+        return names
+
+    def _new_names(self) -> GivenNames:
+        names: GivenNames = {}
+        notes: list[Problem] = []
+        name, report = self._options.jurisdiction, self.report
+        if name and report.read > report.skipped_records:
+            names, notes = settle_jurisdiction(self._store, self._staging, name, report.skipped)
+        before = self._store.given_names()
+        if names:
+            titles = {id_: each["title"] for id_, each in before.items() if "title" in each}
+            before = {id_: {"title": title} for id_, title in titles.items()}
+        for each in (*notes, *told_names(before, self._staging)):
+            report.add(each)
+        return names
+
+    def _loss(self) -> _Loss:
+        """Return the records that go if the sets that were read are replaced."""
+        if not self._options.replace:
+            return _Loss()
+        replaced, incomplete = self._staging.complete_sets()
+        # `_changed_records` settles the sets of a record that was read.
+        records = self._store.records(replaced)
+        others = (each for each in records if not self._staging.sets_of(each.id))
+        leaving, deleted = leaving_sets(others, replaced)
+        return _Loss(replaced, incomplete, leaving, frozenset(deleted))
+
+    def _changes_of_crosswalks(self, deleted: Iterable[str]) -> Iterator[Problem]:
+        """Yield a note for each crosswalk in the store that loses or replaces relations."""
+        before = {each.id: (each.title, count) for each, count in self._store.crosswalks()}
+        stated = self._staging.crosswalks()
+        now = {each.crosswalk.id: len([*each.links]) for each in stated if not each.adds}
+        for id_, (title, count) in before.items():
+            if id_ in now:
+                detail = f"{counted(count, 'relation')} before, {now[id_]:,} now"
+                yield note("crosswalk replaced", title, detail=detail)
+        for crosswalk, count in self._store.crosswalks_of(deleted):
+            if crosswalk.id not in now:
+                detail = f"{count:,}, with their standards"
+                yield note("relations of a crosswalk deleted", crosswalk.title, detail=detail)
+
+    def write(self, names: GivenNames, progress: Progress | None) -> None:
+        """Write the differences from the store in one transaction, or only count them."""
+        gone: list[str] = []
+        if self._options.dry_run:
+            deque(self._changes(names, gone), maxlen=0)  # counted while it is used up
+            return
+        changes = self._changes(names, gone)
+        self._store.write(changes, gone, progress, self._staging.crosswalks(), names)
+
+    def _changes(self, names: GivenNames, gone: list[str]) -> Iterator[StandardRecord]:
+        # The store runs this under its lock, and reads *gone* afterwards.
+        given = with_names(self._store.given_names(), names)
+        loss = self._loss()
+        self.report.deleted, self.report.left = len(loss.deleted), len(loss.leaving)
+        gone.extend(sorted(loss.deleted))
+        yield from self._changed_records(loss, given)
+        yield from (renamed(each, given) for each in loss.leaving)
+        settled = {*loss.deleted, *(each.id for each in loss.leaving)}
+        yield from self._renamed_along(settled, names)
+
+    def _changed_records(self, loss: _Loss, given: GivenNames) -> Iterator[StandardRecord]:
+        """Yield and count the records that differ from the store; a dry run yields no new ones."""
+        report = self.report
+        for ids in chunks(self._staging.ids(), _AT_ONCE):
+            stored = {record.id: record for record in self._store.fetch(ids)}
+            if report.dry_run:
+                report.new += len(ids) - len(stored)
+            for source in self._staging.fetch(stored if report.dry_run else ids):
+                read = renamed(source, given)
+                known = stored.get(read.id)
+                record = read if known is None else merged_with_stored(read, known, loss.replaced)
+                record = _without_children(record, loss.deleted)
+                if known is None:
+                    report.new += 1
+                elif record.to_dict() != known.to_dict():
+                    report.changed += 1
+                else:
+                    report.unchanged += 1
+                    continue
+                yield record
+
+    def _renamed_along(
+        self, settled: Collection[str], names: GivenNames
+    ) -> Iterator[StandardRecord]:
+        """Yield the other records of sets that get a new name, under that name."""
+        count = 0
+        for record in self._store.records(names) if names else ():
+            after = renamed(record, names)
+            if after is record or record.id in settled or self._staging.is_selected(record.id):
+                continue
+            if after.to_dict() != record.to_dict():
+                count += 1
+                yield after
+        if count:
+            detail = f"{counted(count, 'stored record')} of the same sets"
+            self.report.add(note("renamed with the rest of its set", "catalog", detail=detail))
+
+
+def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
+    has_jurisdiction, has_subject = cache(selection.has_jurisdiction), cache(selection.has_subject)
+
+    def is_selected(record: StandardRecord) -> bool:
+        return (
+            has_jurisdiction(record.jurisdiction_id, record.jurisdiction_title)
+            and has_subject(record.subject, record.normalized_subject or "")
+            and selection.has_grade(record.education_levels)
+        )
+
+    return is_selected
+
+
+def _without_children(record: StandardRecord, deleted: Collection[str]) -> StandardRecord:
+    left = tuple(id_ for id_ in record.child_ids if id_ not in deleted)
+    if len(left) == len(record.child_ids):
+        return record
+    return record.model_copy(update={"child_ids": left, "is_leaf": not left})

@@ -1,0 +1,170 @@
+"""Problems of an import, and the report that counts them with all that was read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from standards_mcp._utils.text import counted, printable
+from standards_mcp_catalog.errors import CatalogError
+
+KEPT_PER_REASON: Final = 20
+"""Number of problems of one reason that are listed; all are counted."""
+
+
+class SourceError(CatalogError):
+    """A document or an address cannot be read at all; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something in a document that was skipped or corrected.
+
+    Attributes:
+        reason: A short phrase that is the same for all problems of a kind; reports count by it.
+        source: The name of the document.
+        where: The line or the id inside the document.
+        detail: The finding.
+        skipped: True if something was skipped, False if it was corrected.
+        records: Number of skipped records, as far as it is known.
+    """
+
+    reason: str
+    source: str
+    where: str = ""
+    detail: str = ""
+    skipped: bool = True
+    records: int = 0
+
+    def __str__(self) -> str:
+        """Return the problem on one line that a terminal can show."""
+        place = f"{self.source}: {self.where}" if self.where else self.source
+        text = f"{place}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+        return printable(" ".join(text.split()).encode("utf-8", "replace").decode())
+
+
+def note(reason: str, source: str, where: str = "", detail: str = "") -> Problem:
+    """Return a problem without a loss."""
+    return Problem(reason=reason, source=source, where=where, detail=detail, skipped=False)
+
+
+def lost(reason: str, source: str, where: str = "", detail: str = "", records: int = 1) -> Problem:
+    """Return a problem by which *records* records are lost."""
+    return Problem(reason=reason, source=source, where=where, detail=detail, records=records)
+
+
+@dataclass(kw_only=True)
+class Report:
+    """The counts of one import, in records unless something else is said.
+
+    ``read`` is always the sum of ``written``, ``unchanged``, ``collapsed``, ``filtered`` and
+    ``skipped_records``.
+
+    Attributes:
+        documents: How many documents held records or relations.
+        read: Records that the documents hold, those that had to be skipped included.
+        new: Written for the first time.
+        changed: Written in place of one with the same id that differed.
+        unchanged: Already there with the same content; not touched.
+        collapsed: Read more than once, in several sets or files, and written as one.
+        filtered: Left out because the filters say so.
+        deleted: Deleted, because their set was replaced and they are no longer in it.
+        left: Not read, and taken out of a set that was replaced or removed; in others they stay.
+        crosswalk_rows: What crosswalks state between the records of others.
+        relations: Relations that crosswalks and the records that were read state.
+        dry_run: Whether all this only would have happened.
+        skipped: How often something was skipped, by reason; a whole document counts once.
+        notes: How often something was put right, by reason.
+    """
+
+    documents: int = 0
+    read: int = 0
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    collapsed: int = 0
+    filtered: int = 0
+    deleted: int = 0
+    left: int = 0
+    skipped_records: int = 0
+    crosswalk_rows: int = 0
+    relations: int = 0
+    dry_run: bool = False
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    notes: Counter[str] = field(default_factory=Counter[str])
+    problems: list[Problem] = field(default_factory=list[Problem])
+    _kept: Counter[str] = field(default_factory=Counter[str], init=False, repr=False)
+
+    @property
+    def written(self) -> int:
+        """Records that were added or replaced."""
+        return self.new + self.changed
+
+    @property
+    def has_effect(self) -> bool:
+        """True if anything was taken from the documents, or left out by a filter."""
+        return bool(self.read > self.skipped_records or self.deleted or self.left or self.relations)
+
+    def add(self, problem: Problem) -> None:
+        """Count *problem*, and keep it if it is among the first of its reason."""
+        counts = self.skipped if problem.skipped else self.notes
+        counts[problem.reason] += max(problem.records, 1)
+        self.read += problem.records
+        self.skipped_records += problem.records
+        if self._kept[problem.reason] < KEPT_PER_REASON:
+            self._kept[problem.reason] += 1
+            self.problems.append(problem)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-ready data."""
+        names = (
+            "documents", "read", "written", "new", "changed", "unchanged", "collapsed",
+            "filtered", "deleted", "left", "skipped_records", "crosswalk_rows",
+            "relations", "dry_run",
+        )  # fmt: skip
+        return {
+            **{name: getattr(self, name) for name in names},
+            "skipped": dict(self.skipped.most_common()),
+            "notes": dict(self.notes.most_common()),
+            "problems": [str(problem) for problem in self.problems],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report for people, one fact a line."""
+        if not (self.read or self.relations) and len(self.problems) == 1:
+            yield f"Nothing was read: {self.problems[0]}"
+            return
+        verb = "Would write" if self.dry_run else "Wrote"
+        yield f"Read {counted(self.read, 'record')} in {counted(self.documents, 'document')}."
+        if self.read or not self.crosswalk_rows:
+            yield (
+                f"{verb} {self.written:,} ({self.new:,} new, {self.changed:,} changed); "
+                f"{self.unchanged:,} {_were(self.unchanged)} there already."
+            )
+        if self.relations or self.crosswalk_rows:
+            took = "Would take" if self.dry_run else "Took"
+            yield f"{took} {counted(self.relations, 'relation')} between standards."
+        if self.collapsed:
+            yield f"{self.collapsed:,} stood in several sets or files and became one with others."
+        if self.filtered:
+            yield f"{self.filtered:,} {_were(self.filtered)} left out by the filters."
+        if self.deleted:
+            deleted = "Would delete" if self.dry_run else "Deleted"
+            are = "is" if self.deleted == 1 else "are"
+            yield f"{deleted} {self.deleted:,} that {are} no longer in the replaced sets."
+        if self.left:
+            are, stay = ("is", "stays") if self.left == 1 else ("are", "stay")
+            yield f"{self.left:,} {are} no longer in the replaced sets, and {stay} in others."
+        yield from self._told()
+
+    def _told(self) -> Iterator[str]:
+        for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
+            for reason, count in counts.most_common():
+                yield f"{title}: {reason}, {counted(count, 'time')}"
+        yield from map(str, self.problems)
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -1,0 +1,214 @@
+"""Select what is imported by its jurisdiction, subject and grade, and name its jurisdiction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from standards_mcp_catalog.local.store import LocalStore
+from standards_mcp_catalog.sets import GivenNames
+from standards_mcp_catalog.vocabulary.grades import parse_grades
+from standards_mcp_catalog.vocabulary.names import (
+    JurisdictionNameError,
+    fits_jurisdiction,
+    jurisdictions_named,
+    listed,
+    of_one_place,
+    quoted,
+    same_jurisdiction,
+    titles_like,
+)
+from standards_mcp_catalog.vocabulary.places import folded, place_named, proper_name
+from standards_mcp_catalog.vocabulary.subjects import match_subjects
+
+from .formats.text import clean
+from .report import Problem, note
+from .staging import Staging
+
+_OPTION: Final = "--jurisdiction"
+_UNREADABLE: Final = frozenset({"cannot be read", "damaged archive", "unknown format"})
+_GIVEN: Final = {"title": "set", "jurisdiction_title": "jurisdiction"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Filters of an import. An empty tuple means all, several values mean any of them.
+
+    Attributes:
+        jurisdictions: Ids or names, see `names.jurisdictions_named`; words of a title are enough.
+        subjects: Everyday names, see `subjects.match_subjects`.
+        grades: Everyday spellings, see `grades.parse_grades`.
+
+    Raises:
+        UnknownGradeError: One of the grades does not exist.
+    """
+
+    jurisdictions: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    grades: tuple[str, ...] = ()
+    _levels: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        levels = (level for grade in self.grades for level in parse_grades(grade))
+        object.__setattr__(self, "_levels", frozenset(levels))
+
+    @property
+    def no_match(self) -> str:
+        """Message for a source in which nothing is selected."""
+        asked = (*self.jurisdictions, *self.subjects, *self.grades)
+        return f"nothing here fits {' and '.join(map(repr, asked))}" if asked else "nothing is here"
+
+    def has_jurisdiction(self, id_: str, title: str) -> bool:
+        """Return whether a jurisdiction is selected: by its id, a name, or words of its title."""
+        return not self.jurisdictions or any(
+            each.strip().casefold() == id_.casefold() or fits_jurisdiction(each, title)
+            for each in self.jurisdictions
+        )
+
+    def jurisdictions_of(self, titles: Mapping[str, str]) -> list[str]:
+        """Return the ids of the selected jurisdictions, of which *titles* has all by their ids.
+
+        Raises:
+            JurisdictionNameError: A name may mean more than one.
+        """
+        if not self.jurisdictions:
+            return list(titles)
+        found = dict[str, None]()
+        for name in self.jurisdictions:
+            ids = [id_ for id_ in titles if id_.casefold() == name.strip().casefold()]
+            fitting = [each for each in titles.values() if fits_jurisdiction(name, each)]
+            if not ids and fitting:
+                meant = of_one_place(name, jurisdictions_named(name, fitting) or fitting)
+                ids = [id_ for id_, title in titles.items() if title in meant]
+            found.update(dict.fromkeys(ids))
+        return list(found)
+
+    def near(self, titles: Iterable[str]) -> str:
+        """Return a hint that names similar titles, or ""."""
+        every = list(titles)
+        close = [like for name in self.jurisdictions for like in titles_like(name, every)]
+        return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+    def has_subject(self, *names: str) -> bool:
+        """Return whether a subject with these names is selected."""
+        known = [name for name in names if name]
+        return not self.subjects or any(match_subjects(each, known) for each in self.subjects)
+
+    def has_grade(self, levels: tuple[str, ...]) -> bool:
+        """Return whether any of these levels is selected; no levels may be any grade."""
+        return not self._levels or not levels or not self._levels.isdisjoint(levels)
+
+
+def jurisdiction_names(
+    store: LocalStore, name: str, set_ids: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the entries of `GivenNames` that move sets to a jurisdiction.
+
+    A jurisdiction of this name, in any case, keeps its title and id. The id of a new one is made
+    of its name.
+
+    Args:
+        set_ids: The sets that get the names.
+    """
+    title = proper_name(clean(name))
+    same = [
+        each
+        for each in store.sets()
+        if each.id not in set_ids
+        and (folded(each.jurisdiction_title) or each.jurisdiction_title) == (folded(title) or title)
+    ]
+    if same:
+        known = next((each for each in same if each.jurisdiction_title == title), same[0])
+        names = known.jurisdiction_id, known.jurisdiction_title
+    else:
+        names = re.sub(r"\W+", "-", title.casefold()).strip("-") or "unknown", title
+    return dict(zip(("jurisdiction_id", "jurisdiction_title"), names, strict=True))
+
+
+def settle_jurisdiction(
+    store: LocalStore, staging: Staging, name: str, unread: Iterable[str]
+) -> tuple[GivenNames, list[Problem]]:
+    """Give all that was read one jurisdiction.
+
+    If the documents have one jurisdiction, it gets the name. If they have several, only the one
+    that the name means stays selected, under the name of its source. Records that the filters
+    exclude count, too.
+
+    Args:
+        unread: The reasons of problems so far.
+
+    Returns:
+        The new names of sets, and notes for the report.
+
+    Raises:
+        JurisdictionNameError: Several were read, and the name means none or more than one of them;
+            another known place was read; or a document that could not be read may have the place.
+    """
+    read = staging.jurisdictions()
+    if len({same_jurisdiction(title) for title in read.values()}) > 1:
+        staging.select_jurisdictions(_chosen(read, name))
+        return {}, []
+    names = jurisdiction_names(store, name)
+    title = names["jurisdiction_title"]
+    others = [each for each in dict.fromkeys(read.values()) if each != title]
+    if others:
+        _refuse_doubtful(others, name, unread)
+    detail = f"{listed(others)} is called {title!r}"
+    told = [note("jurisdiction named", _OPTION, detail=detail)] if others else []
+    return dict.fromkeys(staging.selected_sets(), names), told
+
+
+def told_names(before: GivenNames, staging: Staging) -> list[Problem]:
+    """Return notes about sets and jurisdictions that get the name that a user gave them before."""
+    told: list[Problem] = []
+    read = staging.selected_sets() if before else {}
+    for place, (key, what) in enumerate(_GIVEN.items()):
+        named = [
+            (names[key], titles[place])
+            for set_id, titles in read.items()
+            if key in (names := before.get(set_id, {})) and names[key] != titles[place]
+        ]
+        for given, others in groupby(sorted(set(named)), itemgetter(0)):
+            detail = f"{given!r} in place of {listed(title for _, title in others)}"
+            told.append(note(f"{what} named as before", "catalog", detail=detail))
+    return told
+
+
+def _refuse_doubtful(read: Collection[str], name: str, unread: Iterable[str]) -> None:
+    """Refuse to rename another known place, or anything if an unread document may be meant.
+
+    Raises:
+        JurisdictionNameError: The name is refused.
+    """
+    place, theirs = place_named(name), {place_named(title) for title in read} - {None}
+    if place and theirs and place not in theirs:
+        raise JurisdictionNameError(
+            f"{_OPTION} {quoted(name)} is not what was read: that is of {listed(read)}. Import it "
+            f"without {_OPTION}; if it should be called so all the same, call it so then with "
+            "`standards-mcp data rename --jurisdiction OLD NEW`."
+        )
+    if _UNREADABLE.intersection(unread):
+        raise JurisdictionNameError(
+            f"{_OPTION} {quoted(name)} may be that of a document that could not be read; what was "
+            f"read is of {listed(read)}. Put the damaged document right or leave it out, or import "
+            f"without {_OPTION}."
+        )
+
+
+def _chosen(read: Mapping[str, str], name: str) -> list[str]:
+    titles = list(dict.fromkeys(read.values()))
+    found = of_one_place(name, jurisdictions_named(name, titles))
+    ids = [id_ for id_, title in read.items() if title in found or folded(id_) == folded(name)]
+    if ids:
+        return ids
+    near = titles_like(name, titles)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise JurisdictionNameError(
+        f"{_OPTION} {quoted(name)} is none of the jurisdictions that were read, and there are too "
+        f"many to call all of them so: {listed(titles, 'and')}.{hint} Import one of them, and then "
+        "call it as you like with `standards-mcp data rename --jurisdiction OLD NEW`."
+    )

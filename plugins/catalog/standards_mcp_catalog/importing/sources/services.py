@@ -1,0 +1,199 @@
+"""Services that list standards: the Common Standards Project (CSP), and CASE.
+
+CSP (https://commonstandardsproject.com/developers) has a list of jurisdictions, jurisdictions with
+their lists of standard sets, and standard sets. Reading needs no key. A key is sent as ``Api-Key``,
+but not a blank one, which the server refuses.
+
+A CASE service (https://www.imsglobal.org/spec/case/v1p1, the REST binding) lists its frameworks at
+``CFDocuments`` with the query parameters ``limit`` and ``offset``, and has a whole framework at
+``CFPackages/{id}``, both under ``/ims/case/v1p1`` or ``v1p0``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+from urllib.parse import quote
+
+from standards_mcp_catalog.base import Progress
+from standards_mcp_catalog.importing.formats.case import identifier
+from standards_mcp_catalog.importing.formats.values import (
+    Fields,
+    array_of,
+    is_object,
+    parse_json,
+    unwrapped,
+)
+from standards_mcp_catalog.importing.report import Problem, SourceError, lost, note
+from standards_mcp_catalog.importing.selection import Selection
+from standards_mcp_catalog.vocabulary.grades import normalize_levels
+from standards_mcp_catalog.vocabulary.names import JurisdictionNameError
+from standards_mcp_catalog.vocabulary.names import listed as listed_names
+
+from .files import Document
+from .web import Cache, NotFoundOnServerError, RateLimit, Web
+
+CSP_URL: Final = "https://api.commonstandardsproject.com/api/v1"
+_CALLS_A_MINUTE: Final = 60
+_CASE_PATHS: Final = ("ims/case/v1p1", "ims/case/v1p0")
+_PAGE: Final = 100
+_MOST_PAGES: Final = 1_000
+
+
+def csp_web(api_key: str = "") -> Web:
+    """Return an HTTP client with the pace that CSP allows."""
+    secret = {"Api-Key": api_key.strip()} if api_key.strip() else {}
+    return Web(secret_headers=secret, limit=RateLimit(_CALLS_A_MINUTE))
+
+
+def csp_documents(
+    selection: Selection,
+    *,
+    base_url: str = CSP_URL,
+    web: Web | None = None,
+    cache: Cache | None = None,
+    on_set: Progress | None = None,
+) -> Iterator[Document | Problem]:
+    """Yield one document for each standard set of CSP that is selected.
+
+    Args:
+        cache: Keeps the answers; addresses in it are not asked for again.
+        on_set: Called with the numbers of sets that are read, and of all.
+    """
+    web = web or csp_web()
+    base, get = base_url.rstrip("/"), cache.reader(web) if cache else web.get
+    problems: list[Problem] = []
+    listed = {
+        place.text("id"): place.text("title")
+        for place in _objects(f"{base}/jurisdictions", get, problems)
+        if place.text("id")
+    }
+    places, addresses = list[str](), list[str]()
+    try:
+        places = selection.jurisdictions_of(listed)
+    except JurisdictionNameError as error:
+        problems.append(lost("several jurisdictions", base, detail=str(error), records=0))
+    for place in places:
+        for fields in _objects(f"{base}/jurisdictions/{quote(place, safe='')}", get, problems):
+            ids = _set_ids(fields, selection)
+            addresses += [f"{base}/standard_sets/{quote(id_, safe='')}" for id_ in ids]
+    if not (addresses or problems):
+        missing = "standard set" if places else "jurisdiction"
+        near = "" if places else selection.near(listed.values())
+        detail = f"{selection.no_match}{near}"
+        yield lost(f"no such {missing}", base, detail=detail, records=0)
+    yield from problems
+    yield from _downloaded(addresses, get, on_set)
+
+
+def _objects(
+    address: str, get: Callable[[str], bytes], problems: list[Problem]
+) -> Iterator[Fields]:
+    """Yield the objects of one answer: the elements of an array, or the only one."""
+    try:
+        value = parse_json(get(address))
+    except SourceError as error:
+        problems.append(lost("cannot be read", address, detail=str(error), records=0))
+        return
+    for element in array_of(unwrapped(value)):
+        if is_object(element) and element:
+            yield Fields(element, address, "", problems)
+        else:
+            problems.append(lost("empty answer", address, records=0))
+
+
+def _set_ids(place: Fields, selection: Selection) -> Iterator[str]:
+    for each in place.parts("standardSets"):
+        levels = normalize_levels(each.texts("educationLevels"))
+        subjects = each.text("subject"), each.text("normalizedSubject")
+        if each.text("id") and selection.has_subject(*subjects) and selection.has_grade(levels):
+            yield each.text("id")
+
+
+def case_documents(
+    base_url: str,
+    selection: Selection,
+    *,
+    web: Web | None = None,
+    cache: Cache | None = None,
+    on_package: Progress | None = None,
+) -> Iterator[Document | Problem]:
+    """Yield one document for each framework of a CASE service that is selected.
+
+    Frameworks are selected by their creator and subject; by grades only their items can be.
+
+    Args:
+        base_url: The address of the service, with or without ``/ims/case/v1p1``.
+        cache: Keeps packages; the list of frameworks is always asked for.
+        on_package: Called with the numbers of packages that are read, and of all.
+    """
+    web = web or Web()
+    problems: list[Problem] = []
+    base, listed = _frameworks(base_url.rstrip("/"), web, problems)
+    ids = [identifier(each) for each in listed if _is_selected(each, selection)]
+    if not (ids or problems):
+        creators = listed_names(sorted({each.text("creator") for each in listed}))
+        detail = f"{selection.no_match}; the creators here are {creators}"
+        yield lost("no such framework", base, detail=detail, records=0)
+    yield from problems
+    addresses = [f"{base}/CFPackages/{quote(id_, safe='')}" for id_ in ids if id_]
+    yield from _downloaded(addresses, cache.reader(web) if cache else web.get, on_package)
+
+
+def _frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list[Fields]]:
+    """Return the address that answers, and the frameworks that it lists."""
+    candidates = (
+        [base] if base.endswith(_CASE_PATHS) else [f"{base}/{each}" for each in _CASE_PATHS]
+    )
+    error: SourceError | None = None
+    for candidate in candidates:
+        try:
+            return candidate, list(_pages(candidate, web, problems))
+        except NotFoundOnServerError as missing:
+            error = missing
+        except SourceError as failed:
+            error = failed
+            break
+    problems.append(lost("cannot be read", base, detail=str(error), records=0))
+    return base, []
+
+
+def _pages(base: str, web: Web, problems: list[Problem]) -> Iterator[Fields]:
+    seen: set[str] = set()
+    for page in range(_MOST_PAGES):
+        address = f"{base}/CFDocuments?limit={_PAGE}&offset={page * _PAGE}"
+        found: list[Problem] = []
+        value = parse_json(web.get(address))
+        listing = value if is_object(value) else {"CFDocuments": value}
+        listed = list(Fields(listing, address, "", found).parts("CFDocuments"))
+        fresh = [each for each in listed if identifier(each) not in seen]
+        # Servers give fewer than asked for although there are more, or all of them every time.
+        if page and not fresh:
+            return
+        problems += found
+        seen.update(map(identifier, fresh))
+        yield from fresh
+    problems.append(note("too many pages", base))
+
+
+def _is_selected(document: Fields, selection: Selection) -> bool:
+    creator, title = document.text("creator"), document.text("title")
+    id_ = identifier(document)
+    has_subject = selection.has_subject(*(document.texts("subject") or (title,)))
+    return has_subject and any(
+        selection.has_jurisdiction(id_, name) for name in (creator, f"{creator} {title}")
+    )
+
+
+def _downloaded(
+    addresses: Sequence[str], get: Callable[[str], bytes], progress: Progress | None
+) -> Iterator[Document | Problem]:
+    """Yield the document at each address, and a problem for each that cannot be read."""
+    for number, address in enumerate(addresses, 1):
+        try:
+            yield Document(address, io.BufferedReader(io.BytesIO(get(address))))
+        except SourceError as error:
+            yield lost("cannot be read", address, detail=str(error), records=0)
+        if progress is not None:
+            progress(number, len(addresses))

@@ -1,0 +1,262 @@
+"""HTTP client for public data: bounded, patient, polite to the server, with a cache on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Final
+
+import httpx2
+
+from standards_mcp._utils import full_disk
+from standards_mcp._utils.addresses import is_unencrypted
+from standards_mcp._utils.private import private_folder, write_private
+from standards_mcp_catalog.importing.report import SourceError
+
+LARGEST_DOWNLOAD: Final = 2 * 2**30
+LARGEST_ANSWER: Final = 2**27
+"""How many bytes of one answer of an API are read into memory."""
+# Files are stored as they are sent; `files` unpacks them and counts the bytes.
+_HEADERS: Final = {"User-Agent": "standards-mcp", "Accept": "*/*", "Accept-Encoding": "identity"}
+_MOST_REDIRECTS: Final = 10
+_HINTS: Final = {400: "check the address", 401: "check the key", 403: "check the key"}
+_RETRIED: Final = (429, 500, 502, 503, 504)
+_LONGEST_PAUSE: Final = 60.0
+_GRACE: Final = 60.0
+_SLOWEST: Final = 10_000
+"""Bytes a second that a download must have, once `_GRACE` seconds are over."""
+_LONGEST: Final = 3_600.0  # seconds
+_ATTEMPTS: Final = 4
+
+
+class NotFoundOnServerError(SourceError):
+    """The server has nothing at this address (404 or 410)."""
+
+
+class _BusyError(SourceError):
+    """The server may answer later, after a pause of so many seconds if it says how long."""
+
+    def __init__(self, message: str, pause: float = 0) -> None:
+        self.pause = pause
+        super().__init__(message)
+
+
+class RateLimit:
+    """At most *calls* in any *seconds*.
+
+    Args:
+        clock: Seconds that only grow.
+        sleep: Waits for seconds.
+    """
+
+    def __init__(
+        self,
+        calls: int,
+        seconds: float = 60,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._recent: deque[float] = deque(maxlen=calls)
+        self._seconds, self._clock, self._sleep = seconds, clock, sleep
+
+    def wait(self) -> None:
+        """Return as soon as another call is allowed."""
+        if len(self._recent) == self._recent.maxlen:
+            pause = self._recent[0] + self._seconds - self._clock()
+            if pause > 0:
+                self._sleep(pause)
+        self._recent.append(self._clock())
+
+
+class Web:
+    """Read addresses, through the proxies that the environment names.
+
+    Args:
+        secret_headers: Sent to the address that is asked, and not to those that it redirects to;
+            not sent at all over a connection that is not encrypted, unless it is loopback.
+        timeout: Seconds for connecting and for each wait for data; not tried again.
+        largest: Bytes after which a download is given up.
+        limit: Waited for before each request.
+        sleep: Waits for seconds, before a request is tried again.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        *,
+        secret_headers: Mapping[str, str] | None = None,
+        timeout: float = 30,
+        largest: int = LARGEST_DOWNLOAD,
+        limit: RateLimit | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._secret_headers = dict(secret_headers or {})
+        self._timeout, self._largest = timeout, largest
+        self._limit, self._sleep, self._clock = limit, sleep, clock
+
+    @contextlib.contextmanager
+    def download(
+        self, address: str, largest: int | None = None
+    ) -> Generator[IO[bytes], None, None]:
+        """Open the content of *address*, read to the end, in a temporary file.
+
+        Busy servers are asked again, after the pause that they ask for.
+
+        Args:
+            largest: Bytes after which it is given up, if these are fewer than usual.
+
+        Raises:
+            NotFoundOnServerError: There is nothing.
+            SourceError: The address cannot be read, or the content is too large.
+        """
+        largest = min(largest or self._largest, self._largest)
+        with tempfile.TemporaryFile() as file:
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    self._try(address, file, largest)
+                    break
+                except _BusyError as busy:
+                    if attempt == _ATTEMPTS:
+                        raise
+                    self._sleep(busy.pause or 2.0 ** (attempt - 1))
+            file.seek(0)
+            yield file
+
+    def get(self, address: str) -> bytes:
+        """Return the content of *address*, `LARGEST_ANSWER` at most; raises as `download` does."""
+        with self.download(address, LARGEST_ANSWER) as file:
+            return file.read()
+
+    def _try(self, address: str, file: IO[bytes], largest: int) -> None:
+        if self._limit is not None:
+            self._limit.wait()
+        file.seek(0)
+        file.truncate()
+        try:
+            self._check(address)
+            with self._answer(address) as answer:
+                _check_status(answer)
+                self._copy(answer, file, largest)
+        except (httpx2.RequestError, httpx2.InvalidURL, ValueError) as error:
+            raise _translated(error, self._timeout) from None
+        except OSError as error:
+            reason = full_disk.reason_of(error)
+            raise SourceError(f"it cannot be saved in the temporary folder: {reason}") from None
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        # Its certificates take a tenth of a second. Connections that are not kept need no closing.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        try:
+            return httpx2.Client(headers=_HEADERS, timeout=self._timeout, limits=limits)
+        except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
+            raise SourceError(
+                f"the environment has a proxy or certificates that cannot be used ({error}); check "
+                "HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
+            ) from None
+
+    def _check(self, address: str) -> None:
+        if not self._secret_headers:
+            return
+        if is_unencrypted(address):
+            raise SourceError("the key would be sent unencrypted; use https, or give no key")
+        if not all(each.isascii() and each.isprintable() for each in self._secret_headers.values()):
+            raise SourceError("the key has characters that no key has; check it")
+
+    @contextlib.contextmanager
+    def _answer(self, address: str) -> Generator[httpx2.Response, None, None]:
+        """Open the answer to a request for *address*, at the end of its redirects."""
+        request = self._client.build_request("GET", address, headers=self._secret_headers)
+        for _ in range(_MOST_REDIRECTS):
+            # A redirect has a body, too, which the client would read to its end.
+            with contextlib.closing(self._client.send(request, stream=True)) as answer:
+                if answer.next_request is None:
+                    yield answer
+                    return
+                request = answer.next_request
+            for name in self._secret_headers:
+                request.headers.pop(name, None)
+        raise SourceError("it redirects too often, perhaps in a circle; check the address")
+
+    def _copy(self, answer: httpx2.Response, file: IO[bytes], largest: int) -> None:
+        began, size = self._clock(), 0
+        for chunk in answer.iter_raw():
+            size += len(chunk)
+            if size > largest:
+                raise SourceError(f"it is larger than {largest:,} bytes; ask for a part of it")
+            if self._clock() - began > min(_GRACE + size / _SLOWEST, _LONGEST):
+                raise SourceError(
+                    f"it came too slowly ({size:,} bytes in {self._clock() - began:,.0f} seconds); "
+                    "download it with another program, and import the file"
+                )
+            file.write(chunk)
+        file.flush()
+
+
+class Cache:
+    """Answers by address in a folder, so that an interrupted download goes on where it stopped.
+
+    Args:
+        folder: Made when something is kept.
+        days: How long an answer is used.
+    """
+
+    def __init__(self, folder: Path, days: float = 7) -> None:
+        self._folder, self._seconds = folder, days * 86_400
+
+    def reader(self, web: Web) -> Callable[[str], bytes]:
+        """Return a function that reads an address from the cache, or else from *web*."""
+        return lambda address: self.get(address, web.get)
+
+    def get(self, address: str, fetch: Callable[[str], bytes]) -> bytes:
+        """Return the kept answer, or the one of *fetch*, which is then kept."""
+        name = hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()
+        path = self._folder / name[:2] / name
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime < self._seconds:
+                return path.read_bytes()
+        data = fetch(address)
+        with contextlib.suppress(OSError):  # a full disk must not stop an import
+            private_folder(path.parent)
+            temporary = path.with_name(f"{name}.{os.getpid()}.tmp")
+            write_private(temporary, data)
+            temporary.replace(path)
+        return data
+
+
+def _check_status(answer: httpx2.Response) -> None:
+    status = f"the server answers {answer.status_code}"
+    if answer.is_success:
+        return
+    if answer.status_code in (404, 410):
+        raise NotFoundOnServerError(f"{status}, there is nothing; check the address")
+    after = answer.headers.get("Retry-After", "")
+    pause = float(after) if after.isdecimal() else 0
+    hint = _HINTS.get(answer.status_code, "try again later")
+    message = f"{status} {httpx2.codes.get_reason_phrase(answer.status_code)}; {hint}"
+    if answer.status_code in _RETRIED and pause <= _LONGEST_PAUSE:
+        raise _BusyError(message, pause)
+    raise SourceError(message)
+
+
+def _translated(error: Exception, timeout: float) -> SourceError:
+    if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.UnsupportedProtocol):
+        return SourceError(f"it is no http address that can be read ({error}); check its spelling")
+    is_slow = isinstance(error, httpx2.TimeoutException)
+    reason = (
+        f"no answer within {timeout:g} seconds" if is_slow else str(error) or type(error).__name__
+    )
+    message = (
+        f"{error.request.url.host} cannot be read ({reason}); check the address, the network and "
+        "HTTPS_PROXY"
+    )
+    is_broken = isinstance(error, (httpx2.ReadError, httpx2.RemoteProtocolError))
+    return (_BusyError if is_broken else SourceError)(message)

@@ -1,0 +1,165 @@
+"""The folder of an embedded catalog: where its parts are, and who may write to it.
+
+<path>/catalog.sqlite3  the database
+<path>/catalog.lock     held by whoever writes the database or builds the index
+<path>/index/           see `generation`
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_ISREG
+from typing import Final
+
+import filelock
+
+from standards_mcp._utils import full_disk
+from standards_mcp._utils.private import FILE_MODE, private_folder, restrict
+from standards_mcp_catalog.errors import CatalogUnavailableError
+
+from .database import Database
+from .sqlite import create_database
+
+log = logging.getLogger(__name__)
+
+_SILENT_WAIT: Final = 2.0  # seconds
+
+
+class CatalogFolder:
+    """Where one catalog is. Nothing is created before something is written.
+
+    Args:
+        lock_timeout: Seconds to wait for another process that writes or builds.
+    """
+
+    def __init__(self, path: Path, lock_timeout: float) -> None:
+        self.path = path
+        self.database = path / "catalog.sqlite3"
+        self.index = path / "index"
+        self._lock = path / "catalog.lock"
+        self._lock_timeout = lock_timeout
+
+    def exists(self) -> bool:
+        """Return whether there is a database file.
+
+        Raises:
+            CatalogUnavailableError: A file stands where the folder should be.
+        """
+        try:
+            found = self.database.exists()
+            if not found and self._blocking_file():
+                raise NotADirectoryError
+        except OSError as error:
+            raise self._unusable(error) from error
+        return found
+
+    def check_writable(self) -> None:
+        """Try to write; the folder is there afterwards.
+
+        Raises:
+            CatalogUnavailableError: The folder cannot be written, or not be created.
+        """
+        # Where another process holds the lock, that one at least can write.
+        with suppress(filelock.Timeout), self._locked(0):
+            pass
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        total = 0
+        for file in self.path.rglob("*"):
+            with suppress(FileNotFoundError):  # another process removes what it has replaced
+                status = file.stat()
+                total += status.st_size if S_ISREG(status.st_mode) else 0
+        return total
+
+    @contextmanager
+    def writing(self, timeout: float | None = None) -> Generator[Database, None, None]:
+        """Hold the lock and open the database, created if there is none.
+
+        Args:
+            timeout: Seconds to wait for another process, in place of the usual ones.
+
+        Raises:
+            CatalogUnavailableError: Another process holds the lock for too long, or the folder
+                cannot be written.
+        """
+        seconds = self._lock_timeout if timeout is None else timeout
+        try:
+            with self._locked(seconds):
+                for each in self._own_files():
+                    restrict(each)  # an earlier version let others read them
+                if not self.database.exists():
+                    create_database(self.database)
+                with Database(self.database) as database:
+                    database.relations.create()
+                    yield database
+        except filelock.Timeout as error:
+            raise CatalogUnavailableError(
+                f"another process has been writing to {self.path} for {seconds:g} "
+                f"seconds ({self._lock} is locked); try again when it is done"
+            ) from error
+        except OSError as error:
+            raise self._unusable(error) from error
+        except ValueError as error:  # tantivy's for every failure
+            if not full_disk.is_full(error):
+                raise
+            raise self._unusable(error) from error
+
+    @contextmanager
+    def _locked(self, timeout: float) -> Generator[None, None, None]:
+        lock = filelock.FileLock(self._lock, mode=FILE_MODE)
+        try:
+            if not self._has_other_files():
+                private_folder(self.path)
+            self._acquire(lock, timeout)
+        except filelock.Timeout:  # is an OSError too, and the callers tell it apart
+            raise
+        except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
+            raise self._unusable(error) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _own_files(self) -> list[Path]:
+        return [self.index, self._lock, *self.path.glob(f"{self.database.name}*")]
+
+    def _has_other_files(self) -> bool:
+        """Return True if the folder also has files that are not the catalog's."""
+        own = {path.name for path in self._own_files()}
+        return self.path.is_dir() and any(path.name not in own for path in self.path.iterdir())
+
+    def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
+        """Take the lock, and log a warning when this takes longer than a moment."""
+        # A short write of another process is nothing to tell; a long import would look like a hang.
+        try:
+            lock.acquire(timeout=min(_SILENT_WAIT, timeout))
+        except filelock.Timeout:
+            if timeout <= _SILENT_WAIT:
+                raise
+            log.warning(
+                "waiting up to %g seconds for another process that writes to %s", timeout, self.path
+            )
+            lock.acquire(timeout=timeout)
+
+    def _blocking_file(self) -> Path | None:
+        """Return what is in the place of the folder or of one above it and is no folder."""
+        nearest = next((each for each in (self.path, *self.path.parents) if each.exists()), None)
+        return None if nearest is None or nearest.is_dir() else nearest
+
+    def _unusable(self, error: Exception) -> CatalogUnavailableError:
+        if full_disk.is_full(error):
+            return CatalogUnavailableError(
+                f"cannot write the catalog in {self.path}: {full_disk.MESSAGE}"
+            )
+        reason = str(error)
+        with suppress(OSError):
+            if blocking := self._blocking_file():
+                reason = f"{blocking} is not a folder"
+        return CatalogUnavailableError(
+            f"cannot write the catalog in {self.path}: {reason}; set [catalog] path "
+            "(STANDARDS_MCP_CATALOG__PATH) to a folder that can be written"
+        )

@@ -1,0 +1,187 @@
+"""One build of the index: a folder that is written once and then only read.
+
+index/current             the name of the folder that serves
+index/<name>/manifest.json  model, counts, and sizes and checksums of the other files
+index/<name>/columns.npz    metadata fields, see `columns`
+index/<name>/groups.npy     for each row the number of its text; equal texts share one
+index/<name>/heights.npy    for each row how many levels of rows stand below it
+index/<name>/replaced.npy   rows of the starter set, each with a row of the same standard
+index/<name>/vectors.npy    float32 (rows, dimensions), only when there is a model
+index/<name>/text/          the full-text index, see `lexical`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import threading
+import zlib
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from standards_mcp._utils.private import open_private, private_folder, restrict
+from standards_mcp_catalog.errors import CatalogUnavailableError
+from standards_mcp_catalog.local.database import Database
+
+from .columns import Columns
+from .lexical import LexicalIndex
+from .manifest import (
+    FORMAT,
+    POINTER,
+    REBUILD,
+    VERSION,
+    Manifest,
+    current_folder,
+    read_manifest,
+    reading,
+    with_retries,
+)
+from .rows import write_rows
+
+_BLOCK = 2**16
+_BLOCKS = 64
+SAMPLED_FROM = _BLOCK * _BLOCKS
+"""From this size in bytes on, a checksum is over parts of a file: 64 blocks of 64 KiB, spread
+evenly, the first and the last among them."""
+# NumPy reads headers by `ast`, which fails now and then in threads (python/cpython#106905).
+_HEADERS = threading.Lock()
+
+
+class Generation:
+    """An open index folder.
+
+    Raises:
+        CatalogUnavailableError: A file is missing, truncated, damaged or foreign.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        _check_files(folder, self.manifest)
+        self.lexical = LexicalIndex(folder / "text")
+        self.vectors: npt.NDArray[np.float32] | None = None
+        with _HEADERS:
+            self.columns = Columns(folder / "columns.npz")
+            self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
+            self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
+            self.replaced = self._array("replaced.npy", np.int32, (None, 2))
+            if self.manifest.model is not None:
+                shape = (self.manifest.records, self.manifest.dimensions)
+                self.vectors = self._array("vectors.npy", np.float32, shape)
+
+    def ids(self) -> list[str]:
+        """Return the id of the record of each row."""
+        column = self.columns.get("_id")
+        return [] if column is None else column.values
+
+    def _array(self, name: str, dtype: type, shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
+        path = self.folder / name
+        with reading(path):
+            found: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        expected = tuple(own or size for own, size in zip(shape, found.shape, strict=False))
+        if found.dtype != dtype or found.shape != expected:
+            raise CatalogUnavailableError(f"{path} belongs to another index; {REBUILD}")
+        return found
+
+
+def build(database: Database, index: Path, model: str | None, dimensions: int) -> Path:
+    """Build a new index folder from *database*, let it serve, and return it.
+
+    The caller holds the catalog's lock. The folder that served so far is kept for the readers
+    that still have it open; older ones, and what interrupted builds left, are removed.
+    """
+    private_folder(index)
+    _remove_leftovers(index)
+    revision = database.revision
+    folder = index / f"g{revision}-{secrets.token_hex(4)}"
+    private_folder(folder)
+    try:
+        records = write_rows(database, folder, model, dimensions)
+        manifest = Manifest(
+            model=model, dimensions=dimensions if model else 0, records=records,
+            revision=revision, files=_sync_files(folder),
+        )  # fmt: skip
+        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
+        _write_durably(folder / "manifest.json", text)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # it may have filled the disk
+        raise
+    # The pointer comes last: until then readers open the old folder, and a build that is killed
+    # leaves nothing but a folder that the next one removes.
+    _write_durably(index / POINTER, folder.name)
+    return folder
+
+
+def _check_files(folder: Path, manifest: Manifest) -> None:
+    for name, (size, expected) in manifest.files.items():
+        path = folder / name
+        with reading(path):
+            found = path.stat().st_size
+            intact = found == size and checksum(path) == expected
+        if found != size:
+            raise CatalogUnavailableError(
+                f"{path} has {found} bytes where {size} are expected; {REBUILD}"
+            )
+        if not intact:
+            raise CatalogUnavailableError(f"{path} is damaged; {REBUILD}")
+
+
+def checksum(path: Path) -> int:
+    """Return the CRC-32 of a file, or of samples of it where it is large.
+
+    A large file whose size is right and whose samples are too was written whole. A single damaged
+    page between the samples stays unseen; reading such a file at every start would cost seconds.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= SAMPLED_FROM:
+            return zlib.crc32(file.read())
+        found = 0
+        for number in range(_BLOCKS):
+            file.seek((size - _BLOCK) * number // (_BLOCKS - 1))
+            found = zlib.crc32(file.read(_BLOCK), found)
+        return found
+
+
+def _sync_files(folder: Path) -> dict[str, tuple[int, int]]:
+    files: dict[str, tuple[int, int]] = {}
+    restrict(folder)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(".lock"):
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+            name = path.relative_to(folder).as_posix()
+            files[name] = path.stat().st_size, checksum(path)
+    return files
+
+
+def _write_durably(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    with open_private(temporary) as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    with_retries(lambda: temporary.replace(path))
+
+
+def _remove_leftovers(index: Path) -> None:
+    keep = {POINTER}
+    with suppress(CatalogUnavailableError):
+        keep.add(current_folder(index).name)
+    for path in index.iterdir():
+        if path.name in keep:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)  # another process may hold it on Windows
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,237 @@
+"""The full-text half of the index: stemmed English words, scored by BM25 (tantivy).
+
+A query's text goes through the analyzer that the records went through, and becomes a plain
+disjunction of terms: no character of it has a meaning of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import log1p, sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+from tantivy import Filter, Occur, Query, Tokenizer
+
+from standards_mcp_catalog.texts import without_surrogates
+
+from .manifest import reading
+from .signs import with_words
+
+# Words of grammar. Those that mathematics is about stay terms: between, more, same, than ...
+FUNCTION_WORDS = """
+a am an and any are as at be because been being both but by can could d did do does doing don for
+from further had has have having he her here hers herself him himself his how i if in into is it
+its itself just let ll m may me might must my myself no nor now of on once only or other our ours
+ourselves own re s she should so some such t that the their theirs them themselves then there these
+they this those through to too until up us ve very was we were what when where which while who whom
+why will with would you your yours yourself yourselves
+"""
+PAIR_WEIGHT = 0.2  # see docs/benchmarks.md
+_ANALYZER = "english"
+_TEXT = "text"
+_PAIRS = "pairs"
+_TOKENS = "tokens"
+_ROW = "row"
+_MEMORY = 100_000_000  # bytes of one writing thread's arena
+_LONGEST_WORD = 40
+_LOCK = ".tantivy-meta.lock"
+
+
+class Ranked(NamedTuple):
+    """Rows of an index and their scores, best first."""
+
+    rows: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+
+
+class LexicalWriter:
+    """Writes a full-text index into an empty folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+        index = tantivy.Index(_schema(), str(folder), reuse=False)
+        index.register_tokenizer(_ANALYZER, _analyzer())
+        self._terms = _Terms()
+        self._writer = index.writer(_MEMORY, 1)
+
+    def add(self, row: int, parts: Iterable[str], tokens: Iterable[str]) -> None:
+        """Add one row: the texts that are searched, and its filter tokens."""
+        document = tantivy.Document()
+        document.add_unsigned(_ROW, row)
+        texts = [with_words(without_surrogates(part)) for part in parts]
+        document.add_text(_TEXT, "\n".join(texts))
+        for text in texts:
+            for pair in self._terms.pairs(self._terms.of(text)):
+                document.add_text(_PAIRS, pair)
+        for token in tokens:
+            document.add_text(_TOKENS, token)
+        self._writer.add_document(document)
+
+    def finish(self) -> None:
+        """Make everything durable."""
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+
+
+class LexicalIndex:
+    """An open full-text index.
+
+    Raises:
+        CatalogUnavailableError: The folder does not hold a readable index.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with reading(folder):
+            opened = folder
+            if not _can_be_locked(folder):
+                opened = _links_to(folder)
+                weakref.finalize(self, shutil.rmtree, opened, ignore_errors=True)
+            self._index = tantivy.Index.open(str(opened))
+            self._index.register_tokenizer(_ANALYZER, _analyzer())
+            self._searcher = self._index.searcher()
+        self._schema = self._index.schema
+        self._terms = _Terms()
+
+    def text_query(self, text: str) -> Query | None:
+        """Return the disjunction of the terms of *text*, or None when no record has any of them.
+
+        Words of grammar count only in a text that has no others. A term that occurs n times in
+        *text* weighs the square root of n, and its inverse document frequency counts with the
+        exponent 1.5 instead of 1: activities are told in many common words. Two terms that stand
+        side by side in both texts count once more, as a pair.
+        """
+        terms = self._terms.of(with_words(without_surrogates(text)))
+        clauses = self._clauses(_TEXT, terms, 1.0)
+        if not clauses:
+            return None
+        return Query.boolean_query(
+            [*clauses, *self._clauses(_PAIRS, self._terms.pairs(terms), PAIR_WEIGHT)]
+        )
+
+    def tokens_query(self, tokens: Sequence[str]) -> Query:
+        """Return the query for the rows that have any of these filter tokens."""
+        if not tokens:
+            return Query.empty_query()
+        return Query.term_set_query(self._schema, _TOKENS, tokens)
+
+    def rows_query(self, rows: npt.NDArray[np.int64]) -> Query:
+        """Return the query for these rows."""
+        return Query.term_set_query(self._schema, _ROW, rows.tolist())
+
+    def search(self, query: Query, within: Query | None, limit: int) -> Ranked:
+        """Return at most *limit* rows for *query* among those of *within*, best first.
+
+        Rows of equal score stand in the order in which they were added.
+        """
+        if within is not None:
+            # The filter only lets rows through. With a score of its own it would change the order.
+            unscored = Query.const_score_query(within, 0.0)
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, unscored)])
+        with reading(self._folder):
+            hits = self._searcher.search(query, limit, count=False).hits
+            rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
+            return Ranked(
+                np.array(rows, dtype=np.int64),
+                np.array([score for score, _ in hits], dtype=np.float32),
+            )
+
+    def scores(self, query: Query, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Return the exact score of each of *rows*, 0 where no term occurs."""
+        if not rows.size:
+            return np.zeros(0, dtype=np.float32)
+        found = self.search(query, self.rows_query(rows), int(rows.size))
+        known = dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True))
+        return np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float32)
+
+    def _clauses(
+        self, field: str, terms: Iterable[str], weight: float
+    ) -> list[tuple[Occur, Query]]:
+        counts = Counter(terms)
+        with reading(self._folder):
+            having = {term: self._searcher.doc_freq(field, term) for term in counts}
+        # A boost of the square root of the inverse document frequency, which tantivy multiplies
+        # into each score once already, gives it the exponent 1.5.
+        return [
+            (
+                Occur.Should,
+                Query.boost_query(
+                    Query.term_query(self._schema, field, term, index_option="freq"),
+                    weight * sqrt(n * self._rarity(having[term])),
+                ),
+            )
+            for term, n in counts.items()
+            if having[term]
+        ]
+
+    def _rarity(self, having: int) -> float:
+        """Return the inverse document frequency of BM25, as tantivy computes it."""
+        return log1p((self._searcher.num_docs - having + 0.5) / (having + 0.5))
+
+
+class _Terms:
+    """The terms of texts, as the index has them."""
+
+    def __init__(self) -> None:
+        self._analyzer = _analyzer()
+        self._grammar = frozenset(self._analyzer.analyze(FUNCTION_WORDS))
+
+    def of(self, text: str) -> list[str]:
+        """Return the terms of *text*, without words of grammar unless it has no others."""
+        terms = self._analyzer.analyze(text)
+        return [term for term in terms if term not in self._grammar] or terms
+
+    @staticmethod
+    def pairs(terms: Sequence[str]) -> list[str]:
+        return [f"{one} {other}" for one, other in pairwise(terms)]
+
+
+def _can_be_locked(folder: Path) -> bool:
+    """Return whether tantivy can take its lock, which it does to read as well."""
+    try:
+        with (folder / _LOCK).open("ab"):
+            return True
+    except OSError:
+        return False
+
+
+def _links_to(folder: Path) -> Path:
+    """Return a temporary folder where every file of *folder* but the locks is too."""
+    links = Path(tempfile.mkdtemp(prefix="standards-mcp-"))
+    for path in folder.iterdir():
+        if path.suffix != ".lock":
+            try:
+                (links / path.name).symlink_to(path.absolute())
+            except OSError:  # Windows lets few users make links
+                shutil.copy(path, links)
+    return links
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(_TEXT, tokenizer_name=_ANALYZER, index_option="freq")
+    builder.add_text_field(_PAIRS, tokenizer_name="raw", index_option="freq")
+    builder.add_text_field(_TOKENS, tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field(_ROW, indexed=True, fast=True)
+    return builder.build()
+
+
+def _analyzer() -> tantivy.TextAnalyzer:
+    return (
+        tantivy.TextAnalyzerBuilder(Tokenizer.simple())
+        .filter(Filter.remove_long(_LONGEST_WORD))
+        .filter(Filter.lowercase())
+        .filter(Filter.ascii_fold())
+        .filter(Filter.stemmer("english"))
+        .build()
+    )

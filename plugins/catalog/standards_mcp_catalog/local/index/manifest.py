@@ -1,0 +1,122 @@
+"""Which index folder serves, and what it says about itself; cheap to ask.
+
+index/current                 a text file with the name of the folder that serves
+index/g<revision>-<random>/   an index, complete and never changed
+manifest.json               see `Manifest`
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from standards_mcp_catalog.errors import CatalogUnavailableError
+from standards_mcp_encoders.spec import shown_spec
+
+FORMAT = "standards-mcp-index"
+VERSION = 4
+REBUILD = "run `standards-mcp data build`"
+POINTER = "current"
+_PAUSES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.3)
+_T = TypeVar("_T")
+FOLDER_NAME = re.compile(r"g\d+-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What an index folder says about itself.
+
+    Attributes:
+        model: The name of the encoder of the vectors, or None when there are none.
+        revision: The revision of the database that the index was built from.
+        files: The size in bytes and the `generation.checksum` of every other file of the folder,
+            by relative path.
+    """
+
+    model: str | None
+    dimensions: int
+    records: int
+    revision: int
+    files: Mapping[str, Sequence[int]]
+
+
+def current_folder(index: Path) -> Path:
+    """Return the folder that serves.
+
+    Raises:
+        CatalogUnavailableError: There is no index, or the pointer is damaged.
+    """
+    pointer = index / POINTER
+    with reading(pointer):
+        name = with_retries(lambda: pointer.read_text("utf-8", "replace")).strip()
+    if not FOLDER_NAME.fullmatch(name):
+        raise CatalogUnavailableError(f"{pointer} is not a pointer to an index; {REBUILD}")
+    return index / name
+
+
+def pointer_stamp(index: Path) -> tuple[int, int] | None:
+    """Return what changes whenever another folder starts to serve; None when none serves."""
+    try:
+        status = (index / POINTER).stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of an index folder.
+
+    Raises:
+        CatalogUnavailableError: It is missing, damaged, or of another format.
+    """
+    path = folder / "manifest.json"
+    with reading(path):
+        data = json.loads(path.read_text("utf-8"))
+        known = data.pop("format"), data.pop("version")
+        if data["model"] is not None:  # an earlier build may have kept the query of an address
+            data["model"] = shown_spec(data["model"])
+        manifest = Manifest(**data)
+    if known != (FORMAT, VERSION):
+        raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
+    return manifest
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None, None, None]:
+    """Raise `CatalogUnavailableError` for whatever a damaged file makes the block raise.
+
+    NumPy and zipfile raise exceptions of many types. What tantivy does not expect in a file is a
+    panic, which is no `Exception`.
+    """
+    try:
+        yield
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"
+        if isinstance(error, CatalogUnavailableError) or not (
+            is_panic or isinstance(error, Exception)
+        ):
+            raise
+        raise CatalogUnavailableError(f"cannot read {path}: {error}; {REBUILD}") from error
+
+
+def with_retries(call: Callable[[], _T]) -> _T:
+    """Return what *call* returns; call it again for a second while the system forbids it.
+
+    Windows lets nobody replace a file that another process reads at this moment, nor read one
+    that is being replaced.
+
+    Raises:
+        PermissionError: It is still forbidden.
+    """
+    for pause in _PAUSES:
+        try:
+            return call()
+        except PermissionError:
+            time.sleep(pause)
+    return call()

@@ -1,0 +1,408 @@
+"""The embedded store, synchronous; `catalog.LocalCatalog` runs it in worker threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from standards_mcp.filters import FilterExpression
+from standards_mcp_catalog.base import (
+    CatalogStats,
+    Facets,
+    FieldValues,
+    Progress,
+    SearchResult,
+    check_query,
+)
+from standards_mcp_catalog.errors import CatalogUnavailableError
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.relations import KINDS, Crosswalk, CrosswalkLinks, Link, StatedRelation
+from standards_mcp_catalog.sets import GivenNames, StandardSet, without_replaced
+from standards_mcp_catalog.vocabulary.grades import grade_order
+from standards_mcp_catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
+from standards_mcp_catalog.vocabulary.suggestions import nearest
+
+from . import seeding
+from .database import Database
+from .folder import CatalogFolder
+from .index.manifest import current_folder, read_manifest
+from .relations import stated_relations
+from .seeding import SeedSource
+
+if TYPE_CHECKING:
+    from .index.engine import Engine
+    from .index.ranking import Mode
+
+_LONGEST_CODE = 60
+_MOST_CODES = 20
+
+
+class LocalStore:
+    """A catalog in one folder. Its methods may be called from several threads.
+
+    Every method may raise `CatalogError`.
+
+    Args:
+        path: The folder; it is created when something is written.
+        model: Which text encoder to use, see `embedding.spec`.
+        key: The key of the encoder, where it needs one.
+        seed: What a new catalog is filled with, see `seeding`.
+        lock_timeout: Seconds to wait for another process that writes or builds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        model: str = "minilm",
+        *,
+        key: SecretStr | None = None,
+        seed: SeedSource | None = None,
+        lock_timeout: float = 600,
+    ) -> None:
+        self._model = model
+        self._key = key
+        self._seed = seed
+        self._is_prepared = False
+        self._folder = CatalogFolder(path, lock_timeout)
+        self._opening = threading.RLock()
+        self._database: Database | None = None
+        self._facets: tuple[int, Facets] | None = None
+
+    # -- reading
+
+    def search(
+        self,
+        text: str,
+        top_k: int = 5,
+        expression: FilterExpression | None = None,
+        mode: Mode = "hybrid",
+    ) -> SearchResult:
+        """Return the best records for *text*, see `standards_mcp_catalog.Catalog.search`.
+
+        Args:
+            mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
+        """
+        check_query(text, top_k)
+        database = self._open_database()
+        if database is None:
+            return SearchResult(hits=(), notes=(self._empty_note(),))
+        result = self._engine.search(database, text, top_k, expression, self._named_in(text), mode)
+        if not result.hits and not database.count():
+            return replace(result, notes=(self._empty_note(),))
+        return result
+
+    def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
+        database = self._open_database()
+        return [] if database is None else database.fetch(ids)
+
+    def find(self, identifier: str) -> list[StandardRecord]:
+        """Return the records that an id, a URI or a notation names, best first.
+
+        Records that write their notation exactly like *identifier* come before the others. Where
+        the official text of a standard is there, a paraphrase of it is left out.
+        """
+        database = self._open_database()
+        if database is None:
+            return []
+        found = without_replaced(database.fetch(database.find(lookup_keys(identifier))))
+        return sorted(found, key=lambda record: record.statement_notation != identifier.strip())
+
+    def relations(
+        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
+    ) -> list[tuple[StatedRelation, ...]]:
+        """Return what is stated of *records*, see `standards_mcp_catalog.Catalog.relations`."""
+        database = self._open_database()
+        return [
+            () if database is None else stated_relations(database, record, kinds, limit)
+            for record in records
+        ]
+
+    def crosswalks(self) -> list[tuple[Crosswalk, int]]:
+        """Return the crosswalks by their titles, each with its number of relations."""
+        database = self._open_database()
+        return [] if database is None else database.relations.crosswalks()
+
+    def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
+        """Return the crosswalks of records, each with how many of its relations are of these.
+
+        So many are deleted with the records.
+        """
+        database = self._open_database()
+        return [] if database is None else database.relations.crosswalks_of(ids)
+
+    def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
+        """Return the relations of a crosswalk; with *ids* only those of these records."""
+        database = self._open_database()
+        return [] if database is None else database.relations.links(crosswalk_id, ids)
+
+    def ids_under(self, key: str) -> list[str]:
+        """Return the ids of the records with a key, see `vocabulary.notation.record_keys`."""
+        database = self._open_database()
+        return [] if database is None else database.find([key])
+
+    def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
+        """Return the records whose notation is nearest to *identifier*."""
+        database = self._open_database()
+        if database is None:
+            return []
+        keys = nearest(canonical_key(identifier), database.keys("code:"), limit)
+        found = (database.fetch(database.find([f"code:{key}"])) for key in keys)
+        return [record for records in found for record in without_replaced(records)[:1]]
+
+    def select(self, expression: FilterExpression, limit: int) -> list[StandardRecord]:
+        """Return the first *limit* records that a filter lets through, in the order of ids."""
+        database = self._open_database()
+        return [] if database is None else database.fetch(self._engine.select(expression, limit))
+
+    def facets(self) -> Facets:
+        """Return the distinct values of the main fields."""
+        database = self._open_database()
+        if database is None:
+            return Facets(subjects={}, education_levels={}, jurisdictions={}, standard_sets={})
+        return self._facets_of(database)
+
+    def values(self, name: str) -> FieldValues:
+        """Return the texts that a field has in the index."""
+        database = self._open_database()
+        return FieldValues(counts={} if database is None else self._engine.values(name))
+
+    def stats(self) -> CatalogStats:
+        """Return what the catalog holds; an index that cannot be read is told in the details.
+
+        It only looks: a catalog that does not exist yet is not filled.
+        """
+        database = self._open_existing()
+        if database is None or (self._seed and seeding.is_new(database)):
+            seed = self._seed
+            pending = {"pending": f"{seed.name}, loaded at the first search"} if seed else {}
+            return CatalogStats(
+                backend="local", location=str(self._folder.path), records=0, details=pending
+            )
+        facets, model, details = self._facets_of(database), None, dict[str, Any]()
+        try:
+            manifest = read_manifest(current_folder(self._folder.index))
+            model = manifest.model
+            details["index"] = "current" if manifest.revision == database.revision else "outdated"
+            details["indexed_records"] = manifest.records
+        except CatalogUnavailableError as error:
+            details["index"] = str(error)
+        if changed := database.changed:
+            details["changed"] = f"{changed:%Y-%m-%d %H:%M} UTC"
+        details["jurisdictions"] = facets.jurisdictions
+        details["subjects"] = facets.subjects
+        levels = sorted(facets.education_levels, key=grade_order)
+        details["education_levels"] = {level: facets.education_levels[level] for level in levels}
+        details["licenses"] = database.counts("license")
+        return CatalogStats(
+            backend="local", location=str(self._folder.path), records=database.count(),
+            model=model, size_bytes=self._folder.size(), details=details,
+        )  # fmt: skip
+
+    def check(self) -> tuple[str, ...]:
+        """Try everything that a search needs, see `standards_mcp_catalog.Catalog.check`.
+
+        A catalog that does not exist yet is not filled; whether it can be is tried.
+        """
+        database = self._open_existing()
+        if database is not None and not (self._seed and seeding.is_new(database)):
+            return self._engine.check(database)
+        if self._seed is None:
+            return (self._empty_note(),)
+        self._folder.check_writable()
+        return self._engine.check_encoder()
+
+    def sets(self) -> list[StandardSet]:
+        """Return every standard set, in the order of jurisdiction, subject and title."""
+        database = self._open_database()
+        return [] if database is None else database.sets()
+
+    def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
+        """Yield the records of these sets, of all by default, in the order of their ids.
+
+        A record belongs to its ``standard_set_id`` and to each of its ``also_in_set_ids``.
+        """
+        database = self._open_database()
+        return iter(()) if database is None else database.records(set_ids)
+
+    def given_names(self) -> GivenNames:
+        """Return what users call the sets that are here, see `write`."""
+        database = self._open_database()
+        return {} if database is None else database.given_names()
+
+    # -- writing
+
+    def load_seed(self) -> Sequence[StandardRecord]:
+        """Return the records of the seed, ready to be written without embedding anything.
+
+        From then on the catalog takes newer editions of them.
+        """
+        if self._seed is None:
+            return ()
+        with self._writing() as database:
+            seed = self._seed.load()
+            seeding.save_vectors(database, seed)
+            seeding.save_edition(database, seed, self._seed.edition())
+        return seed.records
+
+    def upsert(self, records: Iterable[StandardRecord], progress: Progress | None = None) -> int:
+        """Add or replace records and return how many changed, see `write`."""
+        return self.write(records, (), progress)
+
+    def write(
+        self,
+        records: Iterable[StandardRecord],
+        deleted: Iterable[str] = (),
+        progress: Progress | None = None,
+        crosswalks: Iterable[CrosswalkLinks] = (),
+        names: GivenNames | None = None,
+    ) -> int:
+        """Add, replace and delete in one transaction, and make all of it searchable.
+
+        What *records* and *deleted* raise undoes it. While it runs, searches answer with what was
+        there before, and another process that writes is waited for. A generator is run after
+        that, so what it reads here is still so when it is written.
+
+        Args:
+            progress: Is told (done, total) while texts are embedded.
+            crosswalks: What crosswalks state now.
+            names: What users call sets from now on, to remember for whoever reads these sets
+                again; *records* have these names already. They are forgotten with the set.
+
+        Returns:
+            How many records were new, differed or were deleted.
+        """
+        with self._writing() as database:
+            changed = database.write(records, deleted, crosswalks, names)
+            self._engine.update(database, progress)
+        return changed
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete records and return how many there were, see `write`."""
+        return self.write((), ids)
+
+    def remove_crosswalk(self, crosswalk_id: str) -> None:
+        """Delete a crosswalk and what it states."""
+        with self._writing() as database:
+            database.relations.remove(crosswalk_id)
+
+    def build(self, progress: Progress | None = None) -> CatalogStats:
+        """Embed what is not embedded yet and build the index anew, whatever state it is in."""
+        with self._writing() as database:
+            self._engine.build(database, progress)
+        return self.stats()
+
+    def close(self) -> None:
+        """Release what is held open; the next call opens it again."""
+        with self._opening:
+            if self._database is not None:
+                self._database.close()
+            self._database = None
+            self._is_prepared = False
+            # Closing must not be what imports NumPy and the index.
+            if "_engine" in vars(self):
+                self._engine.close()
+
+    # -- parts
+
+    def _named_in(self, text: str) -> list[str]:
+        """Return the ids of the records whose codes *text* is or contains, code by code in turn."""
+        codes = codes_in(text)[:_MOST_CODES]
+        if not codes and _looks_like_code(text):
+            codes = (text,)
+        found = ([record.id for record in self.find(code)] for code in codes)
+        turns = zip_longest(*found)
+        return list(dict.fromkeys(id_ for turn in turns for id_ in turn if id_ is not None))
+
+    @cached_property
+    def _engine(self) -> Engine:
+        from .index.engine import Engine  # noqa: PLC0415  - imports NumPy, tantivy and onnxruntime
+
+        return Engine(self._folder.index, self._model, self._key)
+
+    def _facets_of(self, database: Database) -> Facets:
+        revision = database.revision
+        if self._facets is None or self._facets[0] != revision:
+            self._facets = (
+                revision,
+                Facets(
+                    subjects=database.counts("subject"),
+                    education_levels=database.counts("education_level"),
+                    jurisdictions=database.counts("jurisdiction"),
+                    standard_sets=database.counts("standard_set"),
+                ),
+            )
+        return self._facets[1]
+
+    def _empty_note(self) -> str:
+        return (
+            f"The catalog at {self._folder.path} is empty; fill it with `standards-mcp data import "
+            "FILE`, or with the starter set by `standards-mcp data import starter`."
+        )
+
+    def _open_existing(self) -> Database | None:
+        """Return the database as it is, None when there is none."""
+        with self._opening:
+            if self._database is None and self._folder.exists():
+                self._database = Database(self._folder.database)
+            return self._database
+
+    def _open_database(self) -> Database | None:
+        """Return the database, filled from the seed when it is new; None when there is none."""
+        with self._opening:
+            if not self._is_prepared:
+                self._upgrade()
+                if self._seed is not None:
+                    self._update_from(self._seed)
+                self._is_prepared = True
+            return self._open_existing()
+
+    def _upgrade(self) -> None:
+        database = self._open_existing()
+        if database is not None and not database.relations.exist:
+            # A folder that is locked or cannot be written can be searched without relations.
+            with suppress(CatalogUnavailableError), self._folder.writing(timeout=0):
+                pass
+
+    def _update_from(self, source: SeedSource) -> None:
+        database, edition = self._open_existing(), source.edition()
+        if database is None or seeding.is_new(database):
+            with self._folder.writing() as writable:
+                # Another process may have filled it while this one waited for the lock.
+                if seeding.is_new(writable):
+                    self._apply(source, writable)
+        elif seeding.has_update(database, edition) and not seeding.has_other_records(database):
+            # A larger catalog takes the edition with its next write, which builds the index
+            # anyway. A folder that is locked or cannot be written can be searched all the same.
+            with suppress(CatalogUnavailableError), self._folder.writing(timeout=0) as writable:
+                self._apply(source, writable)
+
+    def _apply(self, source: SeedSource, database: Database, *, build: bool = True) -> None:
+        seed = source.load()
+        seeding.apply(database, seed)
+        if build:
+            self._engine.update(database, None)
+        seeding.save_edition(database, seed, source.edition())
+
+    @contextmanager
+    def _writing(self) -> Generator[Database, None, None]:
+        self._open_database()
+        with self._folder.writing() as database:
+            if self._seed is None:
+                seeding.opt_out(database)
+            elif seeding.has_update(database, self._seed.edition()):
+                self._apply(self._seed, database, build=False)
+            yield database
+
+
+def _looks_like_code(text: str) -> bool:
+    """Return whether *text* may be a code such as ``3.NF.A.1`` and nothing else."""
+    return len(text) <= _LONGEST_CODE and any(mark in text for mark in "0123456789.-")

@@ -1,0 +1,167 @@
+"""``[catalog]``: which store the standards are in, and how to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from standards_mcp._utils.addresses import is_unencrypted
+from standards_mcp.config.models.base import Like, Seconds, Table, error_at
+from standards_mcp_catalog.base import PineconeAccess
+from standards_mcp_encoders.spec import (
+    KEY_IN_THE_OPEN,
+    check_model,
+    is_address,
+    shown_spec,
+)
+
+EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
+VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
+    {
+        ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
+        ("catalog", "csp", "api_key"): "CSP_API_KEY",
+        ("catalog", "pinecone", "api_key"): "PINECONE_API_KEY",
+        ("catalog", "pinecone", "index_name"): "PINECONE_INDEX_NAME",
+        ("catalog", "pinecone", "namespace"): "PINECONE_NAMESPACE",
+        ("catalog", "pinecone", "host"): "PINECONE_HOST",
+    }
+)
+"""Variables without the host's prefix, by the keys that they set."""
+SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
+
+
+class LocalCatalogSettings(Table):
+    """``[catalog.local]``: the embedded index.
+
+    Attributes:
+        model: This is the text encoder, see docs/data.md. With ``none``, searches go by words only.
+        api_key: This key is for an encoder that asks for one. It is given by
+            ``STANDARDS_MCP_EMBEDDING_API_KEY`` of the environment or of ``.env``, and refused in a
+            file and on the command line.
+    """
+
+    model: str = "minilm"
+    api_key: SecretStr | None = None
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _check_model(cls, model: str) -> str:
+        # The model's name is written to the index, to messages and to `data status`.
+        if "://" in model and "@" in urlsplit(model).netloc:
+            raise ValueError(
+                "an address here has no user name and no password in it; set "
+                f"{EMBEDDING_KEY_VARIABLE} in the environment or in .env"
+            )
+        check_model(model)
+        return model
+
+    @model_validator(mode="after")
+    def _keep_the_key_secret(self) -> Self:
+        if self.api_key and is_address(self.model) and is_unencrypted(self.model):
+            raise error_at(
+                "model",
+                f"{shown_spec(self.model)!r}: {KEY_IN_THE_OPEN}, or unset {EMBEDDING_KEY_VARIABLE}",
+            )
+        return self
+
+
+IndexName = Annotated[
+    str, Like("[a-z0-9-]{1,45}", "up to 45 small letters, digits and '-', as Pinecone has it")
+]
+
+
+class PineconeCatalogSettings(Table):
+    """``[catalog.pinecone]``: the index in Pinecone.
+
+    ``PINECONE_API_KEY``, ``PINECONE_INDEX_NAME``, ``PINECONE_NAMESPACE`` and ``PINECONE_HOST``
+    of the environment or of ``.env`` come before the table.
+
+    Attributes:
+        api_key: This key is given by ``PINECONE_API_KEY``, and refused in a file and on the command
+            line, where others can read it.
+        index_name: This index holds the standards.
+        namespace: This part of the index holds the standards.
+        host: This is the host of the index. To give it saves asking for it. It may be http only on
+            loopback.
+        deadline: One call may take this many seconds.
+        fallback: With ``local``, the embedded index answers while Pinecone cannot be reached.
+    """
+
+    api_key: SecretStr | None = None
+    index_name: IndexName = "common-core-standards"
+    namespace: Annotated[str, Field(min_length=1)] = "standards"
+    host: str | None = None
+    deadline: Seconds = 20.0
+    fallback: Literal["none", "local"] = "none"
+
+    @field_validator("host", mode="after")
+    @classmethod
+    def _check_host(cls, host: str | None) -> str | None:
+        from standards_mcp_catalog.pinecone.hosts import checked_host  # noqa: PLC0415  - rarely set
+
+        return checked_host(host) if host else None
+
+    @property
+    def access(self) -> PineconeAccess | None:
+        """The key and the place of the index; None without a key."""
+        if self.api_key is None:
+            return None
+        return PineconeAccess(
+            api_key=self.api_key,
+            index_name=self.index_name,
+            namespace=self.namespace,
+            host=self.host,
+            deadline=self.deadline,
+            fallback=self.fallback == "local",
+        )
+
+
+class CspSettings(Table):
+    """``[catalog.csp]``: the API of the Common Standards Project.
+
+    Attributes:
+        api_key: This key is given by ``CSP_API_KEY`` of the environment or of ``.env``, and refused
+            in a file.
+    """
+
+    api_key: SecretStr | None = None
+
+
+class CatalogSettings(Table):
+    """``[catalog]``: where the standards are.
+
+    Attributes:
+        backend: The standards are in this store. With ``auto``, it is Pinecone if there is a key
+            for it, else the embedded index.
+        path: The embedded index is in this folder. By default it is the user's data folder.
+    """
+
+    backend: Literal["auto", "local", "pinecone"] = "auto"
+    path: Path | None = None
+    local: LocalCatalogSettings = Field(default_factory=LocalCatalogSettings)
+    pinecone: PineconeCatalogSettings = Field(default_factory=PineconeCatalogSettings)
+    csp: CspSettings = Field(default_factory=CspSettings)
+
+    @model_validator(mode="after")
+    def _needs_a_key(self) -> Self:
+        if self.backend == "pinecone" and self.pinecone.api_key is None:
+            raise error_at(
+                "backend",
+                '"pinecone" needs a key; set PINECONE_API_KEY in the environment or in .env, or '
+                'set backend = "local"',
+            )
+        return self
+
+    @property
+    def choice(self) -> tuple[Literal["local", "pinecone"], str]:
+        """The backend in force, and why it is that one."""
+        if self.backend != "auto":
+            return self.backend, f'[catalog] backend = "{self.backend}"'
+        if self.pinecone.api_key is None:
+            return "local", '[catalog] backend = "auto", and PINECONE_API_KEY is not set'
+        return "pinecone", '[catalog] backend = "auto", and PINECONE_API_KEY is set'

@@ -1,0 +1,150 @@
+"""The starter set: standards by their official codes and ids, described in this project's words.
+
+Codes, grades and structure are facts and are the official ones. So are the GUIDs of the Common
+Core; other records have a UUID of version 5, made from the ASN id or else from the code. Every text
+is a paraphrase written for this project; each record says so and links to the official wording. The
+tables hold one line for each standard; everything else about a record follows from its code, see
+`codes`.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, Final, NamedTuple
+
+from standards_mcp_catalog.base import Seed
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.texts import text_hash
+
+from .codes import place
+from .frameworks import Place
+
+_FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
+
+
+class Wording(NamedTuple):
+    """What the starter set says of one standard, without building its record.
+
+    Attributes:
+        id: That of the record.
+        jurisdiction: The title of who published the framework.
+    """
+
+    id: str
+    notation: str
+    jurisdiction: str
+    text: str
+
+
+def starter_records() -> list[StandardRecord]:
+    """Return every record of the starter set, each followed by what stands under it."""
+    rows = _rows()
+    places = {notation: place(notation) for notation in rows}
+    children: dict[str, list[str]] = defaultdict(list)
+    for notation, found in places.items():
+        if len(found.path) > 1:
+            children[found.path[-2]].append(notation)
+    return [_record(rows, places[notation], children) for notation in rows]
+
+
+def starter_seed() -> Seed:
+    """Return the starter set with its embeddings, to fill a new catalog with.
+
+    The vectors, one of float16 for each record in the order of `starter_records`, are made by
+    ``scripts/embed_starter.py``.
+    """
+    # Heavy, and needed only when a catalog is filled.
+    from standards_mcp_encoders.minilm import MINILM_NAME  # noqa: PLC0415
+
+    records = starter_records()
+    hashes = [text_hash(record.description) for record in records]
+    return Seed(records=records, model=MINILM_NAME, hashes=hashes, vectors=starter_vectors())
+
+
+def starter_wordings() -> list[Wording]:
+    """Return what the starter set says of each standard, in the order of `starter_records`."""
+    return [
+        Wording(row["guid"], code, place(code).framework.jurisdiction_title, row["text"])
+        for code, row in _rows().items()
+    ]
+
+
+def starter_vectors() -> Any:
+    """Return the vectors of the texts, float16 of shape (texts, dimensions), in their order."""
+    import numpy as np  # noqa: PLC0415  - as above
+
+    with (files(__name__) / "vectors.npy").open("rb") as file:
+        return np.load(file, allow_pickle=False)
+
+
+def starter_edition() -> str:
+    """Return a hash of what the records are made of: the tables, and the code that reads them."""
+    found = blake2b(digest_size=8)
+    for table in _tables():
+        found.update(table.read_bytes())
+    modules = (item for item in files(__name__).iterdir() if item.name.endswith(".py"))
+    for module in sorted(modules, key=lambda item: item.name):
+        found.update(module.read_bytes())
+    return found.hexdigest()
+
+
+def _rows() -> dict[str, dict[str, str]]:
+    lines = (table.read_text(encoding="utf-8").splitlines() for table in _tables())
+    return {row["notation"]: row for table in lines for row in csv.DictReader(table)}
+
+
+def _tables() -> Iterator[Traversable]:
+    for folder in _FOLDERS:
+        yield from sorted((files(__name__) / folder).iterdir(), key=lambda item: item.name)
+
+
+def _record(
+    rows: Mapping[str, Mapping[str, str]], found: Place, children: Mapping[str, Sequence[str]]
+) -> StandardRecord:
+    *ancestors, notation = found.path
+    row, below = rows[notation], children.get(notation, ())
+    siblings = children[ancestors[-1]] if ancestors else (notation,)
+    ids = [rows[ancestor]["guid"] for ancestor in ancestors]
+    framework = found.framework
+    document = f"{framework.jurisdiction_id}_{framework.document_id}"
+    lines = (
+        f"Depth {depth} ({code}): {rows[code]['text']}" for depth, code in enumerate(found.path)
+    )
+    return StandardRecord.from_dict(
+        {
+            "_id": row["guid"],
+            "content": "\n".join(lines),
+            "standard_set_id": f"{document}_{found.set_key}",
+            "standard_set_title": found.set_title,
+            "subject": framework.subject,
+            "normalized_subject": framework.normalized_subject,
+            "education_levels": found.education_levels,
+            "document_id": framework.document_id,
+            "document_valid": framework.valid,
+            "publication_status": "Published",
+            "jurisdiction_id": framework.jurisdiction_id,
+            "jurisdiction_title": framework.jurisdiction_title,
+            "asn_identifier": row["asn_id"] or None,
+            "case_uuid": row["case_uuid"] or None,
+            "statement_notation": notation,
+            "alt_statement_notations": found.short,
+            "statement_label": found.label,
+            "depth": len(ancestors),
+            "is_leaf": not below,
+            "is_root": not ancestors,
+            "parent_id": ids[-1] if ids else None,
+            "root_id": ids[0] if ids else row["guid"],
+            "ancestor_ids": ids,
+            "child_ids": [rows[child]["guid"] for child in below],
+            "sibling_count": len(siblings) - 1,
+            "description": row["text"],
+            "source_url": found.url,
+            "license": "Apache-2.0",
+            "text_status": "paraphrase",
+        }
+    )

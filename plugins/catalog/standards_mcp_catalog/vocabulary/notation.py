@@ -1,0 +1,293 @@
+"""Codes and identifiers of standards: one key for each, however it is written.
+
+A key begins with its kind, so that keys of different kinds never meet: ``guid:``, ``asn:``,
+``code:``, and ``id:`` for an identifier of no known form. A store keeps each record under its
+`record_keys` and finds what somebody typed under its `lookup_keys`.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from standards_mcp_catalog.records import StandardRecord
+
+PREFIXES_FIELD: Final = "notation_prefixes"
+"""The field, made by every store, that holds a record's `prefix_keys` to filter by."""
+
+_UNUSUAL_DASHES = re.compile(r"[\u2010-\u2015\u2212]")
+_SEPARATORS = re.compile(r"[\W_]+")
+_NUMBER_AND_LETTER = re.compile(r"(\d+)([A-Z])")
+
+# The last number of each cluster of a Common Core domain: 3.MD has A 1-2, B 3-4, C 5-7, D 8.
+# Other states number anew within each cluster, so that a letter may only go where it says nothing.
+_CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = {
+    "K": {"CC": (3, 5, 7), "OA": (5,), "NBT": (1,), "MD": (2, 3), "G": (3, 6)},
+    "1": {"OA": (2, 4, 6, 8), "NBT": (1, 3, 6), "MD": (2, 3, 4), "G": (3,)},
+    "2": {"OA": (1, 2, 4), "NBT": (4, 9), "MD": (4, 6, 8, 10), "G": (3,)},
+    "3": {"OA": (4, 6, 7, 9), "NBT": (3,), "NF": (3,), "MD": (2, 4, 7, 8), "G": (2,)},
+    "4": {"OA": (3, 4, 5), "NBT": (3, 6), "NF": (2, 4, 7), "MD": (3, 4, 7), "G": (3,)},
+    "5": {"OA": (2, 3), "NBT": (4, 7), "NF": (2, 7), "MD": (1, 2, 5), "G": (2, 4)},
+    "6": {"RP": (3,), "NS": (1, 4, 8), "EE": (4, 8, 9), "G": (4,), "SP": (3, 5)},
+    "7": {"RP": (3,), "NS": (3,), "EE": (2, 4), "G": (3, 6), "SP": (2, 4, 8)},
+    "8": {"NS": (2,), "EE": (4, 6, 8), "F": (3, 5), "G": (5, 8, 9), "SP": (4,)},
+    "N": {"RN": (2, 3), "Q": (3,), "CN": (3, 6, 9), "VM": (3, 5, 12)},
+    "A": {"SSE": (2, 4), "APR": (1, 3, 5, 7), "CED": (4,), "REI": (2, 4, 9, 12)},
+    "F": {"IF": (3, 6, 9), "BF": (2, 5), "LE": (4, 5), "TF": (4, 7, 9)},
+    "G": {"CO": (5, 8, 11, 13), "SRT": (3, 5, 8, 11), "C": (4, 5), "GPE": (3, 7),
+          "GMD": (3, 4), "MG": (3,)},
+    "S": {"ID": (4, 6, 9), "IC": (2, 6), "CP": (5, 9), "MD": (4, 7)},
+}  # fmt: skip
+# Common Core codes, once every separator is a single "." or "-". Only a whole match counts, so
+# the codes of others keep all their letters.
+_PREFIX = r"(?:(?:CCSS(?:[.-]?M)?|COMMON[.-]CORE|CC)[.-])?"
+_IN_MATH = r"MATH(?:EMATIC(?:S|AL))?[.-](?:CONTENT[.-]|PRACTICES?[.-])?"
+_IN_ELA = r"ELA[.-](?:LITERACY[.-])?"
+_MATH_PREFIX = rf"{_PREFIX}(?:{_IN_MATH})?"
+_ELA_PREFIX = rf"{_PREFIX}(?:{_IN_ELA})?"
+_NUMBER = r"0*(?P<number>[1-9]\d?)(?:[.-]?(?P<part>[A-Z]))?"
+_MATH = re.compile(
+    rf"{_MATH_PREFIX}(?:HS[.-]?(?=[NAFGS]))?0?(?P<first>[1-8]|[KNAFGS](?=[.-]))"
+    rf"[.-]?(?P<second>[A-Z]{{1,3}})(?:[.-](?P<cluster>[A-D]))?(?:[.-]?{_NUMBER})?"
+)
+_PRACTICE = re.compile(
+    rf"{_MATH_PREFIX}(?:S?MP[.-]?|(?<=PRACTICE[.-])|(?<=PRACTICES[.-]))0?(?P<number>[1-8])"
+)
+_ANCHOR = re.compile(rf"{_ELA_PREFIX}(?P<first>CCR)A?[.-](?P<second>R|W|SL|L)(?:[.-]?{_NUMBER})?")
+_STRAND = r"(?P<first>RL|RI|RF|RH|RST|WHST|W|SL|L)"
+_GRADE = r"0?(?P<second>1[0-2]|[1-9]|(?<=[.-])K)"
+# Grades 6-8 are a band in RH, RST and WHST alone. Without a number after it "9.10" is no band.
+_BAND = r"(?P<second>0?9[.-]10|11[.-]12|(?<=[HT][.-])0?6[.-]0?8)(?:(?<=-..)|(?<=-.)|(?=[.-]\d))"
+_ELA = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_GRADE}(?:[.-]{_NUMBER})?")
+_ELA_BAND = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_BAND}(?:[.-]{_NUMBER})?")
+_GRADE_FIRST = re.compile(rf"CCSS[.-](?:ELA[.-])?{_GRADE}[.-]{_STRAND}[.-]{_NUMBER}")
+
+_ANY_PREFIX = re.compile(rf"^{_PREFIX}(?:{_IN_MATH}|{_IN_ELA})?")
+_CUT = re.compile(r"[.-]")
+
+_GUID = re.compile(
+    r"(?:urn:(?:uuid|guid):)?\{?"
+    r"([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})"
+    r"\}?(?:\.json)?",
+    re.IGNORECASE,
+)
+_ASN_ID = re.compile(r"(?:https?://\S+/)?(S[0-9A-F]{6,8})(?:\.(?:json|xml|rdf))?/?", re.IGNORECASE)
+_CORE_STANDARDS_PAGE = re.compile(
+    r"(?:https?://)?(?:www\.)?(?:the)?corestandards\.org/(.+)", re.IGNORECASE
+)
+# Letters, a digit and two separators at least: "3.NF.A" is one, "e.g." and "3.5" are none.
+_CODE_IN_TEXT = re.compile(
+    r"(?<![\w.-])(?=[\w.-]*\d)(?=[\w.-]*[a-z])\w+(?:[.-]\w+){2,}|\bS?MP\.?[1-8]\b", re.IGNORECASE
+)
+
+
+def plain_text(text: str) -> str:
+    """Return *text* in Unicode's compatibility form, without invisible marks, with one dash."""
+    if text.isascii():
+        return text
+    compatible = unicodedata.normalize("NFKC", text)
+    visible = "".join(char for char in compatible if unicodedata.category(char) != "Cf")
+    return _UNUSUAL_DASHES.sub("-", visible)
+
+
+def canonical_key(notation: str) -> str:
+    """Return the one key of a code: equal for all the ways in which people write that code.
+
+    Case, the kind of separators and marks around the code never matter, and ``2A`` is ``2.A``
+    after the first segment. Common Core codes lose their prefix, the ``HS`` of high school and,
+    before a number, the letter of its cluster, which the short form leaves out:
+    ``CCSS.Math.Content.3.NF.A.1`` and ``3.nf.1`` are both ``3.NF.1``. Bands keep their dash:
+    ``RST.9-10.1``. A text without a letter or digit has the key "".
+    """
+    return _key_of(_plain_code(notation))
+
+
+def is_common_core(code: str) -> bool:
+    """Tell whether a text is written as a code of the Common Core, in any of its spellings.
+
+    A domain or a strand is enough: ``3.NF``, ``RL.4``. No catalog is asked whether it exists.
+    """
+    return _common_core_key(_plain_code(code)) is not None
+
+
+def prefix_keys(codes: Iterable[str]) -> frozenset[str]:
+    """Return the `canonical_key` of everything that some of *codes* begins with, in any spelling.
+
+    Each code is cut where it is written with a separator, with the prefix of the Common Core and
+    without it. ``CCSS.Math.Content.3.NF.A.1`` begins with ``CCSS``, ``CCSS.MATH``, ``3``, ``3.NF``,
+    ``3.NF.A`` and ``3.NF.1``, which is also itself; so does ``3.NF.1``, but for the first two.
+    """
+    found: set[str] = set()
+    for code in filter(None, map(_plain_code, codes)):
+        common = _common_core_key(code)
+        key = common or _segmented(code)
+        found |= {key, *_beginnings(key)}
+        found.update(map(_key_of_beginning, _beginnings(code)))
+        if common:
+            found.update(map(_key_of_beginning, _beginnings(_ANY_PREFIX.sub("", code))))
+            found.update(_cluster_keys(key))
+    return frozenset(found)
+
+
+def with_prefixes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record together with `PREFIXES_FIELD`, as stores filter by them."""
+    codes = (data.get("statement_notation") or "", *data.get("alt_statement_notations", ()))
+    return {**data, PREFIXES_FIELD: sorted(prefix_keys(codes))}
+
+
+def guid_of(text: str) -> str | None:
+    """Return the GUID that *text* is or that its URI ends in, as 32 upper-case hex digits.
+
+    Dashes, braces, ``urn:uuid:`` and ``urn:guid:`` are understood, and the URIs of CASE items,
+    whose last segment is the GUID: https://www.imsglobal.org/spec/case/v1p0.
+    """
+    path = re.split(r"[?#]", plain_text(text).strip(" \t\r\n<>\"'"), maxsplit=1)[0]
+    for segment in reversed(path.split("/")):
+        if match := _GUID.fullmatch(segment):
+            return match[1].replace("-", "").upper()
+    return None
+
+
+def asn_id_of(text: str) -> str | None:
+    """Return the ASN statement id, such as ``S11437E2``, that *text* is or its URI ends in."""
+    match = _ASN_ID.fullmatch(plain_text(text).strip())
+    return match[1].upper() if match else None
+
+
+def lookup_keys(text: str) -> tuple[str, ...]:
+    """Return every key under which the record that *text* names may be stored, best first.
+
+    *text* is what somebody typed: a GUID, an ASN id, a URI of either, the address of a page of
+    the Common Core site, an identifier of a user's own, or a code. Blank text has no keys.
+    """
+    keys = (*spelled_keys(text), _grade_first_key(text))
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def spelled_keys(text: str) -> tuple[str, ...]:
+    """Return the `lookup_keys` of what *text* spells, without those of other readings of it."""
+    if guid := guid_of(text):
+        return (f"guid:{guid}",)
+    keys = (identifier_key(text), _own_id_key(text), _code_key(text))
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def codes_in(text: str) -> tuple[str, ...]:
+    """Return what looks like a code inside of *text*, such as ``RL.3.1``, in its order, once."""
+    return tuple(dict.fromkeys(match[0] for match in _CODE_IN_TEXT.finditer(plain_text(text))))
+
+
+def record_keys(record: StandardRecord) -> frozenset[str]:
+    """Return the keys of all identifiers and codes of *record*.
+
+    They come from ``id``, ``asn_identifier``, ``statement_notation``,
+    ``alt_statement_notations`` and, where a source added them, ``case_uuid`` and ``case_uri``.
+    """
+    codes = (record.statement_notation, *record.alt_statement_notations)
+    found = (_code_key(code or "") for code in codes)
+    return identifier_keys(record) | {key for key in found if key}
+
+
+def identifier_keys(record: StandardRecord) -> frozenset[str]:
+    """Return those of the `record_keys` that come from identifiers, and not from codes."""
+    extra = record.model_extra or {}
+    identifiers = (record.id, record.asn_identifier, extra.get("case_uuid"), extra.get("case_uri"))
+    found = (identifier_key(text) for text in identifiers if isinstance(text, str))
+    return frozenset(key for key in found if key)
+
+
+def identifier_key(text: str) -> str | None:
+    """Return the key of a GUID, an ASN id, a URI of either or any other identifier."""
+    if guid := guid_of(text):
+        return f"guid:{guid}"
+    if asn_id := asn_id_of(text):
+        return f"asn:{asn_id}"
+    return _own_id_key(text)
+
+
+def _plain_code(notation: str) -> str:
+    """Return a code in upper case, with "." or "-" as its only separators."""
+    text = plain_text(notation).casefold().upper()
+    one = _SEPARATORS.sub(lambda run: "-" if run[0].strip() == "-" else ".", text)
+    return one.strip(".-")
+
+
+def _key_of(code: str) -> str:
+    return _common_core_key(code) or _segmented(code)
+
+
+@lru_cache(maxsize=4096)
+def _key_of_beginning(beginning: str) -> str:
+    return _key_of(beginning)  # thousands of records begin alike
+
+
+def _beginnings(code: str) -> Iterable[str]:
+    return [code[: match.start()] for match in _CUT.finditer(code)]
+
+
+def _cluster_keys(key: str) -> Iterable[str]:
+    """Return the key of the cluster that a Common Core code belongs to, though it leaves it out."""
+    first, _, rest = key.partition(".")
+    second, _, rest = rest.partition(".")
+    number = rest.partition(".")[0]
+    ends = _CLUSTER_ENDS.get(first, {}).get(second)
+    cluster = _cluster_of(int(number), ends) if ends and number.isdecimal() else None
+    return [f"{first}.{second}.{cluster}"] if cluster else []
+
+
+def _segmented(code: str) -> str:
+    first, *rest = re.split(r"[.-]", code)
+    # Only after the first segment: a leading "3A" is a level and "2A" a course, Algebra II.
+    return ".".join([first, *(_NUMBER_AND_LETTER.sub(r"\1.\2", segment) for segment in rest)])
+
+
+def _common_core_key(code: str) -> str | None:
+    if match := _PRACTICE.fullmatch(code):
+        return f"MP.{match['number']}"
+    if (match := _MATH.fullmatch(code)) and (key := _math_key(**match.groupdict())):
+        return key
+    for pattern in (_ANCHOR, _ELA_BAND, _ELA, _GRADE_FIRST):
+        if match := pattern.fullmatch(code):
+            second = re.sub(r"\b0", "", match["second"].replace(".", "-"))
+            return _joined(match["first"], second, match["number"], match["part"])
+    return None
+
+
+def _math_key(
+    first: str, second: str, cluster: str | None, number: str | None, part: str | None
+) -> str | None:
+    ends = _CLUSTER_ENDS[first].get(second)
+    if ends is None:
+        return None
+    if number and cluster == _cluster_of(int(number), ends):
+        cluster = None
+    return _joined(first, second, cluster, number, part)
+
+
+def _cluster_of(number: int, ends: tuple[int, ...]) -> str | None:
+    return "ABCD"[bisect.bisect_left(ends, number)] if number <= ends[-1] else None
+
+
+def _joined(*parts: str | None) -> str:
+    return ".".join(part for part in parts if part)
+
+
+def _code_key(text: str) -> str | None:
+    if page := _CORE_STANDARDS_PAGE.fullmatch(text.strip()):
+        text = f"CCSS.{re.split(r'[?#]', page[1], maxsplit=1)[0]}"
+    key = "" if "://" in text else canonical_key(text)
+    return f"code:{key}" if key else None
+
+
+def _grade_first_key(text: str) -> str | None:
+    """Return the key of ``RL.3.1`` for ``3.RL.1``, which is a code of its own in some states."""
+    code = f"CCSS.{canonical_key(text)}"
+    return f"code:{canonical_key(code)}" if _GRADE_FIRST.fullmatch(code) else None
+
+
+def _own_id_key(text: str) -> str | None:
+    return f"id:{text.strip()}" if text.strip() else None

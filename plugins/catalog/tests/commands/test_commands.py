@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from support.waiting import wait_until
+
+from standards_mcp.cli import run as run_program
+from standards_mcp.cli.invocation import Invocation
+from standards_mcp_catalog.commands.importing import import_command
+from standards_mcp_catalog.commands.progress import ImportProgress
+from standards_mcp_catalog.commands.removing import remove
+from standards_mcp_catalog.commands.sets import export, sets
+from standards_mcp_catalog.commands.sets import template as template_command
+from standards_mcp_catalog.importing.formats.tabular import template
+from standards_mcp_catalog.importing.report import Report
+from standards_mcp_catalog.importing.sources import services
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.sets import StandardSet
+
+
+class Store:
+    """A store in memory, as small as these commands let it be."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, StandardRecord] = {}
+        self.names: Any = {}
+
+    def given_names(self) -> Any:
+        return self.names
+
+    def fetch(self, ids: Any) -> list[StandardRecord]:
+        return [self.contents[id_] for id_ in ids if id_ in self.contents]
+
+    def sets(self) -> list[StandardSet]:
+        found = {record.standard_set_id: record for record in self.contents.values()}
+        return [
+            StandardSet(
+                id=id_, title=record.standard_set_title, subject=record.subject,
+                jurisdiction_id=record.jurisdiction_id,
+                jurisdiction_title=record.jurisdiction_title, records=1,
+            )
+            for id_, record in found.items()
+        ]  # fmt: skip
+
+    def records(self, set_ids: Any = None) -> Any:
+        every = sorted(self.contents.values(), key=lambda record: record.id)
+        return (each for each in every if set_ids is None or each.standard_set_id in set_ids)
+
+    def crosswalks(self) -> Any:
+        return []
+
+    def crosswalks_of(self, ids: Any) -> Any:
+        del ids
+        return []
+
+    def write(
+        self,
+        records: Any,
+        deleted: Any = (),
+        progress: Any = None,
+        crosswalks: Any = (),
+        names: Any = None,
+    ) -> int:
+        assert not list(crosswalks)
+        self.names |= names or {}
+        self.contents |= {record.id: record for record in records}
+        for id_ in deleted:
+            del self.contents[id_]
+        if progress:
+            progress(1, 2)
+            progress(2, 2)
+        return 0
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def run(store):
+    def run(command: Any, *arguments: str) -> Result:
+        invocation = Invocation()
+        invocation.__dict__["embedded_catalog"] = SimpleNamespace(store=store)
+        return CliRunner().invoke(command, arguments, obj=invocation)
+
+    return run
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text(template(), encoding="utf-8")
+    return str(path)
+
+
+def test_a_table_is_imported_and_the_report_printed(run, store, table):
+    result = run(import_command, table)
+    assert result.exit_code == 0, result.output
+    assert "Wrote 3 (3 new, 0 changed)" in result.output
+    assert len(store.contents) == 3
+
+
+def test_json_prints_one_document(run, table):
+    report = json.loads(run(import_command, table, "--json", "--dry-run").stdout)
+    assert (report["new"], report["dry_run"]) == (3, True)
+
+
+def test_filters_and_flags_reach_the_import(run, store, table):
+    assert run(import_command, table, "--grade", "2", "--subject", "math").exit_code == 0
+    assert len(store.contents) == 1
+    two = ("--jurisdiction", "Elm", "--jurisdiction", "Oak")
+    assert run(import_command, table, *two).exit_code == 0
+    assert len(store.contents) == 1
+
+
+def test_an_import_that_takes_nothing_fails_and_leaves_what_is_loaded(run, store, table, tmp_path):
+    assert run(import_command, table).exit_code == 0
+    before = dict(store.contents)
+    (tmp_path / "bad.jsonl").write_text('{"_id": "A"}\n', encoding="utf-8")
+    (tmp_path / "bad.csv").write_text("code,text\n,no code\n", encoding="utf-8")
+    for name in ("bad.jsonl", "bad.csv"):
+        for flags in ((), ("--dry-run",), ("--replace",)):
+            assert run(import_command, str(tmp_path / name), *flags).exit_code == 1
+    assert store.contents == before
+    assert run(import_command, table).exit_code == 0  # nothing new, and nothing wrong
+
+
+def test_nothing_is_replaced_while_a_file_cannot_be_read(run, store, table, tmp_path):
+    assert run(import_command, table).exit_code == 0
+    before = dict(store.contents)
+    lines = Path(table).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path(table).write_text("".join(lines[:-1]), encoding="utf-8")
+    broken = tmp_path / "rest.csv.gz"
+    broken.write_bytes(b"\x1f\x8b")
+    result = run(import_command, table, str(broken), "--replace")
+    assert "set not replaced" in result.output
+    assert store.contents.keys() == before.keys()
+    assert run(import_command, table, "--replace").exit_code == 0
+    assert len(store.contents) == len(before) - 1
+
+
+def test_a_grade_that_does_not_exist_is_bad_usage(run, store, table):
+    refused = run(import_command, table, "--grade", "99")
+    assert refused.exit_code == 2
+    assert "--grade: '99' is not a grade." in refused.output
+    assert store.contents == {}
+
+
+def test_nothing_to_import_is_told(run, tmp_path):
+    assert run(import_command).exit_code == 2
+    result = run(import_command, str(tmp_path / "missing.csv"))
+    assert result.exit_code == 1
+    assert "cannot be read" in result.output
+
+
+def test_a_strict_import_prints_its_report_and_fails(run, store, table, tmp_path):
+    result = run(import_command, table, str(tmp_path / "missing.csv"), "--strict")
+    assert result.exit_code == 1
+    assert "Skipped: cannot be read, 1 time\n" in result.output
+    assert store.contents == {}
+
+
+@pytest.mark.parametrize("api", ["csp", "case"])
+def test_an_api_out_of_reach_is_told(run, api):
+    result = run(import_command, "--from-api", api, "http://[nowhere", "--refresh")
+    assert result.exit_code == 1
+    assert "cannot be read" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"), [((), "from-file"), (("--api-key", "given"), "given")]
+)
+def test_the_key_of_an_api_may_stand_in_the_env_file(run, monkeypatch, options, sent):
+    real, keys = services.csp_web, list[str]()
+
+    def csp_web(key: str) -> Any:
+        keys.append(key)
+        return real(key)
+
+    monkeypatch.setattr(services, "csp_web", csp_web)
+    Path(".env").write_text("CSP_API_KEY=from-file\n", encoding="utf-8")
+    run(import_command, "--from-api", "csp", "http://csp.example.invalid", "--refresh", *options)
+    assert keys == [sent]
+
+
+def test_a_case_service_needs_an_address(run):
+    assert run(import_command, "--from-api", "case").exit_code == 2
+
+
+def test_loaded_sets_are_listed(run, table):
+    assert "data import --help" in run(sets).output
+    run(import_command, table)
+    assert "my-district-mathematics-grade-1" in run(sets).output
+    assert json.loads(run(sets, "--json").stdout)[0]["title"] == "Grade 1"
+
+
+@pytest.mark.parametrize("name", ["my-district-mathematics-grade-1", "grade 1"])
+def test_a_set_is_removed_by_id_or_title(run, store, table, name):
+    run(import_command, table)
+    assert "Would delete 3" in run(remove, name, "--dry-run").output
+    assert json.loads(run(remove, name, "--json", "--yes").stdout)["deleted"] == 3
+    assert store.contents == {}
+
+
+def test_an_unknown_or_ambiguous_set_is_refused(run, table, tmp_path):
+    run(import_command, table)
+    other = tmp_path / "other.csv"
+    other.write_text(template().replace("My District", "Elm").replace("D1-", "D2-"), "utf-8")
+    run(import_command, str(other))
+    unknown, ambiguous = run(remove, "x"), run(remove, "Grade 1")
+    assert (unknown.exit_code, ambiguous.exit_code) == (1, 2)
+    assert "no set 'x'; `standards-mcp data sets` lists them" in unknown.output
+    assert "2 sets have the title" in ambiguous.output
+
+
+def test_the_starter_set_is_removed_by_its_name(run, store, table):
+    from standards_mcp_catalog.starter import starter_records
+
+    run(import_command, table)
+    own = set(store.contents)
+    store.contents |= {record.id: record for record in starter_records()}
+    assert f"Deleted {len(starter_records()):,} " in run(remove, "starter", "--yes").output
+    assert set(store.contents) == own
+
+
+def test_the_starter_set_comes_back_by_its_name(run, store):
+    from standards_mcp_catalog.starter import starter_records
+
+    store.load_seed = starter_records
+    dry = json.loads(run(import_command, "starter", "--dry-run", "--json").stdout)
+    assert (dry["new"], store.contents) == (len(starter_records()), {})
+    assert run(import_command, "starter", "--subject", "math").exit_code == 0
+    assert {record.subject for record in store.contents.values()} == {"Mathematics"}
+
+
+def test_a_file_that_is_called_like_the_starter_set_is_read(run, store, table):
+    Path("starter").write_bytes(Path(table).read_bytes())
+    assert run(import_command, "starter", "--format", "csv").exit_code == 0
+    assert len(store.contents) == 3
+
+
+def test_an_export_is_read_back(run, store, table, tmp_path):
+    run(import_command, table)
+    before = dict(store.contents)
+    path = tmp_path / "out.jsonl"
+    printed = run(export, "--set", "Grade 1")
+    assert run(export, "--output", str(path)).exit_code == 0
+    assert path.read_text("utf-8") == printed.stdout
+    store.contents.clear()
+    assert run(import_command, str(path)).exit_code == 0
+    assert store.contents == before
+
+
+def test_the_template_is_printed(run):
+    assert run(template_command, "csv").stdout == template()
+    assert run(template_command, "xml").exit_code == 2
+
+
+def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("standards_mcp_catalog.commands.progress._PAUSE", -1)
+    with ImportProgress() as progress:
+        progress.fetched(2, 5)
+        progress.read(Report(read=1_200, documents=2))
+        progress(0, 300)
+        progress(300, 300)
+    told = capsys.readouterr()
+    assert "Read 1,200 records in 2 documents (2 of 5)" in told.err
+    assert told.out == ""
+
+
+def test_progress_is_a_line_now_and_then_without_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr("standards_mcp._utils.progress.PAUSE", 0.01)
+    monkeypatch.setattr("standards_mcp_catalog.commands.progress._PAUSE", -1)
+    told = []
+
+    def tells(text):
+        told.append(capsys.readouterr().err)
+        return text in "".join(told)
+
+    with ImportProgress() as progress:
+        wait_until(lambda: tells("Working, "))
+        progress.read(Report(read=1_200, documents=1))
+        wait_until(lambda: tells("Read 1,200 records in 1 documents"))
+        progress(100, 200)
+        wait_until(lambda: tells("Embedding: 100 of 200, "))
+    assert "\r" not in "".join(told)
+
+
+class TestStatus:
+    """``data status`` of catalogs in good and in bad condition."""
+
+    @pytest.fixture
+    def status(self, tmp_path, capsys):
+        def status(folder: str = "catalog") -> tuple[int, Any, str]:
+            options = ("catalog.backend=local", f"catalog.path={tmp_path / folder}")
+            settings = [part for option in options for part in ("--set", option)]
+            code = run_program([*settings, "data", "status", "--json"])
+            out, err = capsys.readouterr()
+            return code, json.loads(out or "null"), err
+
+        return status
+
+    def test_says_what_is_damaged_and_how_it_is_repaired(self, status, tmp_path, planted):
+        from standards_mcp_catalog.starter import starter_records
+
+        shutil.copytree(planted, tmp_path / "catalog")
+        code, facts, _ = status()
+        assert (code, facts["records"], facts["search"]) == (0, len(starter_records()), "ok")
+        (columns,) = (tmp_path / "catalog" / "index").glob("g*/columns.npz")
+        columns.write_bytes(bytes(columns.stat().st_size))
+        code, facts, _ = status()
+        assert (code, facts["records"]) == (0, len(starter_records()))
+        assert "columns.npz is damaged; run `standards-mcp data build`" in facts["search"]
+
+    def test_is_one_line_where_there_can_be_no_catalog(self, status, tmp_path):
+        (tmp_path / "file").write_text("in the way")
+        code, facts, err = status("file")
+        assert (code, facts) == (1, None)
+        assert "file is not a folder; set [catalog] path (STANDARDS_MCP_CATALOG__PATH)" in err
+        assert err.count("\n") == 1
+
+
+def test_nothing_is_removed_in_a_script_without_yes(run, store, table):
+    run(import_command, table)
+    for flags in ((), ("--json",)):
+        refused = run(remove, "Grade 1", *flags)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert "Would delete 3 records; 0 stay in other sets. To keep a copy" in refused.stderr
+        assert "Nothing is changed; add --yes" in refused.stderr
+    assert len(store.contents) == 3
+
+
+def test_a_removal_says_how_to_keep_a_copy_and_how_to_get_it_back(run, table):
+    run(import_command, table)
+    dry = run(remove, "--jurisdiction", "my district", "--dry-run").output
+    assert "`standards-mcp data export --jurisdiction 'my district' --output FILE`" in dry
+    by_title = run(remove, "Grade 1", "--dry-run").output
+    assert "data export --set my-district-mathematics-grade-1 --output FILE" in by_title
+    assert "import its source or an export" in run(remove, "Grade 1", "--yes").output
+    assert run(remove, "starter").output == "Deleted 0 records; 0 stay in other sets.\n"

@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from standards_mcp_catalog.importing.formats.case import is_case, read_case
+from standards_mcp_catalog.importing.report import Problem
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.vocabulary.notation import lookup_keys, record_keys
+
+DOCUMENT = "d0000000-0000-4000-8000-000000000000"
+TODAY = "2030-06-15"
+
+
+def uuid(letter: str) -> str:
+    return f"{letter * 8}-0000-4000-8000-000000000000"
+
+
+def uri(kind: str, id_: str) -> str:
+    return f"https://willow.example/ims/case/v1p0/{kind}/{id_}"
+
+
+def item(letter: str, **fields: Any) -> dict[str, Any]:
+    id_ = uuid(letter)
+    return {
+        "identifier": id_,
+        "uri": uri("CFItems", id_),
+        "fullStatement": f"Statement {letter}.",
+        "humanCodingScheme": f"W.{letter}",
+        "CFItemType": "Standard",
+        "educationLevel": ["03"],
+        "lastChangeDateTime": "2029-01-01T00:00:00+00:00",
+    } | fields
+
+
+def link(origin: str, destination: str, kind: str = "isChildOf", **fields: Any) -> dict[str, Any]:
+    ends = (
+        (name, DOCUMENT if letter == "document" else uuid(letter))
+        for name, letter in (("originNodeURI", origin), ("destinationNodeURI", destination))
+    )
+    nodes = {
+        name: {"title": "x", "identifier": id_, "uri": uri("CFItems", id_)} for name, id_ in ends
+    }
+    return {"identifier": "x", "associationType": kind, **nodes} | fields
+
+
+def package(items: Any = None, links: Any = None, **fields: Any) -> dict[str, Any]:
+    return {
+        "CFDocument": {
+            "identifier": DOCUMENT,
+            "uri": uri("CFDocuments", DOCUMENT),
+            "creator": "Willow Department of Learning",
+            "title": "Willow Science",
+            "subject": ["Science"],
+            "adoptionStatus": "Adopted",
+            "version": "2029",
+            "licenseURI": {"title": "x", "identifier": uuid("f"), "uri": "https://terms.example"},
+        }
+        | fields.pop("document", {}),
+        "CFItems": items if items is not None else [item("a"), item("b"), item("c")],
+        "CFAssociations": links
+        if links is not None
+        else [link("a", "document"), link("b", "a", sequenceNumber=2), link("c", "a")],
+    } | fields
+
+
+def read(value: Any) -> tuple[dict[str, StandardRecord], list[Problem]]:
+    found = list(read_case(value, "file", TODAY))
+    records = {each.id[0]: each for each in found if isinstance(each, StandardRecord)}
+    return records, [each for each in found if isinstance(each, Problem)]
+
+
+def test_the_tree_comes_from_is_child_of_alone():
+    links = [link("a", "document"), link("b", "a"), link("c", "b", kind="isPartOf")]
+    records, problems = read(package(links=links))
+    assert problems == []
+    assert records["b"].parent_id == uuid("a")
+    assert records["c"].is_root
+    assert records["c"].to_dict()["is_part_of"] == [uuid("b")]
+    assert records["b"].content == "Depth 0 (W.a): Statement a.\nDepth 1 (W.b): Statement b."
+
+
+def test_children_stand_in_the_order_of_their_sequence_numbers():
+    links = [link("a", "document"), *(link(x, "a", sequenceNumber=n) for x, n in ("b2", "c1"))]
+    assert read(package(links=links))[0]["a"].child_ids == (uuid("c"), uuid("b"))
+
+
+def test_the_first_of_several_parents_counts_and_the_others_are_kept():
+    links = [
+        link("a", "document"),
+        link("b", "document"),
+        link("c", "b", sequenceNumber=7),
+        link("c", "a", sequenceNumber=1),
+    ]
+    record = read(package(links=links))[0]["c"]
+    assert record.parent_id == uuid("a")
+    assert record.to_dict()["other_parent_ids"] == [uuid("b")]
+
+
+@pytest.mark.parametrize(
+    ("given", "levels"),
+    [
+        (["KG"], ("K",)),
+        ("PK", ("Pre-K",)),
+        (["09", "10"], ("09", "10")),
+        ("01,02", ("01", "02")),
+        (["11.12"], ("11", "12")),
+        (["HS"], ("09", "10", "11", "12")),
+        ("K-2", ("K", "01", "02")),
+    ],
+)
+def test_education_levels_come_as_an_array_or_as_text(given, levels):
+    records, problems = read(package([item("a", educationLevel=given)]))
+    assert problems == []
+    assert records["a"].education_levels == levels
+
+
+def test_an_item_without_levels_has_those_of_its_parent():
+    items = [item("a"), item("b", educationLevel=[]), item("c", educationLevel=None)]
+    records, _ = read(package(items))
+    assert records["b"].education_levels == records["c"].education_levels == ("03",)
+
+
+def test_a_set_is_a_framework_at_one_combination_of_levels():
+    items = [
+        item("a", educationLevel=["KG", "01", "02"]),
+        item("b", educationLevel=["03"]),
+        item("c", educationLevel=["06", "08"]),
+        item("e", educationLevel=[]),
+    ]
+    records, _ = read(package(items))
+    assert [records[x].standard_set_title for x in "abce"] == [
+        "Willow Science (Grades K-2)",
+        "Willow Science (Grade 3)",
+        "Willow Science (Grades 6, 8)",
+        "Willow Science",
+    ]
+    assert records["b"].standard_set_id == f"{DOCUMENT}_grade-03"
+    assert records["e"].standard_set_id == DOCUMENT
+
+
+def test_items_without_a_code_are_records_too():
+    items = [item("a"), item("b", humanCodingScheme=None), item("c", humanCodingScheme="  ")]
+    records, problems = read(package(items))
+    assert problems == []
+    assert records["b"].statement_notation is None
+    assert records["b"].content.endswith("\nDepth 1: Statement b.")
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_definitions_come_as_an_object_or_as_a_list(as_list):
+    definitions: Any = {"CFLicenses": [{"identifier": uuid("f"), "title": "Open Willow 1"}]}
+    value = package(CFDefinitions=[definitions] if as_list else definitions)
+    record = read(value)[0]["a"].to_dict()
+    assert record["license"] == "Open Willow 1"
+    assert record["license_url"] == "https://terms.example"
+    assert read(package(CFDefinitions=[]))[1] == []
+
+
+def test_cycles_are_broken_and_told():
+    links = [link("a", "b"), link("b", "a"), link("c", "c")]
+    records, problems = read(package(links=links))
+    assert set(records) == {"a", "b", "c"}
+    assert [problem.reason for problem in problems] == ["cycle broken", "cycle broken"]
+    assert not any(problem.skipped for problem in problems)
+
+
+def test_a_parent_outside_of_the_package_makes_a_root_and_a_note():
+    records, problems = read(package([item("b")], [link("b", "e")]))
+    assert records["b"].is_root
+    assert [problem.reason for problem in problems] == ["unknown parent"]
+
+
+def test_crosswalks_are_kept_and_equal_ends_know_each_other():
+    links = [
+        link("a", "b", kind="exactMatchOf"),
+        link("a", "e", kind="isRelatedTo"),
+        link("b", "c", kind="precedes"),
+    ]
+    records, _ = read(package(links=links))
+    assert records["a"].to_dict()["exact_match_of"] == [uuid("b")]
+    assert records["b"].to_dict()["exact_match_of"] == [uuid("a")]
+    assert records["a"].to_dict()["is_related_to"] == [uuid("e")]
+    assert records["b"].to_dict()["precedes"] == [uuid("c")]
+    assert "precedes" not in records["c"].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"statusEndDate": "2030-06-01"}, "Superseded"),
+        ({"statusEndDate": "2031-01-01"}, "Adopted"),
+        ({}, "Adopted"),
+    ],
+)
+def test_what_has_ended_is_superseded(fields, status):
+    record = read(package([item("a", **fields)]))[0]["a"]
+    assert record.publication_status == status
+
+
+def test_what_is_replaced_is_superseded_by_what_replaces_it():
+    record = read(package(links=[link("a", "b", kind="replacedBy")]))[0]["a"]
+    assert record.publication_status == "Superseded"
+    assert record.to_dict()["replaced_by"] == [uuid("b")]
+
+
+def test_lookup_finds_an_item_by_identifier_uri_and_code():
+    record = read(package())[0]["a"]
+    keys = record_keys(record)
+    for text in (uuid("a"), uuid("a").upper(), uri("CFItems", uuid("a")), "w.a"):
+        assert keys.intersection(lookup_keys(text))
+
+
+def test_version_1_1_has_subjects_on_items_and_a_framework_type():
+    value = package(
+        [item("a", subject="Physics", extensions={"x": 1}), item("b", subject=["Chemistry"])],
+        document={"frameworkType": "Competency", "caseVersion": "1.1", "extensions": {}},
+    )
+    records, problems = read(value)
+    assert problems == []
+    assert records["a"].subject == "Physics"
+    assert records["a"].to_dict()["framework_type"] == "Competency"
+
+
+def test_a_document_without_subject_takes_it_from_its_title():
+    records, problems = read(package(document={"subject": None, "title": "Willow Mathematics"}))
+    assert (records["a"].subject, records["a"].normalized_subject) == ("Math", "Math")
+    assert [problem.reason for problem in problems] == ["no subject"]
+
+
+def test_packages_may_be_wrapped_and_several():
+    one = package()
+    for value in ({"CFPackage": one}, {"CFPackages": [one]}, [one], {"data": one}):
+        assert is_case(value)
+        assert list(read(value)[0]) == ["a", "b", "c"]
+
+
+def test_a_list_of_documents_is_no_package():
+    value = {"CFDocuments": [package()["CFDocument"]]}
+    assert is_case(value)
+    records, problems = read(value)
+    assert (records, problems[0].reason) == ({}, "listing without standards")
+
+
+def test_a_package_without_document_is_skipped_with_the_number_of_its_items():
+    value = package()
+    del value["CFDocument"]
+    problem = read(value)[1][-1]
+    assert (problem.reason, problem.records) == ("CASE package without CFDocument", 3)
+
+
+def test_broken_items_and_associations_are_told_one_by_one():
+    value = package([item("a"), 5, {"fullStatement": "x"}], [link("a", "document"), {}, "x"])
+    records, problems = read(value)
+    assert list(records) == ["a"]
+    assert sorted(problem.reason for problem in problems) == [
+        "association without ends or type",
+        "item is no object",
+        "item without identifier",
+        "wrong type",
+    ]
+
+
+@pytest.mark.parametrize("name", ["CFDocument", "CFItems", "CFAssociations", "CFDefinitions"])
+@pytest.mark.parametrize("value", [None, 7, True, "text", [], {}, [[]], [{}], {"x": 1}])
+def test_a_wrong_type_in_a_package_is_never_an_exception(name, value):
+    read(package(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["identifier", "uri", "fullStatement", "educationLevel", "licenseURI", "humanCodingScheme"],
+)
+@pytest.mark.parametrize("value", [None, 7, True, "text", [], {}, [[]], {"x": 1}])
+def test_a_wrong_type_in_an_item_loses_no_other_item(name, value):
+    records, problems = read(package([item("a"), item("b") | {name: value}], []))
+    assert len(records) + sum(problem.records for problem in problems) == 2
+
+
+@pytest.mark.parametrize("name", ["originNodeURI", "sequenceNumber", "associationType"])
+@pytest.mark.parametrize("value", [None, 7, "text", [], {}, float("nan"), 10**400])
+def test_a_wrong_type_in_an_association_is_never_an_exception(name, value):
+    records, _ = read(package(links=[link("b", "a") | {name: value}]))
+    assert set(records) == {"a", "b", "c"}

@@ -1,0 +1,121 @@
+"""Crosswalks as tables: which tables are some, and what their rows state."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from standards_mcp_catalog.importing.formats.crosswalk import is_crosswalk, read_crosswalk
+from standards_mcp_catalog.importing.report import Problem, SourceError
+from standards_mcp_catalog.importing.statements import Statement
+
+
+def read(table: str | bytes, source: str = "folder/walk.csv") -> tuple[list[Any], list[Problem]]:
+    data = table.encode() if isinstance(table, str) else table
+    items = list(read_crosswalk(io.BytesIO(data), source))
+    problems = [each for each in items if isinstance(each, Problem)]
+    return [each for each in items if isinstance(each, Statement)], problems
+
+
+def rows(table: str) -> list[tuple[str, str, str, str]]:
+    statements, problems = read(table)
+    assert not problems
+    return [(each.start, each.relation, each.end, each.where) for each in statements]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "from,to,relation\nA.1,B.1,exactMatchOf\n",
+        "Relation;Source Code;Target Code\nexactMatchOf;A.1;B.1\n",
+        "sep=;\nfrom;to;relation\nA.1;B.1;exactMatchOf\n",
+        '"Origin Node URI","Destination Node URI","Association Type"\nA.1,B.1,exactMatchOf\n',
+        "target_code\tnotes\tsource_code\tMatch Type\nB.1\tx\tA.1\texactMatchOf\n",
+        "source id,source code,target id,target code,relationship\n,A.1,B.1,B.9,exactMatchOf\n",
+        "from,to,relation,description\nA.1,B.1,exactMatchOf,why\n",
+        "\ufefffrom,to,relation\r\nA.1,B.1,exactMatchOf\r\n",
+    ],
+)
+def test_columns_are_known_by_what_they_mean(table: str):
+    assert is_crosswalk(table)
+    assert [each[:3] for each in rows(table)] == [("A.1", "exactMatchOf", "B.1")]
+
+
+@pytest.mark.parametrize(
+    "table", ["A.1,B.1,exactMatchOf\nA.2,B.2,\n", "A.1;exactMatchOf;B.1\nA.2;;B.2\n"]
+)
+def test_without_a_header_a_known_relation_between_codes_is_unmistakable(table: str):
+    assert is_crosswalk(table)
+    assert rows(table) == [
+        ("A.1", "exactMatchOf", "B.1", "line 1"),
+        ("A.2", "", "B.2", "line 2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "",
+        "code,text\nA.1,Count to ten.\n",
+        "code,text,from,to\nA.1,Count to ten.,1,10\n",
+        "code,text,type,source,target\nA.1,Count to ten.,Standard,x,y\n",
+        "A.1,B.1\n",
+        "A.1,B.1,unheard of\n",
+        "exactMatchOf,A.1,B.1\n",
+        "A,B,exactMatchOf\n",
+        "A.1,B.1,exactMatchOf,C.1\n",
+        "exact,same,A.1\n",
+    ],
+)
+def test_other_tables_are_none(table: str):
+    assert not is_crosswalk(table)
+
+
+def test_a_crosswalk_is_called_by_its_file():
+    names = ["walk.csv", "/a/b/walk.csv.gz", "https://x.example/walk.csv?key=1", "a.zip/b/walk.csv"]
+    names += ["a.zip:walk.csv", "a.zip:b.zip:c/walk.csv"]
+    for name in names:
+        (statement, *_), _ = read("from,to,relation\nA.1,B.1,same\n", name)
+        assert statement.crosswalk == ("walk.csv", "walk.csv"), name
+
+
+def test_what_lacks_a_column_says_which_columns_there_are():
+    assert is_crosswalk("from,to\nA.1,B.1\n")
+    statements, (problem,) = read("from,to\nA.1,B.1\n")
+    assert not statements
+    assert "the columns from, to and relation; these are from, to" in str(problem)
+
+
+def test_a_crosswalk_without_rows_says_so():
+    assert read("from,to,relation\n")[1][0].reason == "crosswalk without rows"
+    assert read("")[1][0].reason == "crosswalk without rows"
+
+
+def test_of_a_crosswalk_with_a_damaged_row_nothing_is_taken():
+    items = read_crosswalk(io.BytesIO(b'from,to,relation\nA.1,B.1,same\n"A.2,B.2,same\n'), "x")
+    with pytest.raises(SourceError, match="line 3: unexpected end of data"):
+        next(items)
+
+
+def test_windows_1252_is_read_and_noted():
+    statements, (problem,) = read("from,to,relation\nÄ.1,B.1,same\n".encode("cp1252"))
+    assert statements[0].start == "Ä.1"
+    assert problem.reason == "not UTF-8"
+
+
+def test_too_many_columns_are_refused():
+    with pytest.raises(SourceError, match="more than 1,000 columns"):
+        read("from,to,relation" + ",x" * 1_000)
+
+
+@given(st.text(st.sampled_from('abA1.,;\t"\n\r\ufeff')) | st.text())
+def test_any_text_is_read_or_told(table: str):
+    is_crosswalk(table)
+    with suppress(SourceError):  # a quotation mark is wrong
+        for item in read_crosswalk(io.BytesIO(table.encode("utf-8", "replace")), "x"):
+            assert isinstance(item, (Statement, Problem))

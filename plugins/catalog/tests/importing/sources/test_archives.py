@@ -1,0 +1,216 @@
+"""Archives and files that are made to hurt: refused by name, before they cost anything."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+import struct
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from standards_mcp_catalog.importing.readers import read_documents
+from standards_mcp_catalog.importing.report import Problem
+from standards_mcp_catalog.importing.sources.files import open_sources
+from standards_mcp_catalog.records import StandardRecord
+
+TABLE = b"code,text\nA1,Count beads\n"
+FILES = "standards_mcp_catalog.importing.sources.files"
+ARCHIVES = "standards_mcp_catalog.importing.sources.archives"
+
+
+def read(*paths: Path) -> tuple[list[str | None], list[str]]:
+    items = [item for document in read_documents(open_sources(paths)) for item in document]
+    return (
+        [item.statement_notation for item in items if isinstance(item, StandardRecord)],
+        [str(item) for item in items if isinstance(item, Problem) and item.skipped],
+    )
+
+
+def zip_of(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytearray:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return bytearray(file.getvalue())
+
+
+def test_a_directory_that_lists_one_member_many_times_is_refused(tmp_path):
+    data = zip_of({"a.csv": TABLE})
+    start, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    entry = data[start:end]
+    tail = struct.pack("<4H2LH", 0, 0, 400, 400, len(entry) * 400, start, 0)
+    path = tmp_path / "x.zip"
+    path.write_bytes(data[:start] + entry * 400 + b"PK\x05\x06" + tail)
+    records, (problem,) = read(path)
+    assert records == []
+    assert "its files overlap, as no program packs them; pack it again" in problem
+
+
+@pytest.fixture
+def few(monkeypatch) -> None:
+    monkeypatch.setattr(f"{ARCHIVES}.MOST_FILES", 20)
+    monkeypatch.setattr(f"{FILES}.MOST_FILES", 20)
+
+
+@pytest.mark.usefixtures("few")
+def test_more_files_than_the_bound_are_refused_in_archives_and_folders(tmp_path):
+    members = {f"{number}.csv": TABLE for number in range(21)}
+    (tmp_path / "x.zip").write_bytes(zip_of(members))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        for name, data in members.items():
+            (folder / name).write_bytes(data)
+            archive.add(folder / name, name)
+    for path in (tmp_path / "x.zip", tmp_path / "x.tar", folder):
+        assert "it has more than 20 files" in read(path)[1][-1]
+    (folder / "0.csv").unlink()
+    assert read(folder) == (["A1"] * 20, [])
+
+
+def test_a_list_of_files_that_would_fill_the_memory_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{ARCHIVES}._LARGEST_LIST", 1_000)
+    path = tmp_path / "x.zip"
+    path.write_bytes(zip_of({f"{number}.csv": b"" for number in range(100)}))
+    assert "it has more than 50,000 files" in read(path)[1][0]
+
+
+def test_what_unpacks_to_many_times_its_size_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{FILES}._SMALL", 100_000)
+    bomb = b"code,text\n" + b"x" * 5_000_000
+    (tmp_path / "x.zip").write_bytes(zip_of({"a.csv": bomb}))
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(bomb))
+    for name in ("x.zip", "x.csv.gz"):
+        assert "unpack it, and import its parts" in read(tmp_path / name)[1][-1]
+    sound = "code,text\n" + "".join(f"A{random.random()},x\n" for _ in range(20_000))  # noqa: S311
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(sound.encode()))
+    assert len(read(tmp_path / "x.csv.gz")[0]) == 20_000
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_method_that_unpacks_all_at_once_is_refused(tmp_path, method):
+    (tmp_path / "x.zip").write_bytes(zip_of({"a.csv": TABLE}, method))
+    assert (
+        "it is compressed in an unusual way; pack it with deflate" in read(tmp_path / "x.zip")[1][0]
+    )
+
+
+@pytest.mark.parametrize("size", [3, 2**31])
+def test_a_member_that_lies_about_its_size_is_told(tmp_path, size):
+    data = zip_of({"a.csv": TABLE * 100, "b.csv": TABLE})
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 24 : entry + 28] = struct.pack("<L", size)
+    (tmp_path / "x.zip").write_bytes(data)
+    records, problems = read(tmp_path / "x.zip")
+    assert records[-1] == "A1"  # of the other member
+    assert len(problems) >= size // 2**31
+
+
+def test_links_and_devices_in_archives_are_told(tmp_path):
+    info = zipfile.ZipInfo("link.csv")
+    info.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(info, "/etc/passwd")
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        pipe = tarfile.TarInfo("pipe.csv")
+        pipe.type = tarfile.FIFOTYPE
+        tar.addfile(pipe)
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+            link = tarfile.TarInfo("link.csv")
+            link.type, link.linkname = kind, "/etc/passwd"
+            tar.addfile(link)
+    not_followed = "link.csv: link in an archive"
+    assert read(tmp_path / "x.zip") == ([], [f"{tmp_path / 'x.zip'}:{not_followed}"])
+    assert read(tmp_path / "x.tar")[1] == [
+        f"{tmp_path / 'x.tar'}:pipe.csv: not a plain file",
+        *[f"{tmp_path / 'x.tar'}:{not_followed}"] * 2,
+    ]
+
+
+def test_a_tar_header_that_would_fill_the_memory_is_refused(tmp_path):
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 2**31
+    (tmp_path / "x.tar").write_bytes(header.tobuf() + b"\0" * 10_000)
+    assert "a name or header in it is too long" in read(tmp_path / "x.tar")[1][0]
+
+
+def test_an_archive_in_the_form_for_large_ones_is_read(tmp_path):
+    with (
+        zipfile.ZipFile(tmp_path / "x.zip", "w") as archive,
+        archive.open("a.csv", "w", force_zip64=True) as member,
+    ):
+        member.write(TABLE)
+    assert read(tmp_path / "x.zip") == (["A1"], [])
+
+
+@pytest.mark.parametrize("make", [zip_of, None], ids=["zip", "tar"])
+def test_a_damaged_or_truncated_archive_is_told_and_never_an_exception(tmp_path, make):
+    members = {f"{number}é.csv": TABLE * 5 for number in range(4)}
+    if make:
+        sound = bytes(make(members))
+    else:
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for name, data in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+        sound = file.getvalue()
+    chance = random.Random(7)  # noqa: S311
+    path = tmp_path / "x"
+    for _ in range(300):
+        data = bytearray(sound[: chance.choice([len(sound), chance.randrange(1, len(sound))])])
+        for _ in range(chance.randrange(1, 6)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        path.write_bytes(data)
+        records, problems = read(path)
+        assert records or problems
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_or_device_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path / "pipe.csv", Path("/dev/zero")):
+        assert "it is no plain file; save what it gives into one" in read(path)[1][0]
+
+
+@pytest.mark.slow
+def test_a_file_that_grows_while_it_is_read_is_read_as_it_was(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"code,text\n" + b"".join(b"A%d,words\n" % number for number in range(50_000)))
+    done = threading.Event()
+
+    def grow() -> None:
+        with path.open("ab", buffering=0) as file:
+            while not done.is_set():
+                file.write(b"B1,more\n" * 1_000)
+
+    thread = threading.Thread(target=grow)
+
+    def documents() -> Iterator[int]:
+        for document in open_sources([path]):
+            thread.start()
+            yield from (
+                isinstance(i, StandardRecord) for d in read_documents([document]) for i in d
+            )
+
+    try:
+        assert sum(documents()) == 50_000
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_names_that_would_steer_a_terminal_are_shown_harmless(tmp_path):
+    path = tmp_path / os.fsdecode(b"x\xff\x1b[31m\n.csv")
+    path.write_bytes(b"no,table\n1,2\n")
+    (problem,) = read(path)[1]
+    assert problem.isprintable()
+    problem.encode()

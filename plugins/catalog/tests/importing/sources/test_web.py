@@ -1,0 +1,520 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from standards_mcp_catalog.importing.readers import read_documents
+from standards_mcp_catalog.importing.report import Problem, SourceError
+from standards_mcp_catalog.importing.selection import Selection
+from standards_mcp_catalog.importing.sources.files import Document, open_sources
+from standards_mcp_catalog.importing.sources.services import (
+    case_documents,
+    csp_documents,
+    csp_web,
+)
+from standards_mcp_catalog.importing.sources.web import Cache, NotFoundOnServerError, RateLimit, Web
+from standards_mcp_catalog.records import StandardRecord
+
+
+class Service:
+    """A loopback server whose answers a test sets: (status, headers, body) or a list of them."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
+                status, headers, body = outer.answer(self.path)
+                self.send_response(status)
+                sent = {"Content-Length": str(len(body))} | headers
+                for name, value in sent.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                with contextlib.suppress(OSError):  # the reader has gone
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        parts = urlsplit(path)
+        found = self.answers.get(path, self.answers.get(parts.path, 404))
+        if callable(found):
+            found = found({name: int(values[0]) for name, values in parse_qs(parts.query).items()})
+        if isinstance(found, list) and found and isinstance(found[0], tuple):
+            found = found.pop(0) if len(found) > 1 else found[0]
+        if isinstance(found, int):
+            return found, {}, b"no"
+        return found if isinstance(found, tuple) else (200, {}, json.dumps(found).encode())
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path, _ in self.requests]
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    found = Service()
+    thread = threading.Thread(target=found.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+    thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+
+
+def ids(found: Any) -> tuple[list[str], list[Problem]]:
+    items = [item for document in read_documents(found) for item in document]
+    return (
+        [item.id for item in items if isinstance(item, StandardRecord)],
+        [item for item in items if isinstance(item, Problem)],
+    )
+
+
+def web(pauses: list[float] | None = None, **options: Any) -> Web:
+    return Web(sleep=(pauses if pauses is not None else []).append, **options)
+
+
+def test_an_address_is_read_like_a_file(service, csp_set):
+    service.answers["/set.json"] = {"data": csp_set()}
+    assert ids(open_sources([f"{service.url}/set.json"])) == (["A", "B", "C"], [])
+
+
+def test_an_address_that_is_not_there_is_told_and_the_next_one_read(service, csp_set):
+    service.answers["/set.json"] = csp_set()
+    found, problems = ids(open_sources([f"{service.url}/none", f"{service.url}/set.json"]))
+    assert found == ["A", "B", "C"]
+    assert "404" in str(problems[0])
+
+
+def test_a_busy_server_is_asked_again_after_the_pause_it_asks_for(service):
+    service.answers["/x"] = [(429, {"Retry-After": "7"}, b""), (503, {}, b""), (200, {}, b"ok")]
+    pauses: list[float] = []
+    assert web(pauses).get(f"{service.url}/x") == b"ok"
+    assert pauses == [7, 2]
+
+
+@pytest.mark.parametrize(("status", "calls"), [(401, 1), (400, 1), (500, 4), (429, 4)])
+def test_errors_are_told_once_there_is_no_hope(service, status, calls):
+    service.answers["/x"] = status
+    with pytest.raises(SourceError, match=str(status)):
+        web().get(f"{service.url}/x")
+    assert len(service.requests) == calls
+
+
+def test_a_download_that_breaks_off_is_tried_again_and_never_taken_for_whole(service):
+    service.answers["/x"] = [(200, {"Content-Length": "9"}, b"torn"), (200, {}, b"whole")]
+    assert web().get(f"{service.url}/x") == b"whole"
+    service.answers["/y"] = (200, {"Content-Length": "9"}, b"torn")
+    with pytest.raises(SourceError, match="peer closed connection"):
+        web().get(f"{service.url}/y")
+
+
+def test_a_download_without_end_is_given_up(service):
+    service.answers["/x"] = (200, {}, b"x" * 1_000)
+    with pytest.raises(SourceError, match="larger than 100 bytes"):
+        web(largest=100).get(f"{service.url}/x")
+
+
+def test_a_server_that_is_not_there_is_told(service):
+    port = service.server.server_port
+    service.server.server_close()
+    with pytest.raises(
+        SourceError, match=r"^127.0.0.1 cannot be read .*refused\); check the address"
+    ):
+        web().get(f"http://127.0.0.1:{port}/x")
+
+
+def test_a_name_that_nobody_has_is_told_at_once_in_one_line():
+    pauses: list[float] = []
+    with pytest.raises(SourceError) as caught:
+        web(pauses).get("http://nobody.invalid/x")
+    assert str(caught.value).startswith("nobody.invalid cannot be read (")
+    assert "\n" not in str(caught.value)
+    assert pauses == []
+
+
+def test_a_server_that_does_not_answer_is_not_asked_again(service):
+    stop = threading.Event()
+    service.answers["/x"] = lambda _: (200, {}, b"late") if stop.wait(10) else 500
+    with pytest.raises(SourceError, match=r"no answer within 0.2 seconds"):
+        web(timeout=0.2).get(f"{service.url}/x")
+    stop.set()
+    assert service.paths == ["/x"]
+
+
+def test_a_download_that_only_drips_is_given_up(service):
+    now = iter(range(0, 10**6, 50))
+    service.answers["/x"] = (200, {}, b"x" * 1_000_000)
+    with pytest.raises(SourceError, match="came too slowly"):
+        web(clock=lambda: next(now)).get(f"{service.url}/x")
+
+
+def test_a_download_of_a_fair_pace_ends_after_an_hour_all_the_same(service):
+    now = iter(range(0, 10**9, 4_000))
+    service.answers["/x"] = (200, {}, b"x" * 100_000_000)
+    with pytest.raises(SourceError, match="came too slowly"):
+        web(clock=lambda: next(now)).get(f"{service.url}/x")
+
+
+def test_an_answer_of_an_api_is_read_into_memory_only_if_it_is_no_larger(service, monkeypatch):
+    module = "standards_mcp_catalog.importing.sources.web"
+    monkeypatch.setattr(f"{module}.LARGEST_ANSWER", 100)
+    service.answers["/x"] = (200, {}, b"x" * 1_000)
+    with pytest.raises(SourceError, match="larger than 100 bytes"):
+        web().get(f"{service.url}/x")
+    with web().download(f"{service.url}/x") as file:
+        assert len(file.read()) == 1_000
+
+
+def test_redirects_in_a_circle_are_told_in_one_line(service):
+    service.answers["/x"] = (302, {"Location": "/y"}, b"")
+    service.answers["/y"] = (302, {"Location": "/x"}, b"")
+    with pytest.raises(SourceError, match=r"redirects too often, perhaps in a circle") as caught:
+        web().get(f"{service.url}/x")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_download_that_cannot_be_saved_is_told_and_not_tried_again(service):
+    import resource
+
+    service.answers["/x"] = (200, {}, b"x" * 1_000_000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    try:
+        with pytest.raises(SourceError, match="saved in the temporary folder: File too large"):
+            web().get(f"{service.url}/x")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert service.paths == ["/x"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("SSL_CERT_FILE", "/none.pem"), ("ALL_PROXY", "socks9://h:1"), ("HTTPS_PROXY", "http://h:x")],
+)
+def test_certificates_and_proxies_that_cannot_be_used_are_told(monkeypatch, variable, value):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SourceError, match="the environment has a proxy or certificates that can"):
+        web().get("https://127.0.0.1:1/x")
+
+
+def test_neither_headers_nor_redirects_without_end_fill_the_memory(service):
+    service.answers["/x"] = (200, {"X": "x" * 200_000}, b"")
+    with pytest.raises(SourceError, match="cannot be read"):
+        web().get(f"{service.url}/x")
+    service.answers["/y"] = (302, {"Location": "/z", "Content-Length": "99999999999"}, b"torn")
+    service.answers["/z"] = (200, {}, b"ok")
+    assert web().get(f"{service.url}/y") == b"ok"
+
+
+def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(service):
+    service.answers["/x"] = (429, {"Retry-After": "3600"}, b"")
+    pauses: list[float] = []
+    with pytest.raises(SourceError, match="429 Too Many Requests; try again later"):
+        web(pauses).get(f"{service.url}/x")
+    assert pauses == []
+
+
+@pytest.mark.parametrize("body", [b"<!DOCTYPE html><p>Log in</p>", b"  <?xml?>", b"%PDF-1.7", b""])
+def test_what_is_no_data_is_told_as_what_it_is(service, body):
+    service.answers["/x"] = (200, {}, body)
+    found, problems = ids(open_sources([f"{service.url}/x"]))
+    assert found == []
+    assert [each.reason for each in problems] == ["no standards" if body else "empty file"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["file:///etc/passwd", "ftp://x/y", "x", "http://a:b@c:d/", "http://x/\ud800"],
+)
+def test_only_http_is_read(address):
+    with pytest.raises(SourceError, match="no http address"):
+        web().get(address)
+
+
+@pytest.mark.parametrize("address", ["http://[bad", "http://a b/c"])
+def test_a_host_that_cannot_be_is_told_with_and_without_a_key(address):
+    for reader in (web(), web(secret_headers={"Api-Key": "abc"})):
+        with pytest.raises(SourceError, match=r"check|unencrypted"):
+            reader.get(address)
+
+
+def test_a_redirect_never_leads_to_a_file(service):
+    service.answers["/x"] = (302, {"Location": "file:///etc/passwd"}, b"")
+    with pytest.raises(SourceError):
+        web().get(f"{service.url}/x")
+
+
+def test_no_more_calls_are_made_in_a_minute_than_allowed():
+    now = [0.0]
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
+
+    limit = RateLimit(3, 60, clock=lambda: now[0], sleep=sleep)
+    for _ in range(7):
+        limit.wait()
+        now[0] += 1
+    assert waits == [57, 57]
+
+
+def test_answers_are_kept_until_they_are_old(tmp_path):
+    asked: list[str] = []
+
+    def fetch(address: str) -> bytes:
+        asked.append(address)
+        return address.encode()
+
+    cache = Cache(tmp_path / "cache")
+    assert cache.get("a", fetch) == cache.get("a", fetch) == b"a"
+    assert asked == ["a"]
+    assert Cache(tmp_path / "cache", days=0).get("a", fetch) == b"a"
+    assert asked == ["a", "a"]
+
+
+def test_a_folder_that_cannot_be_written_does_not_stop_reading(tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    assert Cache(tmp_path / "file" / "below").get("a", str.encode) == b"a"
+
+
+@pytest.fixture
+def csp_service(service, csp_set) -> Service:
+    base = service.answers
+    base["/jurisdictions"] = {
+        "data": [
+            {"id": "AA", "title": "Willow State ", "type": "state"},
+            {"id": "BB", "title": "Elm", "type": "organization"},
+        ]
+    }
+    summaries = [
+        {"id": "AA_D1_grade-03", "title": "3", "subject": "Math", "educationLevels": ["03"]},
+        {"id": "AA_D1_grade-k", "title": "K", "subject": "Math", "educationLevels": ["K"]},
+        {"id": "AA_gone", "title": "x", "subject": "Science", "educationLevels": []},
+    ]
+    base["/jurisdictions/AA"] = {"data": {"id": "AA", "title": "W", "standardSets": summaries}}
+    base["/jurisdictions/BB"] = {"data": {"id": "BB", "title": "E", "standardSets": []}}
+    base["/standard_sets/AA_D1_grade-03"] = {"data": csp_set("03")}
+    base["/standard_sets/AA_D1_grade-k"] = {"data": csp_set("K", {"X": {"description": "x"}})}
+    base["/standard_sets/AA_gone"] = {"data": {}}
+    return service
+
+
+def test_the_csp_api_is_read_set_by_set(csp_service):
+    seen: list[tuple[int, int]] = []
+    documents = csp_documents(
+        Selection(), base_url=csp_service.url, web=web(), on_set=lambda *each: seen.append(each)
+    )
+    found, problems = ids(documents)
+    assert found == ["A", "B", "C", "X"]
+    assert [problem.reason for problem in problems] == ["empty answer"]
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sets"),
+    [
+        (Selection(jurisdictions=("willow",)), 3),
+        (Selection(jurisdictions=("BB",)), 0),
+        (Selection(subjects=("math",)), 2),
+        (Selection(grades=("3",), subjects=("math",)), 1),
+        (Selection(subjects=("music",)), 0),
+    ],
+)
+def test_only_wanted_sets_are_asked_for(csp_service, wanted, sets):
+    found = csp_documents(wanted, base_url=csp_service.url, web=web())
+    assert len([each for each in found if isinstance(each, Document)]) == sets
+    asked = [path for path in csp_service.paths if path.startswith("/standard_sets")]
+    assert len(asked) == sets
+
+
+@pytest.mark.parametrize(("key", "sent"), [("", None), ("  ", None), ("abc ", "abc")])
+def test_a_key_is_sent_only_when_there_is_one(csp_service, key, sent):
+    list(csp_documents(Selection(), base_url=csp_service.url, web=csp_web(key)))
+    assert all(headers.get("api-key") == sent for _, headers in csp_service.requests)
+
+
+def test_a_key_goes_to_the_address_that_was_asked_and_to_no_other(service):
+    port = service.server.server_port
+    service.answers |= {
+        "/a": (302, {"Location": f"http://localhost:{port}/b"}, b""),
+        "/b": (302, {"Location": "/c"}, b""),
+        "/c": {"data": []},
+    }
+    csp_web("abc").get(f"{service.url}/a")
+    assert [headers.get("api-key") for _, headers in service.requests] == ["abc", None, None]
+
+
+@pytest.mark.parametrize("key", ["a\nb", "schlüssel", "a\tb"])
+def test_a_key_that_no_header_can_have_is_refused_and_not_shown(service, key):
+    with pytest.raises(SourceError, match="has characters that no key has") as caught:
+        csp_web(key).get(f"{service.url}/x")
+    assert key not in str(caught.value)
+    assert service.requests == []
+
+
+def test_a_key_is_not_sent_unencrypted():
+    with pytest.raises(SourceError, match="would be sent unencrypted; use https"):
+        csp_web("abc").get("http://csp.example.invalid/jurisdictions")
+
+
+def test_an_interrupted_csp_import_goes_on_where_it_stopped(csp_service, tmp_path):
+    cache = Cache(tmp_path)
+    documents = csp_documents(Selection(), base_url=csp_service.url, web=web(), cache=cache)
+    next(documents)
+    asked = len(csp_service.requests)
+    again = csp_documents(Selection(), base_url=csp_service.url, web=web(), cache=cache)
+    assert ids(again)[0] == ["A", "B", "C", "X"]
+    assert csp_service.paths[asked:] == ["/standard_sets/AA_D1_grade-k", "/standard_sets/AA_gone"]
+
+
+def test_a_csp_server_in_trouble_is_told_and_the_rest_read(csp_service):
+    csp_service.answers["/standard_sets/AA_D1_grade-k"] = 500
+    csp_service.answers["/jurisdictions/BB"] = (200, {}, b"<html>")
+    found, problems = ids(csp_documents(Selection(), base_url=csp_service.url, web=web()))
+    assert found == ["A", "B", "C"]
+    assert [problem.reason for problem in problems] == [
+        "cannot be read", "cannot be read", "empty answer",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", [500, 404, (200, {}, b"{"), {"data": {}}, {"data": 7}, []])
+def test_a_csp_listing_that_cannot_be_read_or_is_empty_is_told(service, answer):
+    service.answers["/jurisdictions"] = answer
+    found, problems = ids(csp_documents(Selection(), base_url=service.url, web=web()))
+    assert (found, len(problems)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (Selection(jurisdictions=("Oak",)), "no such jurisdiction (nothing here fits 'Oak')"),
+        (Selection(jurisdictions=("Elm",)), "no such standard set (nothing here fits 'Elm')"),
+        (
+            Selection(subjects=("art",), grades=("5",)),
+            "standard set (nothing here fits 'art' and '5')",
+        ),
+    ],
+)
+def test_a_service_that_has_nothing_of_what_is_wanted_is_told(csp_service, wanted, told):
+    found, problems = ids(csp_documents(wanted, base_url=csp_service.url, web=web()))
+    assert found == []
+    assert str(problems[0]).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ("Virginia", ""),
+        ("VA", ""),
+        ("aa", ""),
+        ("West", "'West' may be 'West Elm' or 'West Virginia'. Name one of them in full."),
+        ("Virgina", "did you mean 'Virginia' or 'West Virginia'?"),
+    ],
+)
+def test_one_jurisdiction_is_asked_for_and_never_several_by_chance(
+    csp_service, wanted: str, told: str
+):
+    titles = {"AA": "Virginia", "BB": "West Virginia", "CC": "West Elm"}
+    listing = [{"id": id_, "title": title} for id_, title in titles.items()]
+    csp_service.answers["/jurisdictions"] = {"data": listing}
+    selection = Selection(jurisdictions=(wanted,), grades=("3",))
+    found, problems = ids(csp_documents(selection, base_url=csp_service.url, web=web()))
+    asked = [each for each in map(str, csp_service.requests) if "/jurisdictions/" in each]
+    if told:
+        assert (found, asked) == ([], [])
+        assert told in str(problems[0])
+    else:
+        assert found
+        assert all("/jurisdictions/AA" in each for each in asked)
+
+
+def case_package(number: int, subject: str = "Science") -> dict[str, Any]:
+    return {
+        "CFDocument": case_document(number, subject),
+        "CFItems": [
+            {"identifier": f"item-{number}", "fullStatement": "x", "educationLevel": ["03"]}
+        ],
+        "CFAssociations": [],
+    }
+
+
+def case_document(number: int, subject: str = "Science") -> dict[str, Any]:
+    return {
+        "identifier": f"doc-{number}",
+        "uri": f"http://x/doc-{number}",
+        "creator": "Willow",
+        "title": f"Framework {number}",
+        "subject": [subject],
+    }
+
+
+@pytest.mark.parametrize("version", ["v1p1", "v1p0"])
+@pytest.mark.parametrize("given", ["", "/ims/case/{}"])
+def test_a_case_service_is_read_by_pages_in_either_version(service, version, given):
+    root = f"/ims/case/{version}"
+    documents = [case_document(number) for number in range(150)]
+
+    def page(query: dict[str, int]) -> dict[str, Any]:
+        # Some servers give a little less than they are asked for, with more to come.
+        return {"CFDocuments": documents[query["offset"] :][: query["limit"] - 3]}
+
+    service.answers[f"{root}/CFDocuments"] = page
+    for number in range(150):
+        service.answers[f"{root}/CFPackages/doc-{number}"] = case_package(number)
+    base = service.url + given.format(version)
+    found, problems = ids(case_documents(base, Selection(), web=web()))
+    withheld = {97, 98, 99}
+    assert found == [f"item-{number}" for number in range(150) if number not in withheld]
+    assert problems == []
+
+
+def test_a_case_service_without_paging_is_asked_no_more_than_twice(service):
+    documents = {"CFDocuments": [case_document(number) for number in range(120)]}
+    service.answers["/ims/case/v1p1/CFDocuments"] = documents
+    found = list(case_documents(service.url, Selection(subjects=("art",)), web=web()))
+    assert [each.reason for each in found if isinstance(each, Problem)] == ["no such framework"]
+    assert len(service.requests) == 2
+
+
+def test_only_wanted_frameworks_are_asked_for(service):
+    root = "/ims/case/v1p0"
+    listed = [case_document(1), case_document(2, "Mathematics")]
+    service.answers[f"{root}/CFDocuments"] = {"CFDocuments": listed}
+    service.answers[f"{root}/CFPackages/doc-2"] = case_package(2)
+    base = f"{service.url}{root}/"
+    assert ids(case_documents(base, Selection(subjects=("math",)), web=web()))[0] == ["item-2"]
+    assert ids(case_documents(base, Selection(jurisdictions=("elm",)), web=web()))[0] == []
+
+
+def test_a_case_server_in_trouble_is_told(service):
+    found, problems = ids(case_documents(service.url, Selection(), web=web()))
+    assert (found, [problem.reason for problem in problems]) == ([], ["cannot be read"])
+    service.answers["/ims/case/v1p1/CFDocuments"] = {"CFDocuments": [case_document(1), 5]}
+    found, problems = ids(case_documents(service.url, Selection(), web=web()))
+    assert [problem.reason for problem in problems] == ["wrong type", "cannot be read"]
+
+
+def test_a_missing_address_has_an_error_of_its_own(service):
+    with pytest.raises(NotFoundOnServerError):
+        web().get(f"{service.url}/none")

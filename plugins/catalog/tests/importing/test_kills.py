@@ -1,0 +1,262 @@
+"""Imports and uploads that are killed at any moment, and two imports at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.pinecone_server import KEY, PineconeServer
+from support.waiting import wait_until
+
+from standards_mcp_catalog.local.store import LocalStore
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.starter import starter_seed
+
+pytestmark = pytest.mark.processes
+
+COUNT = 1500
+KILLS = int(os.environ.get("KILLS", "2"))
+"""How often each command is killed; more take longer and find more."""
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def write_standards(path: Path, prefix: str = "K", count: int = COUNT, **fields: Any) -> list[str]:
+    """Write short records as lines of JSON, and return their ids."""
+    ids = [f"{prefix}{number:05}" for number in range(count)]
+    with path.open("w", encoding="utf-8") as file:
+        for number, id_ in enumerate(ids):
+            record = {
+                "_id": id_,
+                "content": f"Depth 0: Learners count {number} zebras",
+                "standard_set_id": f"set-{number % 7}",
+                "standard_set_title": f"Set {number % 7}",
+                "subject": "Mathematics",
+                "jurisdiction_id": "somewhere",
+                "jurisdiction_title": "Somewhere",
+                "statement_notation": f"{prefix}Q.{number}",
+            }
+            file.write(json.dumps(record | fields) + "\n")
+    return ids
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Return a function that starts a data command on the catalog of the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str) -> subprocess.Popen[str]:
+        settings = (f"catalog.path={tmp_path / 'catalog'}", "catalog.local.model=none")
+        options = [part for setting in settings for part in ("--set", setting)]
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "standards_mcp", *options, "data", *arguments, "--json"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def report_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what a command reports that must end well."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    report: dict[str, Any] = json.loads(out)
+    return report
+
+
+def kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
+    """Kill a command after a time, and return whether it was still at work."""
+    time.sleep(seconds)
+    process.kill()
+    process.communicate()
+    return process.returncode != 0
+
+
+def counted(records: Iterator[StandardRecord], prefix: str = "K") -> tuple[int, int]:
+    """Return how many own and how many other records there are, each of which is there once."""
+    ids = [record.id for record in records]
+    assert len(ids) == len(set(ids))
+    own = sum(id_.startswith(prefix) for id_ in ids)
+    return own, len(ids) - own
+
+
+def check_index(local: LocalStore, records: int) -> None:
+    """Look whether the index is current and serves all records."""
+    stats = local.stats()
+    assert stats.records == records
+    assert (stats.details["index"], stats.details["indexed_records"]) == ("current", records)
+    for number in (0, COUNT // 2, COUNT - 1):
+        hits = local.search(f"learners count {number} zebras", 3).hits
+        assert f"{number} zebras" in hits[0].record.description
+        assert [each.id for each in local.find(f"KQ.{number}")] == [f"K{number:05}"]
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    seed = random.randrange(10**9)  # noqa: S311
+    request.node.add_report_section("setup", "chance", f"random.Random({seed})")
+    return random.Random(seed)  # noqa: S311
+
+
+@pytest.mark.smoke
+def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_again(
+    start: Start, tmp_path: Path, chance: random.Random
+) -> None:
+    source, folder = tmp_path / "source.jsonl", tmp_path / "catalog"
+    ids = write_standards(source)
+    starter = len(starter_seed().records)
+    began = time.monotonic()
+    report_of(start("import", str(source)))
+    longest = time.monotonic() - began
+    kills, label = 0, "first"
+    while kills < KILLS:
+        # Half of the kills strike a catalog that is filled, whose records all change.
+        if kills % 2 == 0:
+            folder.rename(tmp_path / f"old-{chance.random()}")
+        before = label if kills % 2 else None
+        label = f"label {chance.random()}"
+        write_standards(source, statement_label=label)
+        killed = kill_after(start("import", str(source)), chance.uniform(0.2, 1.1) * longest)
+        kills += killed
+        local = LocalStore(folder, "none")
+        own, others = counted(local.records())
+        assert own in ((len(ids),) if before else (0, len(ids)))
+        assert others in ((starter,) if own else (0, starter))
+        labels = {record.statement_label for record in local.fetch(ids)}
+        assert labels in ([{before}, {label}] if before else [set(), {label}])
+        if (folder / "index" / "current").exists():
+            assert local.search("learners count zebras", 1).hits or not own
+        local.close()
+        report = report_of(start("import", str(source)))
+        assert report["new"] + report["changed"] + report["unchanged"] == len(ids)
+        assert report["new"] == len(ids) - own
+        check_index(local, len(ids) + starter)
+        assert {record.statement_label for record in local.fetch(ids)} == {label}
+        local.close()
+        assert {path.name for path in folder.iterdir()} == {
+            "catalog.sqlite3",
+            "catalog.lock",
+            "index",
+        }
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
+    with PineconeServer() as server:
+        server.add_index()
+        monkeypatch.setenv("PINECONE_API_KEY", KEY)
+        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
+        yield server
+
+
+def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
+    start: Start, tmp_path: Path, server: PineconeServer, chance: random.Random
+) -> None:
+    source = tmp_path / "source.jsonl"
+    everything = set(write_standards(source, count=600))
+    local = LocalStore(tmp_path / "catalog", "none")
+    local.upsert(map(StandardRecord.model_validate_json, source.read_text("utf-8").splitlines()))
+    local.close()
+    upload = ("upload", "--batch-size", "12")
+    server.fail("upsert", kind="slow", seconds=0.03)
+    began = time.monotonic()
+    report_of(start(*upload))
+    longest = time.monotonic() - began
+    kills, written_more_than_once = 0, 0
+    server.records().clear()
+    while kills < KILLS:
+        before = len(server.records())
+        server.requests.clear()
+        kills += kill_after(start(*upload), chance.uniform(0.3, 1) * longest)
+        time.sleep(0.05)
+        wait_until(lambda: not server.active)  # what was sent before is still written
+        there = set(server.records())
+        assert there <= everything
+        assert len(there) >= before
+        arrived = [request.body or [] for request in server.sent("upsert")]  # some were cut off
+        sent = [line["_id"] for lines in arrived for line in lines]
+        written_more_than_once += len(sent) - len(set(sent)) + (len(sent) - (len(there) - before))
+        if there == everything:
+            server.records().clear()
+    report = report_of(start(*upload))
+    missing = len(everything) - len(there) if there != everything else len(everything)
+    assert (report["complete"], report["written"]) == (True, missing)
+    assert (len(report["new"]), report["changed"]) == (missing, [])
+    assert set(server.records()) == everything
+    assert written_more_than_once == 0
+    assert report_of(start(*upload))["written"] == 0
+    differences = report_of(start("diff"))
+    assert (differences["new"], differences["changed"], differences["extra"]) == ([], [], [])
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["of the same", "of different files"])
+def test_of_two_imports_at_once_one_waits_and_both_end_right(
+    start: Start, tmp_path: Path, *, same: bool
+) -> None:
+    paths = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    ids = write_standards(paths[0]), write_standards(paths[1], "K" if same else "L")
+    starter = len(starter_seed().records)
+    reports = [report_of(each) for each in [start("import", str(path)) for path in paths]]
+    both = set(ids[0]) | set(ids[1])
+    assert [report["read"] for report in reports] == [COUNT, COUNT]
+    local = LocalStore(tmp_path / "catalog", "none")
+    own, others = counted(local.records(), ("K", "L"))
+    assert (own, others) == (len(both), starter)
+    assert {record.id for record in local.fetch(list(both))} == both
+    check_index(local, len(both) + starter)
+    local.close()
+    assert report_of(start("import", str(paths[0])))["unchanged"] == COUNT
+
+
+@pytest.mark.measured
+def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) -> None:
+    import filelock
+
+    source, folder = tmp_path / "one.jsonl", tmp_path / "catalog"
+    write_standards(source, count=3)
+    report_of(start("import", str(source)))
+    write_standards(source, count=4)
+    with filelock.FileLock(folder / "catalog.lock"):
+        waiting = start("import", str(source))
+        assert waiting.stderr is not None
+        told = waiting.stderr.readline()
+    assert "waiting up to 600 seconds for another process that writes to" in told
+    assert str(folder) in told
+    assert report_of(waiting)["new"] == 1
+
+
+def test_an_import_beside_one_that_does_not_end_is_refused_by_name(tmp_path: Path) -> None:
+    import filelock
+
+    from standards_mcp_catalog import CatalogUnavailableError
+    from standards_mcp_catalog.importing.importer import import_sources
+
+    folder, record = tmp_path / "catalog", next(iter(starter_seed().records))
+    first = LocalStore(folder, "none")
+    first.upsert([record])
+    first.close()
+    second = LocalStore(folder, "none", lock_timeout=0.1)
+    with (
+        filelock.FileLock(folder / "catalog.lock"),
+        pytest.raises(CatalogUnavailableError, match=r"another process .* try again"),
+    ):
+        import_sources(second, [[record.model_copy(update={"statement_label": "new"})]])
+    (left,) = second.fetch([record.id])
+    assert left.to_dict() == record.to_dict()
+    second.close()

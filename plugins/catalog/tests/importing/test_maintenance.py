@@ -1,0 +1,89 @@
+"""Renaming and removing while others write, in a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standards_mcp_catalog.importing.importer import import_sources
+from standards_mcp_catalog.importing.maintenance import remove_sets, rename_sets
+from standards_mcp_catalog.local.store import LocalStore
+
+
+class WaitingStore(LocalStore):
+    """A store that waits for another process before it writes."""
+
+    meanwhile: Callable[[], object]
+
+    def write(self, *arguments: Any, **options: Any) -> int:
+        self.meanwhile()
+        return super().write(*arguments, **options)
+
+
+@pytest.fixture
+def other(tmp_path: Path, record) -> Iterator[LocalStore]:
+    store = LocalStore(tmp_path, "none")
+    import_sources(store, [[record(1, "Old.", standard_set_id="a", standard_set_title="A")]])
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, other: LocalStore) -> Iterator[WaitingStore]:
+    assert other.sets()
+    store = WaitingStore(tmp_path, "none")
+    yield store
+    store.close()
+
+
+def test_a_rename_that_waited_keeps_what_was_imported_meanwhile(waiting, other, record):
+    newer = [
+        record(1, "New.", standard_set_id="a", standard_set_title="A"),
+        record(2, "More.", standard_set_id="a", standard_set_title="A"),
+    ]
+    waiting.meanwhile = lambda: import_sources(other, [newer])
+    assert rename_sets(waiting, ["a"], {"title": "Ours"}) == 2
+    texts = [(each.description, each.standard_set_title) for each in other.records()]
+    assert texts == [("New.", "Ours"), ("More.", "Ours")]
+
+
+def test_a_removal_that_waited_takes_what_is_there_by_then(waiting, other, record):
+    newer = [
+        record(2, "More.", standard_set_id="a", standard_set_title="A"),
+        record(1, "New.", standard_set_id="b", standard_set_title="B"),
+    ]
+    waiting.meanwhile = lambda: import_sources(other, [newer])
+    report = remove_sets(waiting, ["a"])
+    assert (report.deleted, report.left) == (1, 1)
+    assert [(each.id, each.description) for each in other.records()] == [("R001", "New.")]
+
+
+def test_an_import_that_waited_has_the_names_that_were_given_meanwhile(waiting, other, record):
+    waiting.meanwhile = lambda: rename_sets(other, ["a"], {"title": "Ours"})
+    import_sources(waiting, [[record(1, "New.", standard_set_id="a", standard_set_title="A")]])
+    assert [each.standard_set_title for each in other.records()] == ["Ours"]
+
+
+def test_names_that_two_give_at_once_are_both_remembered(waiting, other):
+    place = {"jurisdiction_id": "elm", "jurisdiction_title": "Elm"}
+    waiting.meanwhile = lambda: rename_sets(other, ["a"], place)
+    rename_sets(waiting, ["a"], {"title": "Ours"})
+    assert other.given_names() == {"a": {"title": "Ours", **place}}
+
+
+def test_names_are_forgotten_with_the_set_whatever_removes_it(other, record):
+    rename_sets(other, ["a"], {"title": "Ours"})
+    other.delete(["R001"])
+    for _ in range(2):
+        import_sources(other, [[record(1, "Old.", standard_set_id="a", standard_set_title="A")]])
+        assert [each.title for each in other.sets()] == ["A"]
+    assert other.given_names() == {}
+
+
+def test_a_name_that_changes_no_record_is_remembered(other, record):
+    assert rename_sets(other, ["a"], {"title": "A"}) == 0
+    import_sources(other, [[record(1, "New.", standard_set_id="a", standard_set_title="B")]])
+    assert [each.title for each in other.sets()] == ["A"]

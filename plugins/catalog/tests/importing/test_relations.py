@@ -1,0 +1,552 @@
+"""Relations from packages and crosswalks, into the embedded store and out of it again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standards_mcp_catalog import CatalogUnavailableError, StandardRecord
+from standards_mcp_catalog.importing.formats.case import read_case
+from standards_mcp_catalog.importing.importer import (
+    ImportOptions,
+    StrictImportError,
+    import_sources,
+)
+from standards_mcp_catalog.importing.maintenance import export_lines, remove_crosswalk, remove_sets
+from standards_mcp_catalog.importing.readers import read_documents
+from standards_mcp_catalog.importing.report import Report
+from standards_mcp_catalog.importing.sources.files import open_sources
+from standards_mcp_catalog.local.store import LocalStore
+
+TODAY = "2030-06-15"
+
+
+def uuid(name: str) -> str:
+    """Return an identifier such as that of item 1 of framework a: ``a1``."""
+    return f"{name:0>8}-0000-4000-8000-000000000000"
+
+
+def package(framework: str, items: str, *links: tuple[str, str, str]) -> dict[str, Any]:
+    """Return a CASE package with items such as ``a1``, and links between items of any package."""
+    return {
+        "CFDocument": {
+            "identifier": uuid(f"{framework}00"),
+            "title": f"Framework {framework.upper()}",
+            "creator": framework.upper(),
+            "subject": ["Science"],
+        },
+        "CFItems": [
+            {
+                "identifier": uuid(name),
+                "fullStatement": f"Learn {name}.",
+                "humanCodingScheme": f"{framework.upper()}.{name[1:]}",
+                "educationLevel": ["03"],
+            }
+            for name in items.split()
+        ],
+        "CFAssociations": [
+            {
+                "associationType": kind,
+                "originNodeURI": {"identifier": uuid(origin)},
+                "destinationNodeURI": {"identifier": uuid(destination)},
+            }
+            for origin, kind, destination in links
+        ],
+    }
+
+
+class Loader:
+    """A store, and imports into it as the command line does them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = LocalStore(folder / "catalog", "none")
+
+    def packages(self, *packages: Any, **options: Any) -> Report:
+        documents = [read_case(each, "package", TODAY) for each in packages]
+        return import_sources(self.store, documents, ImportOptions(**options))
+
+    def table(self, text: str, name: str = "walk.csv", **options: Any) -> Report:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        documents = read_documents(open_sources([str(path)]))
+        return import_sources(self.store, documents, ImportOptions(**options))
+
+    def seen(self, name: str) -> list[tuple[str, str, str, bool]]:
+        """Return kind, identifier, origin and whether it is loaded, of all that relates to one."""
+        (record,) = self.store.fetch([uuid(name)])
+        (found,) = self.store.relations([record])
+        return [
+            (each.kind, each.identifier, each.origin, each.record is not None) for each in found
+        ]
+
+    def kinds(self, name: str) -> list[tuple[str, str]]:
+        return [(kind, identifier[6:8]) for kind, identifier, _, _ in self.seen(name)]
+
+
+@pytest.fixture
+def loader(tmp_path: Path) -> Iterator[Loader]:
+    loader = Loader(tmp_path)
+    yield loader
+    loader.store.close()
+
+
+def test_associations_are_answered_from_both_ends(loader: Loader):
+    report = loader.packages(
+        package(
+            "a", "a1 a2 a3 a4 a5",
+            ("a1", "precedes", "a2"),
+            ("a1", "replacedBy", "a3"),
+            ("a1", "isPartOf", "a4"),
+            ("a1", "exactMatchOf", "a5"),
+            ("a2", "isChildOf", "a1"),
+        )
+    )  # fmt: skip
+    assert report.relations == 4
+    assert loader.kinds("a1") == [
+        ("exactMatchOf", "a5"), ("replacedBy", "a3"), ("isPartOf", "a4"), ("precedes", "a2"),
+    ]  # fmt: skip
+    assert loader.kinds("a2") == [("follows", "a1")]
+    assert loader.kinds("a3") == [("replaces", "a1")]
+    assert loader.kinds("a4") == [("hasPart", "a1")]
+    assert loader.kinds("a5") == [("exactMatchOf", "a1")]
+
+
+def test_an_end_that_is_not_loaded_is_named_until_it_is(loader: Loader):
+    loader.packages(package("a", "a1", ("a1", "exactMatchOf", "b1"), ("c1", "replacedBy", "a1")))
+    assert loader.seen("a1") == [
+        ("exactMatchOf", uuid("b1"), "Framework A", False),
+        ("replaces", uuid("c1"), "Framework A", False),
+    ]
+    loader.packages(package("b", "b1"), package("c", "c1"))
+    assert loader.seen("b1") == [("exactMatchOf", uuid("a1"), "Framework A", True)]
+    assert loader.seen("c1") == [("replacedBy", uuid("a1"), "Framework A", True)]
+
+
+def test_a_package_of_relations_between_others_is_a_crosswalk(loader: Loader):
+    walk = package("w", "", ("a1", "isPeerOf", "b1"), ("a1", "isPeerOf", "x1"))
+    report = loader.packages(package("a", "a1"), package("b", "b1"), walk)
+    assert (report.relations, report.crosswalk_rows) == (2, 2)
+    assert loader.seen("b1") == [("isPeerOf", uuid("a1"), "Framework W", True)]
+    assert [(each, count) for each, count in loader.store.crosswalks()] == [
+        ((uuid("w00"), "Framework W"), 2)
+    ]
+
+
+def test_what_no_association_of_items_is_stays_out(loader: Loader):
+    report = loader.packages(
+        package("a", "a1", ("a00", "replacedBy", "b00"), ("a1", "exemplar", "b1")),
+        package("w", "", ("a1", "unheardOf", "b1")),
+    )
+    assert loader.seen("a1") == []
+    assert report.notes["association of the document"] == 1
+    assert report.skipped["unknown relation"] == 1
+
+
+def test_several_sources_of_one_relation_are_all_its_origin(loader: Loader):
+    loader.packages(
+        package("a", "a1", ("a1", "isRelatedTo", "b1")),
+        package("b", "b1", ("b1", "isRelatedTo", "a1")),
+    )
+    loader.table("from,to,relation\nA.1,B.1,related\n")
+    assert loader.seen("a1") == [
+        ("isRelatedTo", uuid("b1"), "Framework A; Framework B; walk.csv", True)
+    ]
+
+
+def test_a_package_that_is_imported_again_says_what_it_says_now(loader: Loader):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2"), ("a1", "isPeerOf", "x1")))
+    loader.packages(package("a", "a1 a2", ("a2", "precedes", "a1")))
+    assert loader.kinds("a1") == [("follows", "a2")]
+
+
+def test_a_package_that_no_longer_relates_others_is_no_crosswalk(loader: Loader):
+    loader.packages(package("a", "a1"), package("b", "b1", ("a1", "isPeerOf", "c1")))
+    assert loader.kinds("a1") == [("isPeerOf", "c1")]
+    loader.packages(package("a", "a1"))
+    assert len(loader.store.crosswalks()) == 1
+    loader.packages(package("b", "b1"))
+    assert loader.store.crosswalks() == []
+    assert loader.kinds("a1") == []
+
+
+def test_a_crosswalk_relates_standards_by_code_and_id(loader: Loader):
+    loader.packages(package("a", "a1 a2"), package("b", "b1 b2"))
+    table = f"from,to,relation\nA.1,b.1,exact match\n{uuid('a2')},B.2,replaced by\n"
+    report = loader.table(table)
+    assert (report.relations, report.read, report.has_effect) == (2, 0, True)
+    assert list(report.lines()) == [
+        "Read 0 records in 1 document.",
+        "Took 2 relations between standards.",
+    ]
+    assert loader.seen("b1") == [("exactMatchOf", uuid("a1"), "walk.csv", True)]
+    assert loader.seen("b2") == [("replaces", uuid("a2"), "walk.csv", True)]
+
+
+def test_rows_that_are_not_clear_are_told_by_line_and_never_guessed(loader: Loader):
+    twin = package("c", "c1")
+    twin["CFItems"][0]["humanCodingScheme"] = "B.1"
+    loader.packages(package("a", "a1"), package("b", "b1 b2"), twin)
+    report = loader.table(
+        "from,to,relation\n"
+        "A.1,B.1,exactMatchOf\n"
+        "A.1,B.9,exactMatchOf\n"
+        "A.1,B.2,looks like\n"
+        "A.1,,exactMatchOf\n"
+        "A.1,a.1,exactMatchOf\n"
+        f"A.1,{uuid('b9')},exactMatchOf\n"
+    )
+    told = "\n".join(report.lines())
+    assert (report.relations, report.has_effect) == (0, False)
+    assert "Took 0 relations" in told
+    assert "line 2: ambiguous code (2 standards have 'B.1'; give one of their ids" in told
+    assert "line 3: unknown code ('B.9' is not loaded" in told
+    assert "line 4: unknown relation ('looks like'; understood are exactMatchOf, replaced" in told
+    assert "line 5: code missing" in told
+    assert "line 6: related to itself" in told
+    assert "line 7: unknown code" in told
+    assert loader.seen("a1") == []
+
+
+def test_an_id_is_clear_where_a_code_is_not(loader: Loader):
+    twin = package("c", "c1")
+    twin["CFItems"][0]["humanCodingScheme"] = "B.1"
+    loader.packages(package("a", "a1"), package("b", "b1"), twin)
+    assert loader.table(f"from,to,relation\nA.1,{uuid('c1')},peer\n").relations == 1
+    assert loader.kinds("a1") == [("isPeerOf", "c1")]
+
+
+def test_another_reading_of_a_code_is_no_match(loader: Loader):
+    loader.store.write([standard("X", "RL.3.1"), standard("Y", "RL.4.1")])
+    report = loader.table("from,to,relation\n3.RL.1,RL.4.1,precedes\n")
+    assert report.skipped == {"unknown code": 1}
+
+
+@pytest.mark.parametrize(
+    "code", ["NY-AA.1", "ny-aa.1", "NY: AA.1", "New York AA.1", "NYS-AA.1", "NY AA.1"]
+)
+def test_a_code_behind_a_place_is_that_of_the_place(loader: Loader, code: str):
+    agency = "New York State Education Department"
+    loader.store.write([standard("X", "AA.1", agency), standard("Y", "AA.1", "Ohio")])
+    assert loader.table(f"from,to,relation\n{code},OH-AA.1,same\n").relations == 1
+    (found,) = loader.store.relations(loader.store.fetch(["X"]))
+    assert [each.identifier for each in found] == ["Y"]
+
+
+def test_a_code_behind_a_place_may_come_in_the_same_import(loader: Loader):
+    (loader.folder / "folder").mkdir()
+    rows = "AA.1,Learn it.,New York\nAA.1,Learn it.,Ohio\n"
+    (loader.folder / "folder" / "own.csv").write_text(f"code,text,jurisdiction\n{rows}")
+    (loader.folder / "folder" / "walk.csv").write_text("from,to,relation\nNY-AA.1,OH-AA.1,same\n")
+    documents = read_documents(open_sources([str(loader.folder / "folder")]))
+    assert import_sources(loader.store, documents).relations == 1
+
+
+def test_the_code_of_another_place_is_not_guessed(loader: Loader):
+    loader.store.write(
+        [
+            standard("X", "AA.1", "Ohio"),
+            standard("Y", "3.FR.1", "Massachusetts"),
+            standard("Z", "NY-BB.1", "Ohio"),
+            standard("U", "BB.1", "New York"),
+            standard("V", "3.NF.1", "Common Core State Standards"),
+        ]
+    )
+    for code in ("NY-AA.1", "MA.3.FR.1", "NY-3.NF.1"):
+        report = loader.table(f"from,to,relation\n{code},AA.1,same\n")
+        assert report.skipped == {"unknown code": 1}, code
+    # A code that is written so comes before one of the place.
+    assert loader.table("from,to,relation\nNY-BB.1,AA.1,same\n").relations == 1
+    (found,) = loader.store.relations(loader.store.fetch(["X"]))
+    assert [each.identifier for each in found] == ["Z"]
+
+
+def test_a_crosswalk_is_replaced_by_what_it_says_now(loader: Loader):
+    loader.packages(package("a", "a1 a2"), package("b", "b1"))
+    loader.table("from,to,relation\nA.1,B.1,same\nA.2,B.1,same\n")
+    loader.table("from,to,relation\nA.1,B.1,related\n", "other.csv")
+    loader.table("from,to,relation\nA.1,B.1,part of\n")
+    assert loader.kinds("b1") == [("hasPart", "a1"), ("isRelatedTo", "a1")]
+    # One of which nothing can be taken leaves what there is.
+    loader.table("from,to,relation\nA.9,B.1,same\n")
+    assert len(loader.kinds("b1")) == 2
+
+
+def test_standards_and_their_crosswalk_may_come_in_one_import(loader: Loader):
+    (loader.folder / "in").mkdir()
+    (loader.folder / "in" / "a walk.csv").write_text("from,to,relation\nM.1,M.2,precedes\n")
+    (loader.folder / "in" / "b.csv").write_text("code,text\nM.1,Count.\nM.2,Compare.\n")
+    for dry_run in (True, False):
+        documents = read_documents(open_sources([str(loader.folder / "in")]))
+        report = import_sources(loader.store, documents, ImportOptions(dry_run=dry_run))
+        assert (report.relations, report.new, report.documents) == (1, 2, 2)
+        assert bool(loader.store.crosswalks()) == (not dry_run)
+
+
+def test_no_code_means_a_standard_that_the_same_import_deletes(loader: Loader):
+    table = "id,code,text,set_id\ne1,EL.1,Count.,E\ne2,EL.2,Compare.,E\n"
+    loader.table(table, "elm.csv")
+    (loader.folder / "in").mkdir()
+    (loader.folder / "in" / "both.csv").write_text(
+        "from,to,relation\nEL.1,EL.2,precedes\nEL.1,EL.3,precedes\n"
+    )
+    # Another id for EL.1, and no EL.2 any more.
+    short = "id,code,text,set_id\nnew1,EL.1,Count.,E\nnew3,EL.3,Add.,E\n"
+    (loader.folder / "in" / "elm.csv").write_text(short)
+    for dry_run in (True, False):
+        documents = read_documents(open_sources([str(loader.folder / "in")]))
+        options = ImportOptions(replace=True, dry_run=dry_run)
+        report = import_sources(loader.store, documents, options)
+        assert (report.relations, report.deleted) == (1, 2)
+        assert report.skipped == {"unknown code": 1}
+    (record,) = loader.store.fetch(["new1"])
+    (found,) = loader.store.relations([record])
+    assert [(each.identifier, each.record is not None) for each in found] == [("new3", True)]
+
+
+def test_an_import_tells_what_it_takes_from_crosswalks(loader: Loader):
+    loader.packages(package("a", "a1 a2"), package("b", "b1", ("a1", "isPeerOf", "c1")))
+    loader.table("from,to,relation\nA.1,B.1,same\nA.2,B.1,same\n")
+    loader.table("from,to,relation\nA.2,B.1,related\n", "other.csv")
+    for dry_run in (True, False):
+        report = loader.packages(package("a", "a1"), replace=True, dry_run=dry_run)
+        assert [str(each) for each in report.problems] == [
+            "other.csv: relations of a crosswalk deleted (1, with their standards)",
+            "walk.csv: relations of a crosswalk deleted (1, with their standards)",
+        ]
+    told = ["walk.csv: crosswalk replaced (1 relation before, 1 now)"]
+    for dry_run in (True, False):
+        report = loader.table("from,to,relation\nA.1,B.1,related\n", dry_run=dry_run)
+        assert [str(each) for each in report.problems] == told
+    report = loader.packages(package("b", "b1"))
+    told = ["Framework B: crosswalk replaced (1 relation before, 0 now)"]
+    assert [str(each) for each in report.problems] == told
+
+
+def test_relations_of_what_is_left_out_are_not_counted(loader: Loader):
+    oak, elm = (
+        package(name, f"{name}1 {name}2", (f"{name}1", "precedes", f"{name}2")) for name in "ab"
+    )
+    oak["CFDocument"]["creator"], elm["CFDocument"]["creator"] = "Oak", "Elm"
+    report = loader.packages(oak, elm, jurisdiction="Oak")
+    assert (report.written, report.relations) == (2, 1)
+
+
+def test_a_strict_import_takes_all_of_a_crosswalk_or_nothing(loader: Loader):
+    loader.packages(package("a", "a1"), package("b", "b1"))
+    table = "from,to,relation\nA.1,B.1,same\nA.1,B.9,same\n"
+    with pytest.raises(StrictImportError, match="unknown code"):
+        loader.table(table, strict=True)
+    assert loader.store.crosswalks() == []
+
+
+def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
+    loader.packages(
+        package("a", "a1 a2", ("a1", "isPeerOf", "b1")),
+        package("b", "b1 b2", ("b2", "isPeerOf", "a2")),
+    )
+    loader.table("from,to,relation\nA.1,B.1,same\nA.1,A.2,precedes\n")
+    remove_sets(loader.store, [f"{uuid('b00')}_grade-03"])
+    # That a source states it stays; the other end is no longer loaded.
+    assert loader.seen("a1") == [
+        ("isPeerOf", uuid("b1"), "Framework A", False),
+        ("precedes", uuid("a2"), "walk.csv", True),
+    ]
+    assert loader.kinds("a2") == [("follows", "a1")]
+    remove_sets(loader.store, [f"{uuid('a00')}_grade-03"])
+    assert loader.store.crosswalks() == []
+
+
+def test_a_crosswalk_is_removed_alone(loader: Loader):
+    loader.packages(package("a", "a1", ("a1", "isPeerOf", "b1")), package("b", "b1"))
+    loader.table("from,to,relation\nA.1,B.1,same\n")
+    assert remove_crosswalk(loader.store, "walk.csv", dry_run=True).relations == 1
+    assert len(loader.seen("a1")) == 2
+    assert remove_crosswalk(loader.store, "walk.csv").relations == 1
+    assert loader.kinds("a1") == [("isPeerOf", "b1")]
+    assert loader.store.crosswalks() == []
+
+
+def test_what_records_state_comes_along_with_an_export(loader: Loader):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
+    lines = "".join(f"{line}\n" for line in export_lines(loader.store))
+    other = Loader(loader.folder / "other")
+    other.folder.mkdir()
+    assert other.table(lines, "all.jsonl").relations == 1
+    assert other.kinds("a2") == [("follows", "a1")]
+    other.store.close()
+
+
+class TestAnExport:
+    @pytest.fixture
+    def other(self, loader: Loader) -> Iterator[Loader]:
+        (loader.folder / "other").mkdir()
+        other = Loader(loader.folder / "other")
+        yield other
+        other.store.close()
+
+    @pytest.fixture(autouse=True)
+    def filled(self, loader: Loader) -> None:
+        loader.packages(
+            package("a", "a1 a2", ("a1", "isPeerOf", "b1"), ("c1", "isPeerOf", "d1")),
+            package("b", "b1 b2", ("b2", "replacedBy", "a2"), ("a1", "precedes", "a2")),
+        )
+        loader.store.write([standard("S12345AB", "X.1"), standard("own id", "X.2")])
+        loader.table("from,to,relation\nA.1,B.1,same\nX.1,A.1,related\nX.2,X.1,part of\n")
+
+    def test_brings_crosswalks_along_and_loses_nothing(self, loader: Loader, other: Loader):
+        lines = list(export_lines(loader.store))
+        report = other.table("\n".join(lines), "all.jsonl")
+        assert (report.crosswalk_rows, dict(report.skipped)) == (5, {})
+        assert other.store.crosswalks() == loader.store.crosswalks()
+        assert [(each.id, count) for each, count in other.store.crosswalks()] == [
+            (uuid("a00"), 1), (uuid("b00"), 1), ("walk.csv", 3),
+        ]  # fmt: skip
+        assert list(export_lines(other.store)) == lines
+        for name in ("a1", "a2", "b1", "b2"):
+            assert other.seen(name) == loader.seen(name)
+
+    def test_is_read_as_one_document_too(self, loader: Loader, other: Loader):
+        lines = list(export_lines(loader.store))
+        other.table(f"[{','.join(lines)}]", "all.json")
+        assert list(export_lines(other.store)) == lines
+
+    def test_of_a_set_has_what_crosswalks_state_of_it(self, loader: Loader, other: Loader):
+        lines = list(export_lines(loader.store, [f"{uuid('b00')}_grade-03"]))
+        relations = [json.loads(line) for line in lines if "_crosswalk" in line]
+        assert relations == [
+            {"_crosswalk": "walk.csv", "title": "walk.csv", "from": uuid("a1"),
+             "relation": "exactMatchOf", "to": uuid("b1")},
+        ]  # fmt: skip
+        other.table("\n".join(lines), "b.jsonl")
+        assert other.seen("b1")[0] == ("exactMatchOf", uuid("a1"), "walk.csv", False)
+
+    def test_of_a_set_takes_nothing_from_the_crosswalks_that_are_there(self, loader: Loader):
+        before = list(export_lines(loader.store))
+        for set_id in (f"{uuid('a00')}_grade-03", f"{uuid('b00')}_grade-03"):
+            lines = "\n".join(export_lines(loader.store, [set_id]))
+            for options in ({}, {"replace": True}):
+                report = loader.table(lines, "part.jsonl", **options)
+                assert (report.written, report.notes) == (0, {})
+        assert list(export_lines(loader.store)) == before
+
+    def test_of_an_earlier_version_takes_nothing_from_crosswalks(self, loader: Loader):
+        before = list(export_lines(loader.store))
+        loader.table("\n".join(line for line in before if "_crosswalk" not in line), "old.jsonl")
+        assert list(export_lines(loader.store)) == before
+
+    def test_restores_what_a_removal_took(self, loader: Loader):
+        before = list(export_lines(loader.store))
+        set_id = f"{uuid('a00')}_grade-03"
+        kept = "\n".join(export_lines(loader.store, [set_id]))
+        remove_sets(loader.store, [set_id])
+        loader.table(kept, "kept.jsonl")
+        assert list(export_lines(loader.store)) == before
+
+    def test_with_damaged_relations_says_which(self, other: Loader):
+        damaged = (
+            {"_crosswalk": "w"},
+            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "same", "to": 5},
+            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "likes", "to": "b"},
+            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "same", "to": "a"},
+        )
+        report = other.table("\n".join(map(json.dumps, damaged)), "x.jsonl")
+        assert report.skipped == {
+            "not a valid relation": 2, "unknown relation": 1, "related to itself": 1
+        }  # fmt: skip
+        assert "line 2: not a valid relation (to is missing or no text)" in "\n".join(
+            report.lines()
+        )
+        assert not report.has_effect
+
+
+def test_only_so_many_are_returned(loader: Loader):
+    items = [f"a{number}" for number in range(10, 40)]
+    loader.packages(
+        package("a", " ".join(items), *((items[0], "precedes", each) for each in items))
+    )
+    (record,) = loader.store.fetch([uuid("a10")])
+    assert [len(loader.store.relations([record], limit=limit)[0]) for limit in (5, 50)] == [5, 29]
+
+
+def test_an_empty_catalog_has_no_relations(loader: Loader):
+    assert loader.store.relations([standard("X", "X.1")]) == [()]
+    assert loader.store.crosswalks() == []
+    assert loader.store.ids_under("code:X.1") == []
+
+
+# -- databases of earlier versions
+
+
+def make_old(folder: Path) -> Path:
+    """Make the catalog in *folder* one of the version that had no relations."""
+    path = folder / "catalog" / "catalog.sqlite3"
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "DROP TABLE relations; DROP TABLE crosswalks; PRAGMA user_version = 1;"
+    )
+    connection.close()
+    return path
+
+
+def test_a_database_of_an_earlier_version_gets_what_its_records_state(loader: Loader):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")), package("b", "b1"))
+    loader.store.close()
+    make_old(loader.folder)
+    assert loader.kinds("a2") == [("follows", "a1")]
+    assert loader.table("from,to,relation\nA.1,B.1,same\n").relations == 1
+
+
+def test_a_database_of_an_earlier_version_is_read_where_it_cannot_be_written(
+    loader: Loader, monkeypatch: pytest.MonkeyPatch
+):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
+    loader.store.close()
+    make_old(loader.folder)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise CatalogUnavailableError("read-only")
+
+    monkeypatch.setattr("standards_mcp_catalog.local.folder.CatalogFolder.writing", refuse)
+    assert loader.seen("a1") == []
+    assert loader.store.crosswalks() == []
+    monkeypatch.undo()
+    loader.store.close()
+    assert loader.kinds("a1") == [("precedes", "a2")]
+
+
+def test_an_upgrade_that_fails_leaves_the_earlier_version(
+    loader: Loader, monkeypatch: pytest.MonkeyPatch
+):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
+    loader.store.close()
+    path = make_old(loader.folder)
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("standards_mcp_catalog.local.relations.links_of", fail)
+    assert loader.seen("a1") == []
+    loader.store.close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'relations'").fetchone()
+    connection.close()
+
+
+def standard(id_: str, code: str, jurisdiction: str = "J") -> StandardRecord:
+    return StandardRecord(
+        id=id_,
+        content=f"Depth 0: {code}",
+        standard_set_id=f"S-{jurisdiction}",
+        standard_set_title="S",
+        subject="English",
+        jurisdiction_id=jurisdiction,
+        jurisdiction_title=jurisdiction,
+        statement_notation=code,
+    )

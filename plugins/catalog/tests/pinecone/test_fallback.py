@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from support.pinecone_server import KEY, PineconeServer
+
+from standards_mcp_catalog.pinecone.client import PineconeClient, PineconeUnavailableError
+from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
+from standards_mcp_catalog.records import StandardRecord
+
+pytestmark = pytest.mark.anyio
+
+MakeRecord = Callable[..., StandardRecord]
+MakeClient = Callable[..., PineconeClient]
+
+
+@pytest.fixture
+async def both(
+    server: PineconeServer, make_client: MakeClient, record: MakeRecord
+) -> AsyncIterator[FallbackCatalog]:
+    """Two namespaces stand for the two stores."""
+    primary = make_client()
+    secondary = PineconeClient(KEY, namespace="embedded", host=server.url)
+    await primary.upsert([record(1, "In Pinecone")])
+    await secondary.upsert([record(2, "Embedded", statement_notation="XQ.1")])
+    catalog = FallbackCatalog(primary, secondary, pause=0.0)
+    yield catalog
+    await catalog.aclose()
+
+
+def breaks(server: PineconeServer, **fault: Any) -> None:
+    """Let every call fail that is for the namespace of the first store."""
+    server.faults.clear()
+    server.fail("/namespaces/standards/", **fault)
+    server.fail(
+        "/vectors/", when=lambda body: body is None or body["namespace"] != "embedded", **fault
+    )
+
+
+async def test_pinecone_answers_while_it_can(both: FallbackCatalog) -> None:
+    result = await both.search("text", 1)
+    assert (result.hits[0].record.id, result.notes) == ("R001", ())
+    assert (await both.stats()).records == 1
+
+
+async def test_the_other_answers_while_pinecone_is_out_of_reach_and_a_note_says_so(
+    both: FallbackCatalog, server: PineconeServer
+) -> None:
+    breaks(server, status=429, text="too many")
+    result = await both.search("text", 1)
+    assert result.hits[0].record.id == "R002"
+    assert "Answered from the embedded index" in result.notes[0]
+    assert "quota of this minute" in result.notes[0]
+    server.faults.clear()
+    assert (await both.search("text", 1)).notes == ()
+
+
+@pytest.mark.parametrize("status", [401, 404])
+async def test_a_mistake_of_the_configuration_is_not_hidden(
+    both: FallbackCatalog, server: PineconeServer, status: int
+) -> None:
+    breaks(server, status=status)
+    with pytest.raises(PineconeUnavailableError):
+        await both.search("text", 1)
+
+
+async def test_every_way_of_reading_falls_back(
+    both: FallbackCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(*_: Any) -> Any:
+        raise PineconeUnavailableError("unreachable", "Pinecone is gone.")
+
+    for name in (
+        "search",
+        "fetch",
+        "find",
+        "suggest",
+        "facets",
+        "values",
+        "stats",
+        "select",
+        "sets",
+    ):
+        monkeypatch.setattr(both.primary, name, gone)
+    assert [each.id for each in await both.fetch(["R001", "R002"])] == ["R002"]
+    assert [each.id for each in await both.find("XQ.1")] == ["R002"]
+    assert [each.id for each in await both.suggest("XQ.2")] == ["R002"]
+    assert (await both.facets()).subjects == {"Mathematics": 1}
+    assert (await both.values("subject")).counts == {"Mathematics": 1}
+    assert [each.id for each in await both.select({"subject": "Mathematics"}, 5)] == ["R002"]
+    assert [each.id for each in (await both.sets()).sets] == ["set-math"]
+    assert "Pinecone is gone" in (await both.stats()).details["fallback"]
+    assert "Pinecone is gone" in both.notes()[0]
+    monkeypatch.undo()
+    assert [each.id for each in await both.fetch(["R001", "R002"])] == ["R001"]
+    assert both.notes() == ()
+
+
+async def test_after_a_failure_pinecone_is_left_alone_for_a_while(
+    both: FallbackCatalog, server: PineconeServer
+) -> None:
+    waiting = FallbackCatalog(both.primary, both.secondary, pause=60)
+    breaks(server, status=429)
+    await waiting.search("text", 1)
+    server.faults.clear()
+    server.requests.clear()
+    assert (await waiting.search("text", 1)).notes
+    assert not server.sent("/namespaces/standards/")
+
+
+async def test_writing_goes_to_pinecone(both: FallbackCatalog, record: MakeRecord) -> None:
+    assert await both.upsert([record(7, "New")]) == 1
+    assert await both.primary.fetch(["R007"])
+    assert await both.delete(["R007"]) == 1
+
+
+async def test_relations_are_those_that_the_records_state(
+    both: FallbackCatalog, server: PineconeServer, record: MakeRecord
+) -> None:
+    stating = record(3, "States", replaced_by=["R001", "Elsewhere"], precedes=["R001"])
+    (found,) = await both.relations([stating], ("replacedBy",))
+    assert [(each.identifier, each.record is not None) for each in found] == [
+        ("R001", True), ("Elsewhere", False),
+    ]  # fmt: skip
+    assert {each.kind for each in found} == {"replacedBy"}
+    breaks(server, status=429)
+    await both.search("text", 1)
+    assert await both.relations([record(4, "Silent")]) == [()]
+    assert both.notes()

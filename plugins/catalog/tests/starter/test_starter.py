@@ -1,0 +1,196 @@
+"""The starter set: complete, consistent, in our own words, and embedded as it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.starter import starter_records, starter_seed
+from standards_mcp_catalog.starter.codes import place
+from standards_mcp_catalog.vocabulary.notation import record_keys
+from standards_mcp_encoders.minilm import MiniLmEncoder
+
+
+@pytest.fixture(scope="module")
+def records() -> list[StandardRecord]:
+    return starter_records()
+
+
+def find(records: list[StandardRecord], code: str) -> StandardRecord:
+    (found,) = [record for record in records if record.statement_notation == code]
+    return found
+
+
+def test_every_standard_is_there_once(records: list[StandardRecord]):
+    subjects = Counter(record.subject for record in records)
+    assert subjects == {
+        "Mathematics": 729,
+        "English Language Arts": 1019,
+        "Science": 269,
+        "Social Studies": 283,
+        "Computer Science": 120,
+    }
+    for name in ("id", "statement_notation", "description"):
+        values = [getattr(record, name) for record in records]
+        assert len(set(values)) == len(values)
+
+
+def test_texts_are_paraphrases_of_12_to_60_words_with_a_link(records: list[StandardRecord]):
+    sites = {
+        "Common Core State Standards": "https://www.thecorestandards.org/",
+        "Next Generation Science Standards": "https://www.nextgenscience.org/",
+        "C3 Framework (NCSS)": "https://www.socialstudies.org/standards/c3",
+        "CSTA": "https://csteachers.org/k12standards/",
+    }
+    for record in records:
+        assert 12 <= len(record.description.split()) <= 60, record.statement_notation
+        assert record.text_status == "paraphrase"
+        assert record.source_url.startswith(sites[record.jurisdiction_title])
+
+
+def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
+    by_id = {record.id: record for record in records}
+    for record in records:
+        assert record.is_leaf == (not record.child_ids)
+        assert record.is_root == (record.parent_id is None) == (not record.ancestor_ids)
+        assert record.depth == len(record.ancestor_ids)
+        assert record.content.count("\n") == record.depth
+        if record.parent_id:
+            parent = by_id[record.parent_id]
+            assert record.id in parent.child_ids
+            assert record.sibling_count == len(parent.child_ids) - 1
+            assert record.ancestor_ids == (*parent.ancestor_ids, parent.id)
+
+
+@pytest.mark.parametrize(
+    ("code", "label", "grades", "title", "short", "page"),
+    [
+        (
+            "CCSS.Math.Content.3.NF.A.2a",
+            "Component",
+            ("03",),
+            "Common Core Mathematics: Grade 3",
+            ("3.NF.A.2a", "3.NF.2.a"),
+            "www.thecorestandards.org/Math/Content/3/NF/A/2/a/",
+        ),
+        (
+            "CCSS.Math.Content.K.CC",
+            "Domain",
+            ("K",),
+            "Common Core Mathematics: Kindergarten",
+            ("K.CC",),
+            "www.thecorestandards.org/Math/Content/K/CC/",
+        ),
+        (
+            "CCSS.Math.Content.HSF-LE.A",
+            "Cluster",
+            ("09", "10", "11", "12"),
+            "Common Core Mathematics: High School, Functions",
+            ("HSF-LE.A",),
+            "www.thecorestandards.org/Math/Content/HSF/LE/",
+        ),
+        (
+            "CCSS.ELA-Literacy.L.9-10.1a",
+            "Component",
+            ("09", "10"),
+            "Common Core English Language Arts: Grades 9-10",
+            ("L.9-10.1.a",),
+            "www.thecorestandards.org/ELA-Literacy/L/9-10/1/a/",
+        ),
+        (
+            "CCSS.ELA-Literacy.RH.6-8.1",
+            "Standard",
+            ("06", "07", "08"),
+            "Common Core English Language Arts: Literacy in History/Social Studies, Grades 6-8",
+            ("RH.6-8.1",),
+            "www.thecorestandards.org/ELA-Literacy/RH/6-8/1/",
+        ),
+        (
+            "MS-ESS1",
+            "Disciplinary Core Idea",
+            ("06", "07", "08"),
+            "NGSS: Middle School",
+            (),
+            "www.nextgenscience.org/dci-arrangement/ms-ess1-earths-place-universe",
+        ),
+        (
+            "K-2-ETS1-3",
+            "Performance Expectation",
+            ("K", "01", "02"),
+            "NGSS: Grades K-2",
+            (),
+            "www.nextgenscience.org/pe/k-2-ets1-3-engineering-design",
+        ),
+        (
+            "D2.Eco.14.K-2",
+            "Indicator",
+            ("K", "01", "02"),
+            "C3 Framework: Economics, Grades K-2",
+            (),
+            "www.socialstudies.org/standards/c3",
+        ),
+        (
+            "3A-AP-14",
+            "Standard",
+            ("09", "10"),
+            "CSTA Computer Science: Level 3A, Grades 9-10",
+            (),
+            "csteachers.org/k12standards/",
+        ),
+    ],
+)
+def test_a_code_says_where_it_stands(
+    records: list[StandardRecord],
+    code: str,
+    label: str,
+    grades: tuple[str, ...],
+    title: str,
+    short: tuple[str, ...],
+    page: str,
+):
+    record = find(records, code)
+    assert record.statement_label == label
+    assert record.education_levels == grades
+    assert record.standard_set_title == title
+    assert record.alt_statement_notations == short
+    assert record.source_url == f"https://{page}"
+
+
+def test_practices_and_anchors_are_for_all_grades(records: list[StandardRecord]):
+    for code in ("CCSS.Math.Practice.MP1", "CCSS.ELA-Literacy.CCRA.R.1"):
+        assert len(find(records, code).education_levels) == 13
+
+
+def test_a_set_has_one_title(records: list[StandardRecord]):
+    titles = {(record.standard_set_id, record.standard_set_title) for record in records}
+    assert len(titles) == len({record.standard_set_id for record in records})
+
+
+def test_performance_expectations_stand_under_their_core_idea(records: list[StandardRecord]):
+    idea = find(records, "4-PS3")
+    children = [find(records, f"4-PS3-{number}").id for number in range(1, 5)]
+    assert idea.child_ids == tuple(children)
+    assert find(records, "4-PS3-2").asn_identifier == "S2454438"
+
+
+def test_no_two_standards_are_found_by_one_code(records: list[StandardRecord]):
+    keys = Counter(key for record in records for key in record_keys(record))
+    assert [key for key, count in keys.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("code", ["MA.5.NSO.2.5", "MS-PS9-1", "6-PS1-1", "4A-AP-01", "D2.Civ.1"])
+def test_a_code_of_no_framework_in_the_starter_set_is_refused(code: str):
+    with pytest.raises(ValueError, match="is not a code of a framework in the starter set"):
+        place(code)
+
+
+def test_the_vectors_are_those_of_the_texts(records: list[StandardRecord]):
+    vectors = starter_seed().vectors
+    assert vectors.shape == (len(records), 384)
+    sample = range(0, len(records), 97)
+    expected = MiniLmEncoder().encode([records[index].description for index in sample])
+    cosines = np.sum(expected * vectors[list(sample)].astype(np.float32), axis=1)
+    assert cosines.min() > 0.999

