@@ -385,7 +385,10 @@ def test_a_mistake_in_the_environment_names_the_variable(
             "STANDARDS_MCP_TOLS__X=1",
             "STANDARDS_MCP_TOLS__X: unknown setting; did you mean 'STANDARDS_MCP_TOOLS__X'?",
         ),
-        ("STANDARDS_MCP_TOOLS__TIMEOUT=x", "STANDARDS_MCP_TOOLS__TIMEOUT: input should be a number"),
+        (
+            "STANDARDS_MCP_TOOLS__TIMEOUT=x",
+            "STANDARDS_MCP_TOOLS__TIMEOUT: input should be a number",
+        ),
         ("STANDARDS_MCP_TOOLS__DISABLE=a", "STANDARDS_MCP_TOOLS__DISABLE: input should be a list"),
         (
             "STANDARDS_MCP_CONFIG=x.toml",
