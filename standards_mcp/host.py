@@ -30,6 +30,7 @@ from .config.layers import Layers
 from .config.loading import LoadedSettings
 from .config.models.settings import Settings
 from .config.timing import DEFAULT_TIMING, Timing
+from .contributions.arguments.mistakes import short
 from .contributions.resources import RegisteredResource
 from .contributions.results import error_result
 from .contributions.visible.instructions import joined_instructions
@@ -252,7 +253,7 @@ class Host:
                 return error_result(exc.error_type, str(exc), exc.data)
             meant = nearest_tool(name, self.visible(context.principal).visible_tools)
             hint = f"; did you mean {meant!r}?" if meant else ""
-            raise UnknownToolError(f"Unknown tool: {name}{hint}")
+            raise UnknownToolError(f"Unknown tool: {short(name)}{hint}")
         if item.hidden_reason:
             message = f"{item.published} is not served here ({item.hidden_reason})."
             return error_result("disabled", f"{message} Ask the administrator.")

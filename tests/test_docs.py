@@ -386,6 +386,7 @@ ON_AN_INDEX = re.compile(
     (?: \s+ -{1,2}[\w-]+ )* \s+ ["'`]? standards-mcp [\w{}$-]*+ (?:\[.*?\])?+ (?! \ @)
     | --with \s+ ["']? standards-mcp- [\w{}$-]++ (?! \ @)
     | \b install \s+ standards-mcp \[
+    | \b install \s+ ["']? \./plugins/  # which needs the host
     """
 )
 
@@ -401,6 +402,7 @@ ON_AN_INDEX = re.compile(
         ("uv tool install git+ADDRESS --with standards-mcp-NAME", True),
         ("install standards-mcp[otel], or remove it", True),
         ('pip install "standards-mcp-memory @ git+ADDRESS#subdirectory=plugins/memory"', False),
+        ("pip install './plugins/memory[x]'", True),
         ("pip install . ./plugins/memory", False),
         ("pipx inject standards-mcp --editable .", False),
         ("uvx --from git+ADDRESS standards-mcp doctor", False),

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.contributions.arguments.mistakes import refuse_unknown
+from standards_mcp.contributions.arguments.mistakes import refuse_unknown, short
 from standards_mcp.contributions.base import Completion, Contribution
 from standards_mcp.contributions.prompts import (
     TOOLS_ARGUMENT,
@@ -245,7 +245,7 @@ def _known(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
 
 def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:
     if item is None:
-        raise NotServedError(f"Unknown {kind}: {name}{did_you_mean(name, known)}")
+        raise NotServedError(f"Unknown {kind}: {short(name)}{did_you_mean(name, known)}")
     if item.hidden_reason:
         raise NotServedError(
             f"{name} is not served here ({item.hidden_reason}). Ask the administrator."

@@ -28,6 +28,11 @@ _MESSAGES: Final = {
     **dict.fromkeys(
         ("string_type", "secret_type"), """input should be text in quotes, for example '"abc"'"""
     ),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "input should be true or false"),
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_from_float"), "input should be a whole number"
+    ),
+    **dict.fromkeys(("float_type", "float_parsing"), "input should be a number"),
     "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
 }
 

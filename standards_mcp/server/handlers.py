@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp.calls.context import InputRequiredError, Principal, Unattended
+from standards_mcp.contributions.arguments.mistakes import short
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.visible.selection import Selection, visible
@@ -45,6 +46,7 @@ from .definitions import (
 PAGE_SIZE: Final = 250
 """How many items a page of a list has; the protocol leaves it to the server."""
 
+_LONGEST_CURSOR: Final = 9
 
 log = logging.getLogger(__name__)
 
@@ -239,8 +241,10 @@ def _page(
 ) -> tuple[Sequence[_T], str | None]:
     """Return the items of the page that was asked for, and the cursor of the next one."""
     cursor = (params.cursor if params else None) or "0"
-    if not cursor.isascii() or not cursor.isdigit():
-        message = f"cursor {cursor!r} is none of this server's; leave it out for the first page"
+    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _LONGEST_CURSOR:
+        message = (
+            f"cursor {short(cursor)!r} is none of this server's; leave it out for the first page"
+        )
         raise MCPError(types.INVALID_PARAMS, message)
     start = int(cursor)
     end = start + PAGE_SIZE

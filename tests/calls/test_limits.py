@@ -28,7 +28,7 @@ from standards_mcp import (
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.calls.steps.limits import FairSemaphore, RateLimits
 from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
-from standards_mcp.errors import UnknownToolError
+from standards_mcp.errors import NotServedError, UnknownToolError
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -208,8 +208,9 @@ class RowsPlugin(Plugin):
 async def test_the_values_of_a_list_that_was_sent_as_text_count(make_host: MakeHost):
     host = make_host({"rows": RowsPlugin}, tools={"max_argument_values": 20})
     few, many = (json.dumps(list(range(count))) for count in (9, 30))
+    nested = "[" * 30 + "]" * 30
     assert (await host.call_tool("rows_add", {"rows": few, "notes": [many]})).text == "9 1"
-    for text in (many, f" \n{many}"):
+    for text in (many, f" \n{many}", nested):
         refused = await host.call_tool("rows_add", {"rows": text})
         assert error_type(refused) == "invalid_input"
         assert "the arguments have more than 20 values" in refused.structured["message"]
@@ -219,6 +220,16 @@ async def test_an_unknown_argument_with_a_long_name_is_cut_in_the_message(serve:
     result = await serve(Counter()).call_tool("count", {"x" * 1_000_000: 1})
     assert result.structured["message"].endswith("x ...: unknown argument; known: text")
     assert len(result.text) < 1000
+
+
+async def test_an_unknown_name_that_is_long_is_cut_in_the_message(serve: Any):
+    host, name = serve(Counter()), "x" * 1_000_000
+    with pytest.raises(UnknownToolError, match=r"^Unknown tool: x{500} \.\.\.$"):
+        await host.call_tool(name, {})
+    with pytest.raises(NotServedError, match=r"^Unknown prompt: x{500} \.\.\.$"):
+        await host.content.get_prompt(name, {})
+    with pytest.raises(NotServedError, match=r"^Unknown resource: x{500} \.\.\.$"):
+        await host.content.read_resource(name)
 
 
 # Cached answers

@@ -395,7 +395,7 @@ def test_a_plugin_gets_its_validated_settings_and_its_place(make_host: MakeHost,
         ),
         ("limit = 0", "[plugins.acme] limit: input should be greater than or equal to 1"),
         ("nested = {a=1,b=2,c=3}", "[plugins.acme] nested: too many"),
-        ("nested = {a='x'}", "[plugins.acme.nested] a: input should be a valid integer"),
+        ("nested = {a='x'}", "[plugins.acme.nested] a: input should be a whole number"),
         ("nested = 5", "[plugins.acme] nested: input should be a table"),
     ],
 )

@@ -105,17 +105,17 @@ def _checked_count(call: Call) -> int:
         InvalidInputError: There are too many.
     """
     schema, most = call.item.arguments.schema, call.limits.max_argument_values
-    count, commas = _counted(call.arguments, most)
-    if count <= most < count + commas:
+    count, marks = _counted(call.arguments, most)
+    if count <= most < count + marks:
         # Only now, since it takes longer: most texts are for arguments that are texts.
         texts = decoded_texts(dict(call.arguments), plain_object(schema))
-        count += sum(text.count(",") for text in texts)
+        count += sum(map(_marks, texts))
     if count > most:
         raise InvalidInputError(
             f"the arguments have more than {most:,} values; send fewer in one call, or let the"
             " administrator raise max_argument_values in [tools]"
         )
-    return count + commas
+    return count + marks
 
 
 async def _keywords(call: Call) -> dict[str, Any]:
@@ -128,14 +128,14 @@ async def _keywords(call: Call) -> dict[str, Any]:
 
 
 def _counted(arguments: Mapping[str, Any], most: int) -> tuple[int, int]:
-    """Return the number of values, and of commas in texts that may be lists or objects.
+    """Return the number of values, and of marks in texts that may be lists or objects.
 
     Counting ends with more than *most* values.
 
     Raises:
         InvalidInputError: A number is infinite, as parsers read ``1e999``.
     """
-    count = commas = 0
+    count = marks = 0
     left: list[object] = [dict(arguments)]
     while left and count <= most:
         value = left.pop()
@@ -144,13 +144,18 @@ def _counted(arguments: Mapping[str, Any], most: int) -> tuple[int, int]:
                 "an argument has a number that is not finite, such as 1e999 or NaN"
             )
         if isinstance(value, str):
-            commas += value.count(",") if _JSON.fullmatch(value) else 0
+            marks += _marks(value) if _JSON.fullmatch(value) else 0
         elif isinstance(value, dict | list | tuple):
             held = cast("dict[str, object] | list[object]", value)
             count += len(held)
             if count <= most:
                 left += held.values() if isinstance(held, dict) else held
-    return count, commas
+    return count, marks
+
+
+def _marks(text: str) -> int:
+    """Return the number of commas and opening brackets: each value of a JSON text needs one."""
+    return sum(map(text.count, ",[{"))
 
 
 class RateLimits:

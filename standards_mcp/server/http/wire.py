@@ -16,6 +16,7 @@ _FRAMING_BYTES: Final = 65_536
 # Each part costs about 8 microseconds. Segments of TCP have some 500 bytes or more.
 _PARTS: Final = 1_000
 _PART_BYTES: Final = 256
+_HEADERS: Final = 100
 _UNREAD: Final = (h11.SEND_BODY, h11.ERROR)
 _INCOMPLETE: Final = (h11.IDLE, *_UNREAD)
 _CLOSE: Final = (b"connection", b"close")
@@ -107,7 +108,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class _Connection(h11.Connection):
-    """Bound the bytes and the parts of a body, and end the connection with an early answer.
+    """Bound the headers and the body of a request, and close after an early answer.
 
     Attributes:
         refusal: The status and the text for a request that exceeds a limit.
@@ -118,6 +119,9 @@ class _Connection(h11.Connection):
         self._most_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
         self._wire_bytes = self._body_bytes = self._parts = 0
         self.refusal: tuple[int, str] | None = None
+        # Each line would take two microseconds to parse, of a head and of trailers.
+        self._extract_lines = self._receive_buffer.maybe_extract_lines
+        self._receive_buffer.maybe_extract_lines = self._few_lines  # type: ignore[method-assign]
 
     def receive_data(self, data: bytes) -> None:
         """Count what comes, with the framing."""
@@ -142,6 +146,12 @@ class _Connection(h11.Connection):
             advice = f"send it in chunks of {_PART_BYTES} bytes or more, or with Content-Length"
             self._exceed(400, f"the body of the request came in too many small parts; {advice}")
         return event
+
+    def _few_lines(self) -> list[bytearray] | None:
+        lines = self._extract_lines()
+        if lines and len(lines) > _HEADERS + 1:
+            self._exceed(431, f"a request may have {_HEADERS} headers here")
+        return lines
 
     def _exceed(self, status: int, text: str) -> None:
         self.refusal = (status, text)

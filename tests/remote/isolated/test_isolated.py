@@ -660,7 +660,7 @@ async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[
     async with started(host):
         record = host.manager.records["acme"]
         assert record.status is Status.FAILED
-        assert "[plugins.acme] limit: input should be a valid integer" in record.reason
+        assert "[plugins.acme] limit: input should be a whole number" in record.reason
 
 
 async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_a_local_plugin(

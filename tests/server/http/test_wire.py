@@ -196,6 +196,21 @@ async def test_the_framing_of_a_body_counts(url: str):
 
 
 @pytest.mark.parametrize(
+    "sent",
+    [
+        head("/mcp", *(f"x{index}:" for index in range(101)), token=OTHER),
+        head("/mcp", CHUNKED, token=OTHER) + b"0\r\n" + b"x:\r\n" * 102 + b"\r\n",
+        head("/health/live", method="GET") + head("/mcp", *(f"x{index}:" for index in range(101))),
+    ],
+    ids=["headers", "trailers", "headers of a second request"],
+)
+async def test_a_request_with_very_many_headers_is_refused(url: str, sent: bytes):
+    answer = await exchange(url, sent)
+    assert b"HTTP/1.1 431 " in answer
+    assert answer.endswith(b"a request may have 100 headers here")
+
+
+@pytest.mark.parametrize(
     "part",
     [
         head("/mcp", "Content-Length: 10") + b"{",
@@ -264,11 +279,13 @@ async def test_other_clients_are_served_while_one_floods(url: str):
 async def test_a_body_with_very_many_values_is_refused_before_it_is_parsed(url: str, path: str):
     keys = b"{" + b",".join(b'"%d":1' % index for index in range(10_000)) + b"}"
     numbers = b'{"text":[' + b"1," * 30_000 + b"1"  # it is not closed
+    lists = b",".join([b"[" * 150 + b"]" * 150] * 140)
     async with patient_client(base_url=url, headers=ACCEPT | bearer(TOKEN)) as client:
         sent = {"content-type": "application/json"}
-        refused = await client.post(path, content=numbers, headers=sent)
-        assert refused.status_code == 413
-        assert "more than 20,000 values" in refused.text
+        for values in (numbers, lists):
+            refused = await client.post(path, content=values, headers=sent)
+            assert refused.status_code == 413
+            assert "more than 20,000 values" in refused.text
         within = await client.post(path, content=keys, headers=sent)
         assert within.status_code == 400
 

@@ -36,11 +36,17 @@ async def with_body(request: Request, most: int) -> Request:
 
 def has_more_values(body: bytes, most: int) -> bool:
     """True if a JSON text has more than about *most* values, which it would cost time to parse."""
-    if body.count(b",") <= most:
+    if _values(body) <= most:
         return False
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    outside_texts = b"".join(unescaped.split(b'"')[::2])
-    return outside_texts.count(b",") > most
+    if unescaped.count(b'"') > 4 * (most + 1):  # a value has two texts at most: itself and its key
+        return True
+    return _values(b"".join(unescaped.split(b'"')[::2])) > most
+
+
+def _values(text: bytes) -> int:
+    """Return how many values a JSON text has outside of its texts; brackets need no commas."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def media_type(request: Request) -> str:
