@@ -116,23 +116,26 @@ class RedisCoordinator:
             found: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
         except (RedisError, UnicodeError) as error:  # no host has such a name
             return backend_error(f"Redis at {self._address} failed: {error}")
-        match found:
-            case [b"backend_error", b"state" | b"receipt" as what]:
-                return self._damaged(what.decode(), interaction_id)
-            case [b"conflict" | b"invalid_transition" as name, *numbers]:
-                outcome = _outcome(name, numbers, None)
-            case [b"applied" | b"already_applied" as name, *numbers]:
-                outcome = _outcome(name, numbers, event)
-            case _:
-                outcome = None
-        if outcome is None:  # what listens there need not run the script
-            return backend_error(
-                f"Redis at {self._address} answered what its script cannot answer, so nothing was "
-                "changed here. Check that a Redis, and no other program, listens there."
-            )
+        outcome = self._outcome(found, interaction_id, event)
         if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
             self._follow(interaction_id, outcome.after)
         return outcome
+
+    def _outcome(self, found: Any, interaction_id: str, event: Event) -> Outcome:
+        """Return the outcome that an answer holds: what listens there need not run the script."""
+        match found:
+            case [b"backend_error", b"state" | b"receipt" as what]:
+                return self._damaged(what.decode(), interaction_id)
+            case [b"applied" | b"already_applied" as name, *numbers]:
+                outcome = _outcome(name, numbers, event)
+            case [b"conflict" | b"invalid_transition" as name, *numbers]:
+                outcome = _outcome(name, numbers, None)
+            case _:
+                outcome = None
+        return outcome or backend_error(
+            f"Redis at {self._address} answered what its script cannot answer, so nothing was "
+            "changed here. Check that a Redis, and no other program, listens there."
+        )
 
     def _damaged(self, what: str, interaction_id: str) -> Outcome:
         return backend_error(
