@@ -19,6 +19,7 @@ from qdrant_client import QdrantClient, models
 
 from standards_mcp_memory.records import Document
 from standards_mcp_memory.store.fusion import fused
+from standards_mcp_memory.store.permissions import make_folder
 from standards_mcp_memory.store.words import WordIndex
 from standards_mcp_memory.texts.words import query_words, word_weights
 
@@ -238,3 +239,10 @@ def test_only_the_owner_reads_a_store_also_one_that_was_open_to_all(run: Run, tm
         each.chmod(0o755 if each.is_dir() else 0o644)
     run("search", "c", "text")
     assert modes() == {"file": {0o600}, "folder": {0o700}}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_the_missing_parents_of_a_store_are_for_the_owner_only(tmp_path: Path):
+    make_folder(tmp_path / "plugins" / "memory" / "qdrant")
+    for folder in ("plugins", "plugins/memory", "plugins/memory/qdrant"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700

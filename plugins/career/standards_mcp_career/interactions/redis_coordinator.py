@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -20,6 +20,7 @@ from standards_mcp_career.domain.transitions import (
     Outcome,
     OutcomeName,
     Position,
+    Receipt,
     backend_error,
     is_sound,
     not_found,
@@ -115,14 +116,26 @@ class RedisCoordinator:
             found: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
         except (RedisError, UnicodeError) as error:  # no host has such a name
             return backend_error(f"Redis at {self._address} failed: {error}")
-        name: OutcomeName = found[0].decode()
-        if name == "backend_error":
-            return self._damaged(found[1].decode(), interaction_id)
-        before, after, index = found[1:]
-        outcome = Outcome(name, before, after, index, _MESSAGES.get(name, ""))
+        outcome = self._outcome(found, interaction_id, event)
         if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
             self._follow(interaction_id, outcome.after)
         return outcome
+
+    def _outcome(self, found: Any, interaction_id: str, event: Event) -> Outcome:
+        """Return the outcome that an answer holds: what listens there need not run the script."""
+        match found:
+            case [b"backend_error", b"state" | b"receipt" as what]:
+                return self._damaged(what.decode(), interaction_id)
+            case [b"applied" | b"already_applied" as name, *numbers]:
+                outcome = _outcome(name, numbers, event)
+            case [b"conflict" | b"invalid_transition" as name, *numbers]:
+                outcome = _outcome(name, numbers, None)
+            case _:
+                outcome = None
+        return outcome or backend_error(
+            f"Redis at {self._address} answered what its script cannot answer, so nothing was "
+            "changed here. Check that a Redis, and no other program, listens there."
+        )
 
     def _damaged(self, what: str, interaction_id: str) -> Outcome:
         return backend_error(
@@ -143,6 +156,23 @@ class RedisCoordinator:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+
+def _outcome(name: bytes, numbers: list[Any], event: Event | None) -> Outcome | None:
+    """Return the outcome that an answer holds; None if its numbers cannot be those of one.
+
+    Args:
+        event: The event that led to the position, None if it was refused.
+    """
+    if len(numbers) != 3:  # noqa: PLR2004  - state before, state after, index
+        return None
+    before, after, index = numbers
+    position = Position(after, index)
+    receipt = Receipt(event, position) if event else None
+    if not is_sound(position, receipt) or not is_sound(Position(before, index)):
+        return None
+    outcome = cast("OutcomeName", name.decode())
+    return Outcome(outcome, before, after, index, _MESSAGES.get(outcome, ""))
 
 
 def _client(address: RedisAddress) -> Redis:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from redis import Redis
@@ -17,6 +20,30 @@ from standards_mcp_career.store.database import Store
 
 KEY = "standards-mcp:career:interaction:i"
 READY = {"state": "1", "index": "1"}
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[int]:
+    """Serve what speaks as a Redis does, and answers every script in one way."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while header := self.rfile.readline():
+                words = [
+                    self.rfile.read(int(self.rfile.readline()[1:]) + 2)
+                    for _ in range(int(header[1:]))
+                ]
+                self.wfile.write(answer if words[0].startswith(b"EVAL") else b"+OK\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def receipt(event: str = "Prepare", state: object = 1, index: object = 1) -> str:
@@ -66,6 +93,34 @@ def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_databas
     with store.reading() as connection:
         assert interactions.position(connection, "i") == Position(0, 0)
     coordinator.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"*4\r\n$7\r\napplied\r\n:0\r\n:99\r\n:7\r\n",
+        b"*4\r\n$7\r\napplied\r\n:0\r\n:3\r\n:1\r\n",
+        b"*4\r\n$15\r\nalready_applied\r\n:9\r\n:1\r\n:1\r\n",
+        b"*4\r\n$7\r\napplied\r\n:0\r\n$1\r\n1\r\n:1\r\n",
+        b"*2\r\n$7\r\napplied\r\n:0\r\n",
+        b"*4\r\n$8\r\nlaunched\r\n:0\r\n:1\r\n:1\r\n",
+        b"*1\r\n$13\r\nbackend_error\r\n",
+        b":7\r\n",
+        b"$-1\r\n",
+    ],
+)
+def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the_database(
+    store: Store, add_interaction: Callable[..., None], answer: bytes
+):
+    add_interaction(store, "i")
+    with answering(answer) as port:
+        coordinator = RedisCoordinator(store, parse_address(f"redis://127.0.0.1:{port}"))
+        outcome = coordinator.apply("i", "Prepare", "k")
+        coordinator.close()
+    assert outcome.name == "backend_error"
+    assert "no other program" in outcome.message
+    with store.reading() as connection:
+        assert interactions.position(connection, "i") == Position(0, 0)
 
 
 def test_a_key_that_holds_something_else_is_told_with_the_next_step(

@@ -27,7 +27,7 @@ from . import points as point_jobs
 from .base import Job, Store
 from .collections import Collection
 from .deletions import finish_deletions
-from .permissions import make_private
+from .permissions import make_folder, make_private
 from .words import WordIndex
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class EmbeddedStore(Store):
             )
 
     def _open_folder(self, until: float) -> QdrantClient:
-        Path(self.place).mkdir(parents=True, exist_ok=True)
+        make_folder(Path(self.place))
         make_private(Path(self.place))
         try:
             self._lock.acquire(timeout=max(0.0, until - time.monotonic()), poll_interval=_POLL)

@@ -10,6 +10,17 @@ _FOLDER: Final = 0o700
 _FILE: Final = 0o600
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, all of them for the owner only.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    if not folder.parent.exists():  # the mode that mkdir takes is not that of parents
+        make_folder(folder.parent)
+    folder.mkdir(_FOLDER, exist_ok=True)
+
+
 def make_private(folder: Path) -> None:
     """Let only the owner read a store; Qdrant makes its files readable for all users.
 
