@@ -1,4 +1,4 @@
-"""What to tell of the filters after a search that found nothing."""
+"""Explain which filters were in force in a search without a result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from standards_mcp.filters import combine, matches, parse_filter
 from standards_mcp_catalog.vocabulary.notation import with_prefixes
 
 SECONDS: Final = 2.0
-"""How long the advice may take; the answer is there already and waits for it."""
+"""The answer is ready and waits at most so long for the advice."""
 _MOST_HITS: Final = 50
 _LONGEST_QUOTE: Final = 60
 _NARROWING: Final = ("grade", "subject")
@@ -24,26 +24,26 @@ _NARROWING: Final = ("grade", "subject")
 async def advice_on(
     catalog: Catalog, filters: Iterable[Filter], arguments: Mapping[str, Any]
 ) -> str:
-    """Return which of *filters* are in force, and any that keeps matches away by itself.
+    """Name the filters in force, and each filter that excludes all matches by itself.
 
-    The latter takes one search, and is left out where a grade or a subject narrows the search too:
-    what to do about these, the answer says itself.
+    Finding the latter takes one search. It is skipped if a grade or a subject narrows the search,
+    because the answer has its own advice on these.
 
     Args:
-        arguments: Those of a search that found nothing.
+        arguments: The arguments of a search without a result.
 
     Returns:
-        Full sentences, or an empty text where none of the filters was given.
+        Full sentences, or an empty text if no filter was in force.
     """
-    given = [each for each in filters if _is_given(arguments.get(each.name))]
-    if not given:
+    in_force = [item for item in filters if _has_value(arguments.get(item.name))]
+    if not in_force:
         return ""
-    named = ", ".join(f"{each.name} = {_quoted(arguments[each.name])}" for each in given)
+    named = ", ".join(f"{item.name} = {_quoted(arguments[item.name])}" for item in in_force)
     hindering: list[str] = []
     if not any(arguments.get(name) for name in _NARROWING):
         try:
             async with asyncio.timeout(SECONDS):
-                hindering = await _hindering(catalog, given, arguments)
+                hindering = await _hindering(catalog, in_force, arguments)
         except (CatalogError, ToolError, TimeoutError):
             pass  # the advice is shorter then
     advice = f"Try without {', or without '.join(hindering)}" if hindering else "Leave some out"
@@ -53,22 +53,22 @@ async def advice_on(
 async def _hindering(
     catalog: Catalog, filters: Iterable[Filter], arguments: Mapping[str, Any]
 ) -> list[str]:
-    """Return the names of the filters each of which, left out alone, would let matches through."""
-    expressions = {each.name: await _expression(each, arguments[each.name]) for each in filters}
+    """Return the names of filters without which the search would have matches."""
+    expressions = {item.name: await _expression(item, arguments[item.name]) for item in filters}
     others = {
-        left_out: combine(*(each for name, each in expressions.items() if name != left_out))
+        left_out: combine(*(limit for name, limit in expressions.items() if name != left_out))
         for left_out in expressions
     }
     limits = [limit for limit in others.values() if limit]
     either: FilterExpression | None = {"$or": limits} if len(limits) == len(others) else None
     hits = (await catalog.search(str(arguments.get("activity", "")), _MOST_HITS, either)).hits
     records = [record for hit in hits for record in (hit.record, *hit.also_in)]
-    found = [with_prefixes(record.to_dict()) for record in records]
+        fields = [with_prefixes(record.to_dict()) for record in records]
     parsed = {name: parse_filter(limit) for name, limit in others.items()}
-    return [name for name, node in parsed.items() if any(matches(node, each) for each in found)]
+    return [name for name, node in parsed.items() if any(matches(node, item) for item in fields)]
 
 
-def _is_given(value: object) -> bool:
+def _has_value(value: object) -> bool:
     return value is not None and bool(str(value).strip())
 
 

@@ -1,4 +1,4 @@
-"""From a range of grades as people write it to a filter."""
+"""Make a filter of a range of grades."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def grade_filter(text: str) -> FilterExpression | None:
     """Return the filter for ``3-5``, or for ``4 within 1``: one grade more on either side.
 
     Raises:
-        InvalidInputError: A grade that does not exist; the message names those that do.
+                InvalidInputError: The grade does not exist; the message names the existing ones.
     """
     text = " ".join(text.split())
     if not text:
@@ -41,8 +41,8 @@ def grade_filter(text: str) -> FilterExpression | None:
 
 
 def _widened(levels: Iterable[str], count: int) -> tuple[str, ...]:
-    found = {each for level in levels for each in _around(level, count)}
-    return tuple(sorted(found, key=grade_order))
+        widened = {near for level in levels for near in _around(level, count)}
+    return tuple(sorted(widened, key=grade_order))
 
 
 def _around(level: str, count: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The plugin: what each filter is called, what a model reads of it, and what it takes."""
+"""The plugin: names, descriptions and types of its filters."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ IS_LEAF: Final = (
     "only headings and standards with parts."
 )
 DEPTH: Final = (
-    "How many headings stand above, 0 for the top of a framework. What a level is differs from "
-    "framework to framework."
+    "The number of headings above, 0 for the top of a framework. Frameworks use levels differently."
 )
 GRADE_RANGE: Final = (
     "Grades from one to another: '3-5', 'K-2', '9-12'. With 'within' also so many grades below and "
@@ -47,10 +46,10 @@ STANDARD_SET_ID: Final = (
 JURISDICTION: Final = (
     "Whose standards, by name or id: a state such as 'Texas' or 'TX', or 'Common Core' or 'CCSS'."
 )
-STATEMENT_LABEL: Final = "What kind of statement, such as 'Standard', 'Cluster' or 'Domain'."
+STATEMENT_LABEL: Final = "The kind of statement, such as 'Standard', 'Cluster' or 'Domain'."
 PUBLICATION_STATUS: Final = "State of the document, such as 'Published', 'Draft' or 'Deprecated'."
 NOTATION_PREFIX: Final = (
-    "What the code begins with, in any spelling: '3.NF', '3.NF.A', 'RL.3', 'HSF-LE', '5-PS1'. A "
+    "The beginning of the code, in any spelling: '3.NF', '3.NF.A', 'RL.3', 'HSF-LE', '5-PS1'. A "
     "whole code selects that standard and its parts."
 )
 
@@ -67,7 +66,7 @@ Depth = Annotated[int, Field(ge=0)]
 
 
 class FiltersPlugin(Plugin):
-    """Contributes eight filters to every tool that accepts filters, and says when they hinder."""
+    """Contributes eight filters to every tool that accepts filters, and explains empty results."""
 
     @hookimpl
     def register_filters(self) -> Iterable[Filter]:
@@ -76,7 +75,7 @@ class FiltersPlugin(Plugin):
 
     @hookimpl
     def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
-        """Return a handler that adds a note on the filters to a search that found nothing."""
+        """Return a handler that adds a note on the filters to a search without a result."""
         filters = self._filters()
 
         async def answer(call: ToolCall) -> ToolResult:
@@ -104,7 +103,7 @@ class FiltersPlugin(Plugin):
         return self._looking_up(name, description, partial(named_value_filter, name))
 
     def _looking_up(self, name: str, description: str, look_up: LookUp) -> Filter:
-        """Return a filter by a text whose meaning depends on what the catalog holds."""
+        """Return a filter by a text that is looked up in the catalog."""
 
         async def to_expression(text: str) -> FilterExpression | None:
             if not text.strip():

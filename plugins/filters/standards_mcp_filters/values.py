@@ -17,7 +17,7 @@ from standards_mcp_catalog.vocabulary.names import (
 from standards_mcp_catalog.vocabulary.places import folded, names_of_place
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")
-# A standard that stands in several sets has one of them for its own.
+# A standard in several sets has a main set and others.
 _SET_FIELDS: Final = (
     "standard_set_title",
     "standard_set_id",
@@ -29,10 +29,10 @@ _Found: TypeAlias = dict[str, Sequence[str]]
 
 
 async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterExpression:
-    """Return the filter for the records whose *field* is *text*, whatever its case.
+    """Return the filter for the records whose *field* is *text*, ignoring case.
 
     Raises:
-        InvalidInputError: No record has this value; the message names those that there are.
+        InvalidInputError: No record has this value; the message names existing values.
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, (field,))
@@ -42,12 +42,12 @@ async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterE
 async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of a state or body, by its name or its id.
 
-    A name may be a state's postal code, that of its publisher, initials, or cut after a word:
-    ``TX``, ``CPALMS``, ``CCSS``, ``Common Core``. Where the catalog cannot list all jurisdictions,
-    every name of the place is asked for.
+        A name may be a state's postal code, its publisher, initials, or cut after a word:
+    ``TX``, ``CPALMS``, ``CCSS``, ``Common Core``. If the catalog cannot list all jurisdictions,
+    the filter has every name of the place.
 
     Raises:
-        InvalidInputError: There is none, or several; the message names those that there are.
+        InvalidInputError: No jurisdiction matches, or several do; the message names existing ones.
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, _JURISDICTION_FIELDS)
@@ -74,7 +74,7 @@ async def set_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of one set, by its id or its title.
 
     Raises:
-        InvalidInputError: There is no such set; the message names those with a title like it.
+                InvalidInputError: The set does not exist; the message names sets with similar titles.
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, _SET_FIELDS)
@@ -87,7 +87,7 @@ async def _values(catalog: Catalog, fields: Sequence[str]) -> _Known:
 
 
 def _equal(text: str, known: _Known) -> _Found:
-    """Return, by field, the values that are *text* but for case, spaces and dashes of a GUID."""
+    """Return, by field, the values equal to *text*, ignoring case, spaces and dashes of a GUID."""
     wanted = folded(text)
     found = {
         field: [value for value in values.counts if folded(value) == wanted]
@@ -97,7 +97,7 @@ def _equal(text: str, known: _Known) -> _Found:
 
 
 def _unknown(text: str, known: _Known) -> _Found:
-    """Return *text* for each field of which the catalog cannot list every value."""
+    """Return *text* for each field whose values the catalog cannot list completely."""
     return {field: [text.strip()] for field, values in known.items() if not values.complete}
 
 

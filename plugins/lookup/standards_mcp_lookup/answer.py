@@ -1,4 +1,4 @@
-"""What the tool answers: the records, and in words what was found and what was not."""
+"""Make the answer of ``get_standard_details``: records, and a message about missing codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_MATCHES_OF_SEVERAL: Final = 3
 
 
 async def answer(catalog: Catalog, request: Request) -> DetailsEnvelope:
-    """Return the records that a request names, with what stands around them.
+    """Return the records that a request names, with their relatives.
 
     Raises:
         NotFoundError: None of them is in the catalog.

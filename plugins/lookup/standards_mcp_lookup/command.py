@@ -38,7 +38,7 @@ def lookup_command(ctx: click.Context, *, ids: tuple[str, ...], as_json: bool) -
     """Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or a URI.
 
     One ID may hold up to 20 of them, separated by commas. Exit code 1 when any of them is not
-    found, 2 when one is no ID. With several IDs, --json joins the answers.
+    found, 2 when one is not an ID. With several IDs, --json joins the answers.
     """
     call: ToolCaller = ctx.obj
     answers = [call("get_standard_details", {"standard_id": item}).structured or {} for item in ids]

@@ -1,4 +1,4 @@
-"""One standard and what stands around it."""
+"""Describe standards with their ancestors, children and siblings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead
 
 
 class DetailsEnvelope(TypedDict):
-    """What ``get_standard_details`` answers with: for each match all its fields, and its relatives.
+    """The answer of ``get_standard_details``: all fields of each match, and its relatives.
 
-    A standard that is no longer in force has ``retired``: its status, and what replaces it.
-    Of several codes, each result says in ``asked_for`` which one it is for, and ``not_found`` has
-    those without any. Errors have the same shape, with ``error_type``.
+    A standard that is no longer in force has ``retired``: its status and its successors. After a
+    request for several codes, ``asked_for`` is the code of each result, and ``not_found`` has the
+    codes without a result. Errors have the same shape, with ``error_type``.
     """
 
     success: bool
@@ -44,7 +44,7 @@ async def describe(
     """Return all fields of each record with its ancestors, children and siblings.
 
     Args:
-        retired: The retirements of those records that have one, by their ids.
+                retired: Retirements, by the ids of the retired records.
 
     Raises:
         CatalogError: The catalog cannot be read.

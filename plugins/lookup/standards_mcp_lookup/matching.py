@@ -1,4 +1,4 @@
-"""From what somebody wrote to the standards that it names."""
+"""Find the standards for the codes and ids of a request."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _Found = Mapping[str, Sequence[StandardRecord]]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What one code or id was found to be.
+    """The standards of one code or id.
 
     Attributes:
-        text: As it was written.
-        records: Best first; empty where it was not found.
-        reading: What the text was taken for.
+        text: The code or id as it was written.
+        records: Best first; empty if there is no match.
+        reading: The interpretation of the text that matched.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Match:
 
 
 async def match(catalog: Catalog, request: Request) -> list[Match]:
-    """Return what each code of *request* names, in order. The catalog is asked once.
+    """Return the match of each code of *request*, in order, with one query of the catalog.
 
     Raises:
         CatalogError: The catalog cannot be read.

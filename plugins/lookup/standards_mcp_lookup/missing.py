@@ -1,4 +1,4 @@
-"""What to say of codes that a catalog does not have."""
+"""Explain why codes are missing: their family is not loaded, or they are mistyped."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.readings import readings
 
 _MOST_COMPARED: Final = 5
-"""For so many codes the nearest are looked up, which takes a Pinecone a request each."""
+"""The nearest codes are looked up for so many codes, which takes one request of Pinecone each."""
 
 
 async def reasons(catalog: Catalog, missing: Sequence[str]) -> dict[str, str]:
-    """Return what helps on from each of these codes, "" where nothing is known of it.
+    """Return advice for each of these codes, or "" if there is none.
 
     Raises:
         CatalogError: The catalog cannot be read.
@@ -35,7 +35,7 @@ async def reasons(catalog: Catalog, missing: Sequence[str]) -> dict[str, str]:
 
 
 def in_words(found: Mapping[str, str]) -> str:
-    """Return all the codes, those with one reason together, each reason in brackets."""
+    """Return all codes, grouped by their reason in brackets."""
     together: defaultdict[str, list[str]] = defaultdict(list)
     for text, reason in found.items():
         together[reason].append(f"'{text}'")

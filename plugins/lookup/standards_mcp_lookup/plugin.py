@@ -22,8 +22,8 @@ MAX_CHARACTERS = 512
 DESCRIPTION = """\
 Get everything about one educational standard by its code, as anyone writes it (3.NF.A.1, \
 CCSS.Math.Content.3.NF.A.1, HSF-LE.A.1a, MP1), or by its _id (GUID), ASN id or CASE URI; or about \
-up to 20 at once, separated by commas. Answers with all its fields, the headings it stands under \
-(ancestors), its lettered parts (children) and its neighbours (siblings). Where several standards \
+up to 20 at once, separated by commas. Answers with all its fields, the headings above it \
+(ancestors), its lettered parts (children) and its neighbours (siblings). If several standards \
 share a code, all of them come back, best match first. To find standards by topic or activity, \
 call find_relevant_standards instead."""
 INSTRUCTIONS = """\
@@ -71,7 +71,7 @@ class LookupPlugin(Plugin):
         return [lookup_command]
 
     async def get_standard_details(self, standard_id: StandardId) -> DetailsEnvelope:
-        """Return the standards that codes or ids name, with what stands around them."""
+        """Return the standards that codes or ids name, with their relatives."""
         from .answer import answer  # noqa: PLC0415  - costs start-up time
 
         return await answer(self.context.catalog, _checked(standard_id))

@@ -1,4 +1,4 @@
-"""What the arguments for the grade and the subject say before their values are read."""
+"""Tell empty and limiting values of the arguments `grade` and `subject` apart."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _ANY = ("any", "all", "*")
 
 
 def is_given(value: str | None) -> TypeGuard[str]:
-    """Whether an argument says anything; a blank one does not."""
+    """Return True if an argument has a value that is not blank."""
     return bool(value and value.strip())
 
 
 def limits(value: str | None) -> TypeGuard[str]:
-    """Whether an argument limits the search; ``any`` only says that the text does not, either."""
+    """Return True if an argument limits the search; ``any`` turns off limits in the text, too."""
     return is_given(value) and value.strip().casefold() not in _ANY

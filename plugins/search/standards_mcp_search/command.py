@@ -76,7 +76,7 @@ def _show(answer: dict[str, Any]) -> None:
 
 
 def _name(standard: dict[str, Any]) -> str:
-    """Return the code of a standard; of one without, what it stands under."""
+    """Return the code of a standard, or the heading above it if it has no code."""
     if code := standard.get("statement_notation"):
         return str(code)
     above = standard.get("heading")
@@ -87,7 +87,7 @@ def _name(standard: dict[str, Any]) -> str:
 
 
 def _for_people(message: str) -> str:
-    """Put what the tool says to a model into the words of the command line; quotes stay."""
+    """Replace the tool's words for a model by the command line's; quotes stay."""
     for name, word in _WORDS.items():
         message = re.sub(rf"(?<!')\b{name}\b(?!')", word, message)
     return message

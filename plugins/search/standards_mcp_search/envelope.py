@@ -23,7 +23,7 @@ class Twin(TypedDict):
 
 
 class Heading(TypedDict):
-    """What stands above a result without a code: the nearest heading that has one, if any has."""
+    """The nearest heading above a result without a code, if possible one with a code."""
 
     statement_notation: NotRequired[str]
     description: str
@@ -32,12 +32,11 @@ class Heading(TypedDict):
 class Standard(TypedDict):
     """One result.
 
-    ``content`` is the standard's own text, or with full detail the text that was searched, in
-    which the headings above it come first. ``description`` is there where ``content`` is not that,
-    and ``statement_notation`` where the standard has a code, ``heading`` where it has none and
-    stands below one. A result that is ``weak`` hardly fits; where that was never measured, as with
-    Pinecone, none is marked. One that is ``retired`` is no longer in force; it has a status, and
-    what replaces it.
+        ``content`` is the standard's own text, or with full detail the searched text, which begins
+    with the headings above it. ``description`` is then the standard's own text.
+    ``statement_notation`` is its code; a standard without a code has its ``heading``, if there is
+    one. A ``weak`` result hardly fits. Without a measured threshold, as for Pinecone, no result is
+    marked. A ``retired`` standard is no longer in force; it has a status and its successors.
     """
 
     _id: str
@@ -57,7 +56,7 @@ class Standard(TypedDict):
 
 
 class SearchEnvelope(TypedDict):
-    """What the tool answers with. Errors have the same shape, with ``error_type``."""
+    """The tool's answer. Errors have the same shape, with ``error_type``."""
 
     success: bool
     results: list[Standard]
@@ -71,7 +70,7 @@ def found(
     """Return the envelope of a search with hits, in *full* or short detail.
 
     Args:
-        retired: The retirements of those hits that have one, by their ids.
+                retired: Retirements, by the ids of the retired hits.
     """
     results = [_standard(hit, full=full) for hit in result.hits]
     weak = 0
@@ -88,7 +87,7 @@ def found(
 
 
 def _count(count: int, weak: int | None) -> str:
-    """Return how many standards were found; *weak* is None if no threshold was measured."""
+    """Return the count of results as a sentence; *weak* is ``None`` without a measured threshold."""
     standards = "standard" if count == 1 else "standards"
     if weak is None:
         return (
@@ -97,12 +96,17 @@ def _count(count: int, weak: int | None) -> str:
         )
     if weak == count:
         return (
-            f"Found {count} {standards}, but only weak matches: what the text is about is probably "
+                        f"Found {count} {standards}, but only weak matches: the subject of the text is probably "
             "not among the standards that are loaded here. Do not cite them as standards that it "
             "meets."
         )
-    told = f"Found {count} matching {standards}"
-    return f"{told}; {weak} of them only weakly (weak)" if weak else told
+        if not weak:
+        return f"Found {count} matching {standards}"
+    matching = count - weak
+    return (
+        f"Found {matching} matching {'standard' if matching == 1 else 'standards'} and {weak} weak "
+        f"{'one' if weak == 1 else 'ones'}"
+    )
 
 
 def no_results(advice: str, notes: Iterable[str]) -> SearchEnvelope:

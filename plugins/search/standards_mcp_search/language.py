@@ -1,4 +1,4 @@
-"""Tells in which language a text is, as far as it matters: the standards are in English."""
+"""Detect a text in another language than English, the language of the standards."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _GRADE: Final = re.compile(
     \b(?:
       # "Grade 5", "grades K-2", "Gr. 4", "Grade level: 7"; teachers grade 5 papers, too.
       gr(?:ades?|\.)?(?:\ level)?(?:\(s\))?[ :-]*{_NUMBER}(?:{_TO}{_NUMBER})*\b(?!\s*{_GRADED})
-      # "4th graders", "fifth-grade", "5th and 6th grade"; a reading level is no class.
+      # "4th graders", "fifth-grade", "5th and 6th grade"; a reading level is not a class.
     | {_ORDINAL}(?:{_TO}{_ORDINAL})*[\s-]*grade(?:rs?|s)?\b(?![\s-]reading[\s-]level)
     | (?:pre[ -]?)?kindergart(?:en(?:ers?)?|ners?)\b
     | k-(?:0?[1-9]|1[0-2])\b
@@ -39,7 +39,7 @@ _GRADE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-# Lesson plans name the grade from which they go on more often than their own.
+# Lesson plans name the previous grade more often than their own.
 _LEFT_BEHIND: Final = re.compile(
     r"(?:\b(?:not|never|below|above|beyond|before|after|until|since|than|prior to|past|previous"
     r"|from|next|last|entering|leaving)(?: (?:for|in|the|to|of))?"

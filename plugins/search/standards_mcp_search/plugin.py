@@ -31,11 +31,11 @@ DESCRIPTION = """\
 Find the educational standards that are loaded here (Common Core mathematics and English language \
 arts, NGSS, C3 and CSTA, unless others were added) that a learning activity, lesson, worksheet or \
 question meets. \
-Describe the activity in plain words: what students do and what it is about. Give grade or \
+Describe the activity in plain words: the actions of the students and the topic. Give grade or \
 subject only when they are known; without them every grade \
 and subject is searched. Answers with the best matches first, each with its official code \
 (statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
-its parts and what it belongs to, call get_standard_details with its code or _id."""
+its parts and its headings, call get_standard_details with its code or _id."""
 INSTRUCTIONS = """\
 Educational standards for teachers.
 Call {find_relevant_standards} with a plain description of a learning activity to get the \
@@ -55,7 +55,7 @@ def _as_written(grade: object) -> object:
 
 
 def _understood(grade: str | None) -> str | None:
-    """Refuse what names no grade before the call, where overrides of an admin are checked too."""
+    """Refuse an unknown grade before the call, where an admin's overrides are checked, too."""
     if limits(grade):
         from standards_mcp_catalog.vocabulary.grades import parse_grades  # noqa: PLC0415  - as below
 
@@ -66,7 +66,7 @@ def _understood(grade: str | None) -> str | None:
 Activity = Annotated[
     str,
     Field(
-        description="What students do, in plain words, for example 'comparing fractions with "
+        description="The students' activity in plain words, for example 'comparing fractions with "
         "fraction strips and a number line'. Up to 8,000 characters."
     ),
 ]
@@ -132,7 +132,7 @@ class SearchPlugin(Plugin[SearchSettings]):
         ]
 
     async def _check_argument(self, name: str, value: Any) -> None:
-        """Refuse a subject of which the catalog has nothing."""
+        """Refuse a subject without standards in the catalog."""
         from .scope import scope_filter  # noqa: PLC0415  - costs start-up time
 
         if name == "subject":
@@ -196,12 +196,12 @@ def _checked(activity: str) -> str:
     text = activity.strip()
     if not text:
         raise InvalidInputError(
-            "activity is empty. Describe what students do, for example 'measuring the classroom "
+            "activity is empty. Describe the students' activity, for example 'measuring the classroom "
             "with rulers'."
         )
     if len(text) > MAX_CHARACTERS:
         raise InvalidInputError(
             f"activity has {len(text):,} characters, at most {MAX_CHARACTERS:,} are allowed. "
-            "Shorten it to what students do."
+            "Shorten it to the students' activity."
         )
     return text

@@ -1,4 +1,4 @@
-"""Searches for what a text names beside what it describes: its grade and its subject."""
+"""Search with the grade and the subject that the text names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .named import named_grades, named_subject
 from .scope import not_loaded
 
 _FITTING: Final = 0.5
-"""From this part of the best score on, what is of the named grade comes first."""
+"""Standards of the named grade come first if they have this share of the best score."""
 
 
 async def search_by_text(
@@ -30,10 +30,10 @@ async def search_by_text(
     reads_grade: bool,
     reads_subject: bool,
 ) -> SearchResult:
-    """Search with a filter; what is of the grade and the subject that the text names comes first.
+    """Search with a filter; rank the grade and the subject that the text names first.
 
     Args:
-        reads_grade: Whether the grade in the text counts: none is given as an argument.
+                reads_grade: True if the grade in the text counts, because the argument has none.
         reads_subject: The same for the subject.
 
     Raises:
@@ -65,7 +65,7 @@ async def search_by_text(
 
 
 def _shortcomings(text: str, missing_subject: str) -> tuple[str, ...]:
-    """Return why the search may find nothing that fits, in full sentences."""
+    """Return the reasons for which the search may have no fitting result, as sentences."""
     notes = [not_loaded(missing_subject)] if missing_subject else []
     if language := foreign_language(text):
         advice = "the standards here are in English: search again with an English text."
@@ -92,6 +92,6 @@ def _note(grades: str, subject: str) -> str:
         arguments.append("subject")
     turned_off = " and ".join(f"{name} = 'any'" for name in arguments)
     return (
-        f"The text names {' and '.join(names)}, so that comes first; with {turned_off} "
-        "it has no effect."
+        f"The text names {' and '.join(names)}, which was ranked first. Pass {turned_off} to "
+        "ignore it."
     )

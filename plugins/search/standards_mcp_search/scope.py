@@ -1,4 +1,4 @@
-"""From a grade and a subject as people write them to a filter on what the catalog holds."""
+"""Make a filter of a grade and a subject, and suggest wider searches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ async def scope_filter(
     """Return one expression for the grade, the subject and *extra*, or None without any.
 
     Raises:
-        InvalidInputError: A grade or a subject that does not exist; the message names those that
-            do.
+                InvalidInputError: The grade or the subject does not exist; the message names existing
+            ones.
     """
     return combine(
         _grade_filter(grade) if limits(grade) else None,
@@ -38,9 +38,9 @@ async def how_to_widen(
     subject: str | None,
     extra: FilterExpression | None,
 ) -> str:
-    """Return what to try after a search for *text* found nothing, and what exists for it.
+    """Suggest a wider search after a search for *text* without a result.
 
-    This takes one search at most, and none without a grade or a subject. *extra* stays in force.
+    This takes at most one search, and only if there is a grade or a subject. *extra* stays in force.
 
     Raises:
         CatalogError: The catalog cannot be read.
@@ -53,7 +53,7 @@ async def how_to_widen(
     advice = "Describe the activity in other or more general words."
     if not given:
         return advice
-    # One search finds what meets either limit; what it finds is then told apart.
+        # One search finds the matches of either limit, which are then sorted by limit.
     either: FilterExpression | None = {"$or": list(given.values())} if len(given) > 1 else None
     hits = (await catalog.search(text, MOST_HITS, combine(either, extra))).hits
     records = [record for hit in hits for record in (hit.record, *hit.also_in)]
@@ -82,11 +82,11 @@ def _grade_filter(grade: str) -> FilterExpression:
 
 
 def not_loaded(subject: str) -> str:
-    """Return the sentences for a subject that schools teach and of which nothing is loaded."""
+    """Return the message for a school subject without loaded standards."""
     command = f"standards-mcp data import --from-api csp --jurisdiction STATE --subject '{subject}'"
     return (
-        f"No standards of {subject} are loaded here. Whoever runs the server can load those of a "
-        f"state with `{command}`."
+        f"No standards of {subject} are loaded here. The operator of the server can load the "
+        f"standards of a state with `{command}`."
     )
 
 
