@@ -333,7 +333,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     file.write_text('[tools]\ndisable = ["web.*"]\n')
     with anyio.fail_after(WAIT):
         assert await told.get() == ["work"]
-    refused = "the configuration is refused; the one before stays in force"
+    refused = "the configuration is refused; the old one stays in force"
     wrong = ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000)
     for count, broken in enumerate(wrong, start=1):
         file.write_text(broken)

@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import Principals
 from standards_mcp.server.http.serving import serve_http
-from standards_mcp.server.http.sockets import listen, url_of
+from standards_mcp.server.http.listening import listen, url_of
 from standards_mcp.server.reload import Reloading
 from standards_mcp.server.run import run
 

@@ -16,7 +16,7 @@ from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, tool
 from standards_mcp.host import Host
-from standards_mcp.server.http.events import Events, SessionEvents
+from standards_mcp.server.http.sessions import Events, SessionEvents
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]

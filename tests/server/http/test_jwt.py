@@ -22,7 +22,7 @@ from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
 from standards_mcp.host import Host
-from standards_mcp.server.http import jwt as tokens
+from standards_mcp.server.http import authorization as tokens
 
 pytestmark = pytest.mark.anyio
 AUDIENCE = "https://mcp.example.org/mcp"

@@ -46,7 +46,7 @@ from standards_mcp.config.toml.editing import without_token
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of
-from standards_mcp.server.http.sockets import check_exposure, listen
+from standards_mcp.server.http.listening import check_exposure, listen
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]

@@ -21,7 +21,7 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.server.http.sockets import check_exposure, listen
+from standards_mcp.server.http.listening import check_exposure, listen
 
 pytestmark = [
     pytest.mark.anyio,
@@ -94,7 +94,7 @@ def test_a_file_is_replaced_only_where_a_process_has_left_a_socket(path: Path):
     listen(settings).close()
     path.unlink()
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(StandardsMcpError, match="is no socket"):
+    with pytest.raises(StandardsMcpError, match="is not a socket"):
         listen(settings)
     assert path.read_text("utf-8") == "mine"
 

@@ -22,7 +22,7 @@ from support.waiting import WAIT, until
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import ConfigError
-from standards_mcp.server.http.workers import check_workers
+from standards_mcp.server.http.listening import check_workers
 
 pytestmark = [
     pytest.mark.processes,

@@ -34,7 +34,7 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.config.models.http import AuditSettings
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.server.operations.audit import audited, canonical
+from standards_mcp.server.audit import audited, canonical
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -228,7 +228,7 @@ async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
         assert key.stat().st_mode & 0o777 == 0o600
     key.write_text("it was changed", encoding="ascii")
     with audited(make_shelf(), "http", "1"):
-        assert "remove it if it is no key" in caplog.text
+        assert "remove it if it is not a key" in caplog.text
 
 
 @pytest.mark.slow

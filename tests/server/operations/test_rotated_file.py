@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.server.operations.rotated_file import RotatedFile
+from standards_mcp.server.audit import RotatedFile
 
 MOST = 1000
 posix = pytest.mark.skipif(os.name == "nt", reason="a file that is open cannot be renamed there")
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_renamed_grows_on_which_is_told_once(
 WRITER = """
     import sys
     from pathlib import Path
-    from standards_mcp.server.operations.rotated_file import RotatedFile
+    from standards_mcp.server.audit import RotatedFile
 
     file = RotatedFile(Path(sys.argv[1]), 2000, 1000)
     sys.stdin.readline()
@@ -147,7 +147,7 @@ def test_several_processes_lose_and_mix_no_line(tmp_path: Path):
 LIMITED = """
     import resource, sys
     from pathlib import Path
-    from standards_mcp.server.operations.rotated_file import RotatedFile
+    from standards_mcp.server.audit import RotatedFile
 
     file = RotatedFile(Path(sys.argv[1]), 1_000_000, 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

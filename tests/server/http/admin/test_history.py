@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from standards_mcp.calls.records import CallRecord
-from standards_mcp.server.http.admin.charts import calls_chart, duration, latency_chart
-from standards_mcp.server.http.admin.history import Called, History, Tally
+from standards_mcp.server.http.admin.history import (
+    Called,
+    History,
+    Tally,
+    calls_chart,
+    duration,
+    latency_chart,
+)
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
 LOOK = Called("tool", "look", "desk")

@@ -350,7 +350,7 @@ async def test_a_file_with_mistakes_stays_as_it_is_and_is_told():
             assert file.read_text() == mistake
             again = await sent(f"{url}/admin/configuration", action="reload")
             assert again.status_code == 409
-            assert "so nothing else is in force" in again.text
+            assert "the old one stays in force" in again.text
         file.unlink()
         assert (await press(url, "disable", "look")).status_code == 409
         assert [item.published for item in host.visible().visible_tools] == ["look", "wait"]
