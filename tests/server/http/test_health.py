@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from support.http import patient_client, served_over_http
+from support.http import requests_to
 from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Health, Plugin, hookimpl
@@ -49,11 +49,11 @@ class QuietPlugin(Plugin):
 
 
 async def health_of(host: Host, times: int = 1) -> dict[str, Any]:
-    async with served_over_http(host) as url, patient_client(timeout=None) as http:
+    async with requests_to(host, timeout=None) as http:
         found: list[httpx2.Response] = []
 
         async def ask() -> None:
-            found.append(await http.get(f"{url}/health"))
+            found.append(await http.get("/health"))
 
         async with anyio.create_task_group() as tasks:
             for _ in range(times):
@@ -109,7 +109,7 @@ async def test_a_catalog_that_does_not_answer_cannot_be_read(
     monkeypatch.setattr(health, "_CATALOG_SECONDS", 0.1)
     host = make_host({}, server={"port": 0, "metrics": True})
     monkeypatch.setattr(host, "catalog_stats", anyio.sleep_forever)
-    async with served_over_http(host) as url, patient_client(base_url=url) as http:
+    async with requests_to(host) as http:
         assert (await http.get("/health/ready")).status_code == 503
         told = (await http.get("/health")).json()
         assert (told["status"], told["catalog"]) == (

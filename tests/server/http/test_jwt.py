@@ -17,7 +17,15 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from support.http import ACCEPT, INITIALIZE, bearer, http_client, patient_client, served_over_http
+from support.http import (
+    bearer,
+    http_client,
+    open_session,
+    patient_client,
+    requests_to,
+    rpc,
+    served_over_http,
+)
 from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
@@ -368,7 +376,7 @@ async def test_while_the_issuer_is_down_its_last_keys_count(
 
 
 async def test_clients_learn_whose_tokens_they_need(host: Host, issuer: Issuer):
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         refused = await client.post("/mcp", json={})
         path = "/.well-known/oauth-protected-resource/mcp"
         assert (
@@ -389,16 +397,15 @@ async def test_a_stream_ends_when_the_token_that_opened_it_expires(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tokens, "_LEEWAY_SECONDS", 0)
-    async with served_over_http(host) as url, patient_client(base_url=url, timeout=None) as client:
-        opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(issuer.token()))
-        session = ACCEPT | {"mcp-session-id": opened.headers["mcp-session-id"]}
+    async with requests_to(host, timeout=None) as client:
+        session = await open_session(client, issuer.token())
         short, now = bearer(issuer.token()), time.time
         async with client.stream("GET", "/mcp", headers=session | short) as stream:
             assert stream.status_code == 200
             monkeypatch.setattr(time, "time", lambda: now() + 700)
             let_time_pass(700)
             assert [line async for line in stream.aiter_lines()] == []
-        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        ping = rpc("ping")
         expired = await client.post("/mcp", json=ping, headers=session | short)
         renewed = await client.post("/mcp", json=ping, headers=session | bearer(issuer.token()))
         assert (expired.status_code, renewed.status_code) == (401, 200)

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from support.http import bearer, http_client, patient_client, served_over_http
+from support.http import bearer, http_client, patient_client, requests_to, served_over_http
 from support.waiting import WAIT, until
 
 from standards_mcp import Health, Plugin, Prompt, ToolError, hookimpl, tool
@@ -144,8 +144,8 @@ async def test_without_tokens_the_page_is_for_programs_of_this_machine_only(make
     async with served_over_http(make_host({}, server=server)) as url:
         assert "Overview" in await read(url)
     host = make_host({}, server={**server, "allowed_hosts": ["*"]})
-    async with served_over_http(host) as url, patient_client() as http:
-        answer = await http.get(f"{url}/admin")
+    async with requests_to(host) as http:
+        answer = await http.get("/admin")
     assert answer.status_code == 403
     assert "auth token new NAME --scope admin" in answer.text
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr, ValidationError
-from support.http import bearer, call_anew, http_client, patient_client, served_over_http
+from support.http import bearer, call_anew, client_of, http_client, patient_client, served_over_http
 
 from standards_mcp import (
     InvalidInputError,
@@ -197,7 +197,7 @@ async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_
 ):
     for given_arguments in ({"title": "Emma", "api_key": "1"}, {"api_key": "1", "title": "Emma"}):
         host = make_shelf()
-        async with served_over_http(host) as url, http_client(url) as client:
+        async with client_of(host) as client:
             await client.call_tool("find_book", given_arguments)
     first, second = (line["arguments_hmac"] for line in calls_of(path))
     assert first == second
@@ -205,7 +205,7 @@ async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_
     if os.name != "nt":
         assert key.stat().st_mode & 0o777 == 0o600
     key.write_text("it was changed", encoding="ascii")
-    async with served_over_http(make_shelf()) as url, http_client(url) as client:
+    async with client_of(make_shelf()) as client:
         await client.call_tool("find_book", given_arguments)
     assert calls_of(path)[-1]["arguments_hmac"] != first
 
@@ -218,7 +218,7 @@ async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
     key.parent.mkdir(parents=True, exist_ok=True)
     key.touch()
     for _ in range(2):
-        async with served_over_http(make_shelf()) as url, http_client(url) as client:
+        async with client_of(make_shelf()) as client:
             await client.call_tool("find_book", {"title": "Emma"})
     assert len({line["arguments_hmac"] for line in calls_of(path)}) == 1
     assert [each.name for each in key.parent.glob("audit.key*") if each.suffix != ".lock"] == [
@@ -247,10 +247,7 @@ def test_arguments_have_one_canonical_text_whatever_their_order(arguments: dict[
 async def test_redacted_arguments_stand_in_the_line_without_secrets(
     make_shelf: MakeHost, path: Path
 ):
-    async with (
-        served_over_http(make_shelf(arguments="redacted")) as url,
-        http_client(url, mode="legacy") as client,
-    ):
+    async with client_of(make_shelf(arguments="redacted"), mode="legacy") as client:
         await client.call_tool("find_book", {"title": "by shelf-secret", "api_key": "k-12345"})
         await client.call_tool("find_book", {"title": "x" * 100_000})
         with pytest.raises(MCPError):

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
-from support.http import bearer, patient_client, served_over_http
+from support.http import bearer, requests_to, served_over_http
 from support.schemathesis import check_openapi
 from support.waiting import WAIT, until
 
@@ -113,10 +113,7 @@ def make_shelf(make_host: MakeHost) -> MakeHost:
 
 @pytest.fixture
 async def client(make_shelf: MakeHost) -> AsyncGenerator[httpx2.AsyncClient]:
-    async with (
-        served_over_http(make_shelf()) as url,
-        patient_client(base_url=url) as found,
-    ):
+    async with requests_to(make_shelf()) as found:
         yield found
 
 
@@ -229,10 +226,7 @@ async def test_any_path_and_body_gets_an_answer_of_the_client_s_kind(
 
 
 async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
-    async with (
-        served_over_http(make_shelf(max_request_bytes=50)) as url,
-        patient_client(base_url=url) as client,
-    ):
+    async with requests_to(make_shelf(max_request_bytes=50)) as client:
         refused = {
             (await client.post("/tools/say", content=b"{}")).status_code: 415,
             (await client.post("/tools/say", json={"a": "b" * 100})).status_code: 413,
@@ -270,10 +264,7 @@ async def test_requests_that_are_refused_before_a_call_count_against_the_rate_li
 
 
 async def test_a_tool_that_is_switched_off_is_forbidden(make_shelf: MakeHost):
-    async with (
-        served_over_http(make_shelf(tools={"disable": ["say"]})) as url,
-        patient_client(base_url=url) as client,
-    ):
+    async with requests_to(make_shelf(tools={"disable": ["say"]})) as client:
         answer = await client.post("/tools/say", json={})
         assert (answer.status_code, answer.json()["error_type"]) == (403, "disabled")
         listed = (await client.get("/tools")).json()["tools"]
@@ -282,7 +273,7 @@ async def test_a_tool_that_is_switched_off_is_forbidden(make_shelf: MakeHost):
 
 async def test_a_client_that_leaves_cancels_its_call(make_shelf: MakeHost):
     host = make_shelf()
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         await until(lambda: host.manager.records["shelf"].plugin is not None)
         plugin: Any = host.manager.records["shelf"].plugin
         async with anyio.create_task_group() as tasks:
@@ -298,10 +289,7 @@ async def test_tokens_and_scopes_count_as_over_mcp(make_shelf: MakeHost):
         "tokens": {"ann": {"sha256": token_hash(ANN), "scopes": ["finder"]}},
         "scopes": {"finder": ["say", "shelf_*"]},
     }
-    async with (
-        served_over_http(make_shelf(auth=auth)) as url,
-        patient_client(base_url=url, headers=bearer(ANN)) as client,
-    ):
+    async with requests_to(make_shelf(auth=auth), headers=bearer(ANN)) as client:
         said = await client.post("/tools/say", json={})
         assert said.json()["content"][0]["text"] == "hello ann"
         for path in ("/tools/rare", "/tools/fail", "/x.rare"):
@@ -321,10 +309,7 @@ async def test_tokens_and_scopes_count_as_over_mcp(make_shelf: MakeHost):
 
 async def test_a_browser_asks_for_the_token_as_a_password(make_shelf: MakeHost):
     auth = {"tokens": {"ann": {"sha256": token_hash(ANN)}}}
-    async with (
-        served_over_http(make_shelf(auth=auth)) as url,
-        patient_client(base_url=url, headers={"accept": "text/html,*/*"}) as client,
-    ):
+    async with requests_to(make_shelf(auth=auth), headers={"accept": "text/html,*/*"}) as client:
         challenges = (await client.get("/docs")).headers.get_list("www-authenticate")
         assert [each.split()[0] for each in challenges] == ["Bearer", "Basic"]
         given = {"authorization": f"Basic {b64encode(f'anybody:{ANN}'.encode()).decode()}"}
@@ -337,10 +322,7 @@ async def test_a_browser_asks_for_the_token_as_a_password(make_shelf: MakeHost):
 
 
 async def test_without_the_setting_there_is_no_rest(make_shelf: MakeHost):
-    async with (
-        served_over_http(make_shelf(rest=False)) as url,
-        patient_client(base_url=url) as client,
-    ):
+    async with requests_to(make_shelf(rest=False)) as client:
         for path in ("/tools", "/openapi.json", "/docs"):
             assert (await client.get(path)).status_code == 404
 

@@ -12,7 +12,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from support.http import bearer, patient_client, served_over_http
+from support.http import bearer, patient_client, requests_to, served_over_http
 from support.waiting import WAIT
 
 from standards_mcp import NotFoundError, Plugin, Route, hookimpl
@@ -235,7 +235,7 @@ async def test_limits_of_rate_time_and_size_are_those_of_tools(client: httpx2.As
 
 async def test_a_client_that_leaves_cancels_the_route(make_reports: MakeHost):
     host = make_reports()
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         plugin: Any = host.manager.records["reports"].plugin
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.get, "/plugins/reports/wait")
@@ -286,7 +286,7 @@ async def test_a_plugin_that_is_switched_off_has_no_routes(make_host: MakeHost):
         profile="small",
         profiles={"small": {"plugins": ["other"]}},
     )
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         assert (await client.get("/plugins/reports/reports/7")).status_code == 404
 
 
