@@ -11,11 +11,11 @@ import logging
 import signal
 import sys
 import threading
-import time
 from _thread import start_new_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from os import _exit
+from time import monotonic, perf_counter, sleep
 from types import AsyncGeneratorType, FrameType
 from typing import Any, Final, TypeAlias
 
@@ -98,7 +98,7 @@ async def _reporting(
 
 
 async def _announce(server: HostServer, host: Host, began: float) -> None:
-    milliseconds = round((time.perf_counter() - began) * 1000)
+    milliseconds = round((perf_counter() - began) * 1000)
     await server.first_listing()  # counting records must not delay the first answer
     log.info("started", extra=await _summary(server, host) | {"milliseconds": milliseconds})
 
@@ -143,7 +143,8 @@ class Ending:
     """A deadline that ends the process, counted from the moment at which it should stop.
 
     It runs in its own thread, because a plugin may block the event loop, ignore its cancellation,
-    or patch the functions that a deadline in the event loop uses.
+    or patch the functions that a deadline in the event loop uses. For the same reason this module
+    imports the functions of `time` by name.
 
     Args:
         seconds: Time for all plugins together to stop.
@@ -168,12 +169,12 @@ class Ending:
         self._end_within(_LAST_SECONDS)
 
     def _end_within(self, seconds: float) -> None:
-        self._deadline = min(self._deadline, time.monotonic() + seconds)
+        self._deadline = min(self._deadline, monotonic() + seconds)
         with suppress(RuntimeError):  # the thread has not yet noticed the previous change
             self._changed.release()
 
     def _watch(self) -> None:
-        while (left := self._deadline - time.monotonic()) > 0:
+        while (left := self._deadline - monotonic()) > 0:
             self._changed.acquire(timeout=min(left, threading.TIMEOUT_MAX))
         start_new_thread(_exit_soon, ())
         self._log_culprits()
@@ -208,7 +209,7 @@ class Ending:
 
 def _exit_soon() -> None:
     """End the process even if a plugin's log handler blocks."""
-    time.sleep(_LOG_SECONDS)
+    sleep(_LOG_SECONDS)
     _exit(1)
 
 

@@ -38,7 +38,7 @@ def nap(number: int, **arguments: Any) -> bytes:
 
 
 def given_up(caplog: pytest.LogCaptureFixture) -> list[int]:
-    return [vars(r)["requests"] for r in caplog.records if "given up" in r.getMessage()]
+    return [vars(r)["requests"] for r in caplog.records if "not answered in time" in r.getMessage()]
 
 
 @pytest.mark.slow

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 MCP: Final = "/mcp"
 LIVE: Final = "/health/live"
+CANCELLING: Final = "cancelling"
+"""The key, in the state of a request, of the cancel scope that ends its answer early."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY: Final = re.compile(
     r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<address>[0-9a-f:.]+)\])(?::\d{1,5})?"
@@ -153,6 +155,7 @@ class InFlight:
             return
         answered = self._streams if _is_stream(scope) else self._calls
         with anyio.CancelScope() as cancelling:
+            scope["state"][CANCELLING] = cancelling
             answered.add(cancelling)
             self._note()
             try:
@@ -220,14 +223,10 @@ class UntilExpiry:
         """Pass a request on."""
         user = scope.get("user")
         expires = user.access_token.expires_at if isinstance(user, AuthenticatedUser) else None
-        if expires is None or not _is_stream(scope):
-            await self._app(scope, receive, send)
-            return
-        response = Answer(send)
-        with anyio.move_on_after(expires - time.time()) as ending:
-            await self._app(scope, receive, response.send)
-        if ending.cancelled_caught:
-            await response.finish()
+        if expires is not None and _is_stream(scope):
+            cancelling: anyio.CancelScope = scope["state"][CANCELLING]
+            cancelling.deadline = anyio.current_time() + expires - time.time()
+        await self._app(scope, receive, send)
 
 
 class Answer:

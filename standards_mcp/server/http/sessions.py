@@ -43,7 +43,7 @@ from starlette.types import Message, Receive, Scope, Send
 from standards_mcp.config.models.http import HttpSettings
 
 from .bodies import has_more_values
-from .guards import Answer, listens
+from .guards import CANCELLING, listens
 
 MOST_BYTES: Final = 32 << 20
 SESSION_BYTES: Final = 1 << 20
@@ -151,15 +151,12 @@ class Sessions(StreamableHTTPSessionManager):
         if owner is not None and held >= self._share:
             await _too_many("streams of changes", self._share)(scope, receive, send)
             return
-        answer = Answer(send)
-        with anyio.CancelScope() as listening:
-            self._listening[listening] = owner
-            try:
-                await super()._handle_request(scope, receive, answer.send)
-            finally:
-                del self._listening[listening]
-        if listening.cancelled_caught:
-            await answer.finish()
+        listening: anyio.CancelScope = scope["state"][CANCELLING]
+        self._listening[listening] = owner
+        try:
+            await super()._handle_request(scope, receive, send)
+        finally:
+            del self._listening[listening]
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

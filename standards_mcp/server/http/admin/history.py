@@ -199,22 +199,6 @@ class Bar:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line with gaps: the points of one SVG ``polyline`` for each piece."""
-
-    kind: str
-    pieces: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A minute in the table of a chart."""
-
-    time: str
-    cells: Sequence[str]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """A chart, and the same data as a table.
@@ -225,6 +209,8 @@ class Chart:
         legend: The kinds of shapes with their meanings.
         top: The value at its upper edge.
         times: The labels below its left edge, its middle and its right edge.
+        rows: The time and the values of each minute with calls.
+        lines: The pieces of each line by its kind, as points of an SVG ``polyline``.
     """
 
     width: ClassVar = WIDTH
@@ -236,17 +222,17 @@ class Chart:
     legend: Sequence[tuple[str, str]]
     top: str
     times: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[Sequence[str]]
     bars: Sequence[Bar] = ()
-    lines: Sequence[Line] = ()
+    lines: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
 def calls_chart(hour: Hour) -> Chart:
     """Return the chart of calls and errors by minute."""
     busiest = max((minute.calls for minute in hour.minutes), default=0)
     top = _round_up(busiest)
-    bars: list[Bar] = []
-    rows: list[Row] = []
+    bars, rows = list[Bar](), list[Sequence[str]]()
+    step = WIDTH / MINUTES
     for index, minute in enumerate(hour.minutes):
         if not minute.calls:
             continue
@@ -255,8 +241,9 @@ def calls_chart(hour: Hour) -> Chart:
             height = HEIGHT * count / top
             y -= height
             if count:
-                bars.append(_bar(kind, index, y, height))
-        rows.append(Row(_time(hour, index), (str(minute.calls), str(minute.errors))))
+                x = index * step + _GAP / 2
+                bars.append(Bar(kind, x, round(y, 2), step - _GAP, round(height, 2)))
+        rows.append((_time(hour, index), str(minute.calls), str(minute.errors)))
     return Chart(
         name="calls",
         title="Calls and errors",
@@ -289,14 +276,11 @@ def latency_chart(hour: Hour) -> Chart:
         top=duration(top),
         times=_times(hour),
         rows=[
-            Row(
-                _time(hour, index),
-                [duration(values[kind][index]) for kind in ("median", "slow")],
-            )
+            (_time(hour, index), *(duration(values[kind][index]) for kind in ("median", "slow")))
             for index, minute in enumerate(hour.minutes)
             if minute.calls
         ],
-        lines=[Line(kind, _pieces(values[kind], top)) for kind, _ in shares],
+        lines={kind: _pieces(values[kind], top) for kind, _ in shares},
     )
 
 
@@ -308,11 +292,6 @@ def duration(seconds: float | None) -> str:
         milliseconds = seconds * 1000
         return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"  # noqa: PLR2004  - digits
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds:,.0f} s"  # noqa: PLR2004  - digits
-
-
-def _bar(kind: str, index: int, y: float, height: float) -> Bar:
-    step = WIDTH / MINUTES
-    return Bar(kind, index * step + _GAP / 2, round(y, 2), step - _GAP, round(height, 2))
 
 
 def _pieces(values: Sequence[float | None], top: float) -> list[str]:
