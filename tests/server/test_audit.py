@@ -1,4 +1,4 @@
-"""The audit log: who called what, with which outcome."""
+"""The audit log: caller, tool and outcome of each call."""
 # ruff: noqa: ASYNC240  small files, in tests
 
 from __future__ import annotations
@@ -126,9 +126,7 @@ def calls_of(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-async def test_each_call_leaves_a_line_with_who_what_and_how_it_ended(
-    make_shelf: MakeHost, path: Path
-):
+async def test_each_call_is_a_line_with_caller_tool_and_outcome(make_shelf: MakeHost, path: Path):
     async with served_over_http(make_shelf({"auth": AUTH})) as url:
         async with http_client(url, ANN, mode="legacy") as client:
             await client.call_tool("find_book", {"title": "Emma"})
@@ -192,7 +190,7 @@ async def test_a_client_cannot_choose_the_session_in_its_line(make_shelf: MakeHo
 
 
 @pytest.mark.slow
-async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_the_key(
+async def test_equal_arguments_have_equal_hashes_that_depend_on_the_key(
     make_shelf: MakeHost, path: Path
 ):
     for given_arguments in ({"title": "Emma", "api_key": "1"}, {"api_key": "1", "title": "Emma"}):
@@ -237,7 +235,7 @@ async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
         st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5)
     )
 )
-def test_arguments_have_one_canonical_text_whatever_their_order(arguments: dict[str, Any]):
+def test_the_order_of_arguments_does_not_change_their_canonical_text(arguments: dict[str, Any]):
     turned = dict(reversed(arguments.items()))
     assert canonical(arguments) == canonical(turned)
     assert json.loads(canonical(arguments)) == arguments

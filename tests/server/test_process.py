@@ -1,4 +1,4 @@
-"""The whole program as a client starts it: a process, its pipes, and what people do to them."""
+"""The whole program as a client starts it: a process and its pipes."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_any_text_is_a_legal_query(peer: Peer):
 
 
 @pytest.mark.parametrize("meta", [{}, MODERN_META], ids=["handshake", "2026"])
-def test_what_is_not_a_message_is_answered_with_an_error_and_the_next_is_served(
+def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(
     start: Start, meta: dict[str, Any]
 ):
     peer = start()
@@ -270,7 +270,7 @@ def test_requests_read_before_the_end_of_input_are_answered(peer: Peer):
 
 
 @pytest.mark.smoke
-def test_stdout_carries_json_rpc_only_whatever_a_plugin_prints(
+def test_stdout_carries_only_json_rpc_while_a_plugin_prints(
     start: Start, install: Callable[..., Path]
 ):
     install("noisy", NOISY)
@@ -454,7 +454,7 @@ def test_a_lifespan_that_fails_and_matters_ends_the_process(
     assert "standards-mcp: plugin 'startless' failed" in peer.log()
 
 
-def test_the_log_tells_of_the_start_and_of_each_call(peer: Peer):
+def test_the_log_has_a_line_for_the_start_and_for_each_call(peer: Peer):
     peer.call(1, "find_relevant_standards", activity="sorting shapes", max_results=2)
     peer.answer()
     assert peer.end() == 0

@@ -1,4 +1,4 @@
-"""What a service tells of its health."""
+"""The health checks of a service."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_health_has_the_plugins_own_checks_however_often_it_is_asked(make_
     [({"quiet": QuietPlugin}, "ok"), ({"broken": lambda *_: 1 / 0}, "degraded")],
     ids=["quiet", "broken"],
 )
-async def test_a_service_without_what_failed_is_well(
+async def test_the_status_is_degraded_only_if_a_plugin_failed(
     make_host: MakeHost, plugins: dict[str, Any], status: str
 ):
     assert (await health_of(make_host(plugins, server={"port": 0})))["status"] == status
@@ -119,7 +119,7 @@ async def test_a_catalog_that_does_not_answer_cannot_be_read(
         assert "standards_mcp_catalog_up 0.0" in (await http.get("/metrics")).text
 
 
-async def test_who_waits_no_longer_leaves_the_question_to_others():
+async def test_a_caller_that_stops_waiting_does_not_cancel_the_refresh():
     asked, answer = 0, anyio.Event()
 
     async def ask() -> str:
@@ -136,7 +136,7 @@ async def test_who_waits_no_longer_leaves_the_question_to_others():
     assert await fresh.within(WAIT) == "answer 2"
 
 
-async def test_what_is_known_is_asked_for_again_once_it_is_old(monkeypatch: pytest.MonkeyPatch):
+async def test_an_old_result_is_refreshed(monkeypatch: pytest.MonkeyPatch):
     asked = 0
 
     async def ask() -> int:

@@ -166,7 +166,7 @@ async def status(url: str, token: str) -> int:
         return (await client.get("/health", headers=bearer(token))).status_code
 
 
-async def test_a_token_of_the_issuer_shows_what_its_scopes_let_it(host: Host, issuer: Issuer):
+async def test_a_token_of_the_issuer_lists_only_the_tools_of_its_scopes(host: Host, issuer: Issuer):
     async with served_over_http(host) as url:
         for scopes in ({"scope": "openid reader"}, {"scope": None, "scp": ["reader"]}):
             async with http_client(url, issuer.token(**scopes)) as client:
@@ -193,7 +193,7 @@ async def test_a_scope_that_the_configuration_does_not_have_opens_no_route(
 
 
 @pytest.mark.slow
-async def test_who_signs_in_is_an_operator_only_by_a_configured_scope(
+async def test_signing_in_makes_an_operator_only_with_a_configured_scope(
     make_host: Callable[..., Host], issuer: Issuer
 ):
     of_issuer = {"issuer": issuer.url, "audience": AUDIENCE}
@@ -271,7 +271,7 @@ async def test_new_keys_are_fetched_and_not_more_often_than_needed(
 
 
 @pytest.mark.slow
-async def test_who_has_a_known_key_does_not_wait_for_a_slow_issuer(
+async def test_a_token_with_a_cached_key_does_not_wait_for_a_slow_issuer(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
     stranger = issuer.token(kid="gone", key=STRANGER)
@@ -311,7 +311,7 @@ async def test_an_answer_without_an_end_is_given_up(
         assert await status(url, issuer.token()) == 200
 
 
-async def test_after_a_rest_a_key_that_was_withdrawn_counts_no_more(
+async def test_after_an_idle_time_a_withdrawn_key_is_refused(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
     async with served_over_http(host) as url:
@@ -324,7 +324,7 @@ async def test_after_a_rest_a_key_that_was_withdrawn_counts_no_more(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_named", [False, True], ids=["kind", "name"])
-async def test_a_key_is_for_the_algorithm_that_it_names_or_for_those_of_its_kind(
+async def test_a_key_is_for_its_named_algorithm_or_for_all_of_its_kind(
     host: Host, issuer: Issuer, *, is_named: bool
 ):
     issuer.kids, issuer.names_algorithms = ["one", "two"], is_named

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a service."""
+"""The metrics of a service for Prometheus."""
 
 from __future__ import annotations
 
@@ -163,6 +163,6 @@ async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
     assert 'http_requests_total{status="401"} 2.0' in told.text
 
 
-async def test_a_service_has_no_metrics_unless_it_is_told_to(make_host: MakeHost):
+async def test_a_service_has_no_metrics_unless_they_are_configured(make_host: MakeHost):
     async with requests_to(make_desk(make_host, metrics=False)) as http:
         assert (await http.get("/metrics")).status_code == 404

@@ -187,7 +187,7 @@ async def test_a_route_that_fails_answers_as_a_tool_does(
     assert line.outcome == (kind if how != "teapot" else "ok")
 
 
-async def test_a_route_may_raise_what_has_no_body(
+async def test_a_route_may_raise_a_status_without_a_body(
     client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
 ):
     answer = await client.get("/fail/unchanged")
@@ -224,7 +224,7 @@ async def test_an_answer_that_the_end_of_the_service_cuts_is_not_taken_for_whole
     assert broken.is_set()
 
 
-async def test_limits_of_rate_time_and_size_are_those_of_tools(client: httpx2.AsyncClient):
+async def test_routes_have_the_same_limits_as_tools(client: httpx2.AsyncClient):
     assert (await client.get("/slow")).status_code == 504
     assert (await client.get("/rare")).status_code == 201
     again = await client.get("/rare")
@@ -330,7 +330,7 @@ async def test_a_route_that_is_declared_wrongly_fails_its_plugin(
 
 
 @pytest.mark.parametrize("item", [1, "x", answer])
-async def test_what_is_no_route_fails_its_plugin(make_host: MakeHost, item: Any):
+async def test_an_invalid_route_fails_its_plugin(make_host: MakeHost, item: Any):
     class WrongPlugin(Plugin):
         @hookimpl
         def register_routes(self) -> list[Route]:

@@ -125,7 +125,9 @@ async def test_a_tool_answers_with_its_structured_content(client: httpx2.AsyncCl
     assert (await client.post("/tools/rare", json={})).json() == {"result": [1, 2]}
 
 
-async def test_the_list_of_tools_has_what_a_program_needs_to_call_them(client: httpx2.AsyncClient):
+async def test_the_list_of_tools_has_descriptions_schemas_and_annotations(
+    client: httpx2.AsyncClient,
+):
     listed = (await client.get("/tools")).json()["tools"]
     tools = {each["name"]: each for each in listed}
     assert tools["shelf_find"]["description"] == "Find."
@@ -139,7 +141,7 @@ async def test_without_structure_the_answer_has_content_blocks(client: httpx2.As
     assert answer.json() == {"content": [{"type": "text", "text": "hello anonymous"}]}
 
 
-async def test_what_a_tool_notes_beside_its_structure_is_in_a_header(client: httpx2.AsyncClient):
+async def test_the_notes_of_a_structured_answer_are_in_a_header(client: httpx2.AsyncClient):
     answer = await client.post("/tools/note", json={})
     assert answer.json() == {"count": 1}
     assert answer.headers["standards-mcp-notes"] == "Cut to half. Ask for less."
@@ -159,14 +161,14 @@ async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncCl
     assert answer.headers.get("retry-after") == ("8" if how == "broken" else None)
 
 
-async def test_a_failure_in_a_form_of_its_own_is_told_in_that_of_all(client: httpx2.AsyncClient):
+async def test_a_failure_of_another_form_gets_the_common_envelope(client: httpx2.AsyncClient):
     answer = await client.post("/tools/odd", json={})
     assert answer.status_code == 422
     assert answer.json()["success"] is False
     assert (answer.json()["message"], answer.json()["error_type"]) == ("no room", "tool_error")
 
 
-async def test_a_call_that_comes_too_often_is_told_when_to_come_again(client: httpx2.AsyncClient):
+async def test_a_rate_limited_call_gets_the_time_of_the_next_one(client: httpx2.AsyncClient):
     await client.post("/tools/rare", json={})
     answer = await client.post("/tools/rare", json={})
     assert answer.status_code == 429

@@ -1,4 +1,4 @@
-"""The service over HTTP: both generations, who gets in, and how it ends."""
+"""The service over HTTP: both generations, access, and its end."""
 # ruff: noqa: ASYNC240  small files, in tests
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ async def test_clients_of_both_generations_are_served(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_token_shows_and_calls_what_its_scopes_let_it(guarded: str, mode: str):
+async def test_a_token_lists_and_calls_only_the_tools_of_its_scopes(guarded: str, mode: str):
     assert await names_for(guarded, BOB, mode) == ["find_book", "drop_book", "wait"]
     async with http_client(guarded, ANN, mode=mode) as client:
         assert [each.name for each in (await client.list_tools()).tools] == ["find_book"]
@@ -186,7 +186,7 @@ async def test_a_token_shows_and_calls_what_its_scopes_let_it(guarded: str, mode
     ],
     ids=["none", "wrong", "hash", "basic", "short", "odd"],
 )
-async def test_without_a_token_that_is_known_nobody_gets_in(guarded: str, headers: dict[str, str]):
+async def test_requests_without_a_valid_token_are_refused(guarded: str, headers: dict[str, str]):
     async with patient_client(base_url=guarded, headers=ACCEPT) as client:
         odd = {name: value.encode("utf-8", "surrogateescape") for name, value in headers.items()}
         for path in ("/mcp", "/health", "/health/ready", "/else"):
@@ -203,7 +203,7 @@ async def test_a_session_belongs_to_the_token_that_opened_it(guarded: str):
         assert stolen.status_code == 404
 
 
-async def test_a_client_without_a_session_is_told_to_initialize_first(guarded: str):
+async def test_the_refusal_of_a_request_without_a_session_names_initialize(guarded: str):
     async with patient_client(base_url=guarded, headers=ACCEPT | bearer(BOB)) as client:
         refused = await client.post("/mcp", json=rpc("tools/list"))
         assert refused.status_code == 400
@@ -443,7 +443,7 @@ async def test_an_idle_session_is_closed(make_books: MakeHost):
         assert (await client.post("/mcp", json=tools, headers=session)).status_code == 404
 
 
-async def test_health_tells_what_is_served(url: str):
+async def test_health_shows_plugins_and_catalog(url: str):
     async with patient_client(base_url=url) as client:
         assert (await client.get("/health/ready")).json() == {"status": "ready"}
         told = (await client.get("/health")).json()
@@ -475,7 +475,7 @@ async def _go_soon(plugin: BooksPlugin) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "mcp.example.org"])  # noqa: S104
-def test_beyond_this_machine_it_asks_who_comes_or_is_told_by_which_names(host: str):
+def test_a_public_address_needs_tokens_or_allowed_hosts(host: str):
     with pytest.raises(ConfigError, match="auth token new NAME"):
         check_exposure(HttpSettings(host=host))
     for here in ("127.0.0.1", "127.0.0.2", "::1", "LOCALHOST"):
@@ -566,7 +566,7 @@ def test_an_address_that_is_taken_is_named():
     ],
     ids=["scope", "token", "name", "taken", "jwt", "profile"],
 )
-def test_mistakes_in_who_may_come_are_refused(auth: dict[str, Any], message: str):
+def test_mistakes_in_the_authorization_settings_are_refused(auth: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):
         Settings.model_validate({"server": {"auth": auth}})
 
@@ -615,7 +615,7 @@ async def test_listeners_end_with_the_service_and_do_not_hold_it_up(make_books: 
     assert any("acknowledged" in line for line in heard)
 
 
-async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: MakeHost):
+async def test_a_revoked_token_ends_its_streams_and_no_others(make_books: MakeHost):
     host = make_books(auth=auth() | {"required": False})
     heard: dict[str, list[str]] = {token: [] for token in (ANN, BOB, "")}
     ended = list[str]()
@@ -635,7 +635,7 @@ async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: Ma
     assert ended[-1] == ANN, "hers ends with the service"
 
 
-async def test_what_a_client_carries_while_its_user_is_asked_counts_for_its_token_only(
+async def test_the_state_of_a_question_is_valid_for_its_token_only(
     make_host: MakeHost,
 ):
     tokens = {name: {"sha256": token_hash(token)} for name, token in (("ann", ANN), ("bob", BOB))}
@@ -651,20 +651,20 @@ async def test_what_a_client_carries_while_its_user_is_asked_counts_for_its_toke
     assert answer["content"][0]["text"] == "True"
 
 
-async def test_what_is_no_token_is_nobody_even_where_none_is_needed(make_books: MakeHost):
+async def test_a_wrong_token_is_refused_even_if_tokens_are_optional(make_books: MakeHost):
     async with requests_to(make_books(auth=auth() | {"required": False})) as client:
         assert (await client.get("/health")).status_code == 200
         assert (await client.get("/health", headers=bearer("smcp_wrong"))).status_code == 401
 
 
-async def test_health_tells_those_who_may_not_see_all_no_plugins(guarded: str):
+async def test_health_shows_plugins_only_with_the_admin_scope(guarded: str):
     async with patient_client(base_url=guarded) as client:
         assert "plugins" in (await client.get("/health", headers=bearer(BOB))).json()
         told = (await client.get("/health", headers=bearer(ANN))).json()
     assert told.keys() == {"version", "uptime_seconds"}
 
 
-async def test_calls_that_are_given_up_are_told(make_books: MakeHost):
+async def test_calls_that_outlast_the_drain_get_503(make_books: MakeHost):
     host = make_books(json_response=True, stateless=True, drain=0.1)
     plugin = host.manager.records["books"].plugin
     assert isinstance(plugin, BooksPlugin)
@@ -694,7 +694,7 @@ def test_globs_of_scopes_add_up_and_profiles_narrow():
 @pytest.mark.slow
 @pytest.mark.usefixtures("starter_catalog")
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is ended there without a signal")
-async def test_a_token_that_is_revoked_counts_no_more_and_the_service_ends_when_asked():
+async def test_a_revoked_token_is_refused_and_sigterm_ends_the_service():
     run = partial(CliRunner().invoke, cli)
     Path("standards-mcp.toml").write_text("", encoding="utf-8")
     made = run(["auth", "token", "new", "ann"])
@@ -734,7 +734,7 @@ def test_the_service_does_not_start_beyond_this_machine_by_accident():
 HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
-async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(
+async def test_a_client_that_leaves_during_its_request_causes_no_error(
     url: str, caplog: pytest.LogCaptureFixture
 ):
     host, _, port = url.removeprefix("http://").partition(":")
@@ -748,7 +748,7 @@ async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(
 @pytest.mark.slow
 @given(body=st.binary(max_size=300) | st.text(max_size=300).map(str.encode), modern=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_whatever_comes_is_answered_and_never_costs_the_service(
+async def test_any_body_gets_an_answer_and_the_service_lives_on(
     url: str, body: bytes, *, modern: bool
 ):
     version = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"} if modern else {}

@@ -115,7 +115,7 @@ def test_a_process_that_is_stuck_listens_too(path: Path):
 @pytest.mark.parametrize(
     ("wrong", "why"), [("gone/socket", "No such file"), ("x" * 200, "too long")], ids=str
 )
-def test_a_path_at_which_nobody_can_listen_is_named(tmp_path: Path, wrong: str, why: str):
+def test_the_error_names_a_path_that_cannot_be_listened_at(tmp_path: Path, wrong: str, why: str):
     with pytest.raises(StandardsMcpError, match=rf"cannot listen at .*{why}.*\[server\] uds"):
         listen(HttpSettings(uds=tmp_path / wrong))
 
@@ -126,7 +126,7 @@ def test_a_path_in_the_file_is_relative_to_it(tmp_path: Path):
     assert load_settings(file).settings.server.uds == tmp_path / "run" / "socket"
 
 
-def test_windows_has_none(path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_windows_has_no_unix_sockets(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delattr(socket, "AF_UNIX")
     with pytest.raises(StandardsMcpError, match="use host and port"):
         listen(HttpSettings(uds=path))

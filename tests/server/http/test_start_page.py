@@ -1,4 +1,4 @@
-"""What stands at the root of the service."""
+"""The start page of the service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     ],
     ids=str,
 )
-async def test_the_root_names_what_is_served(
+async def test_the_root_links_to_the_served_pages(
     make_host: MakeHost, server: dict[str, Any], paths: list[str]
 ):
     host = make_host({"empty": Plugin}, server={"port": 0, **server})

@@ -1,4 +1,4 @@
-"""Tokens of the configuration: how they expire, and what a refusal says."""
+"""Tokens of the configuration: their expiry, and the text of a refusal."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_expired_token_is_revoked():
 
 
 @pytest.mark.parametrize("expires", ["tomorrow", "2026-01-01", "2026-13-01T00:00:00Z", ""])
-def test_an_expiry_that_is_no_time_is_refused(expires: str):
+def test_an_invalid_expiry_is_refused(expires: str):
     with pytest.raises(ValidationError):
         TokenSection(sha256=token_hash(ANN), expires=expires)
 
@@ -164,7 +164,7 @@ def test_a_token_that_is_replaced_without_a_time_does_not_expire(file: Path):
     assert run("list").stdout.split() == ["ann", "*", "does", "not", "expire"]
 
 
-def test_the_list_says_which_tokens_have_expired(file: Path):
+def test_the_list_marks_expired_tokens(file: Path):
     file.write_text(
         f'[server.auth.tokens.ann]\nsha256 = "{"0" * 64}"\nexpires = "{PAST}"\n', encoding="utf-8"
     )
@@ -172,7 +172,7 @@ def test_the_list_says_which_tokens_have_expired(file: Path):
 
 
 @pytest.mark.parametrize("text", ["90", "0d", "d", "-1d", "1.5d", "99999999w", "2026-01-01", ""])
-def test_a_time_that_is_none_makes_no_token(file: Path, text: str):
+def test_an_invalid_duration_makes_no_token(file: Path, text: str):
     refused = run("new", "ann", "--expires", text)
     assert refused.exit_code == 2
     assert "give hours, days or weeks, such as 12h, 90d or 4w" in " ".join(refused.output.split())

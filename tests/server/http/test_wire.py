@@ -1,4 +1,4 @@
-"""What one request may cost on the wire, and how a connection ends after an early answer."""
+"""Limits of one request on the wire, and the end of a connection after an early answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of the calls of the last hour, and the charts of it."""
+"""The calls of the last hour, and their charts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_calls_that_run_are_known_until_they_end():
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.00001, 0.002, 0.35, 12, 400])
-def test_latency_is_told_within_a_fifth(seconds: float):
+def test_latency_is_exact_to_a_fifth(seconds: float):
     tally = Tally()
     assert tally.seconds(0.5) is None
     for _ in range(10):
