@@ -151,7 +151,7 @@ async def uris(client: Client) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_added_and_removed_tools_are_listed_and_clients_are_notified_of_the_changed_lists(
+async def test_added_and_removed_items_are_listed_and_clients_are_notified_of_the_changed_lists(
     host: Host, open_client: OpenClient
 ):
     ears = Ears()
@@ -224,7 +224,7 @@ async def test_only_subscribers_are_notified_of_an_updated_resource(
 
 
 @pytest.mark.parametrize("how", ["raises", "exits", "twice"])
-async def test_a_change_with_a_mistake_is_refused_and_the_old_tools_stay(
+async def test_a_change_with_a_mistake_is_refused_and_the_old_items_stay(
     install: Install, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
 ):
     logging.getLogger("standards_mcp").propagate = True
