@@ -26,8 +26,8 @@ from . import BEGAN
 from .invocation import Invocation
 
 if TYPE_CHECKING:
-    from standards_mcp.server.ending import Ending
     from standards_mcp.server.reload import Reloading
+    from standards_mcp.server.run import Ending
     from standards_mcp.server.server import HostServer
 
 log = logging.getLogger("standards_mcp")
@@ -133,10 +133,10 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     reader, writer = claim_standard_streams()
     host = invocation.loaded_host
 
-    from standards_mcp.server.operations.audit import audited
-    from standards_mcp.server.operations.tracing import traced
+    from standards_mcp.server.audit import audited
     from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio
+    from standards_mcp.server.tracing import traced
 
     async def serve_until_the_end(ending: Ending) -> None:
         async def transport(server: HostServer) -> None:
@@ -156,9 +156,14 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     settings = invocation.load_settings().settings.server
 
     from standards_mcp.server.http.authorization import Principals
+    from standards_mcp.server.http.listening import (
+        Workers,
+        check_exposure,
+        check_workers,
+        listen,
+        shared_settings,
+    )
     from standards_mcp.server.http.serving import CLOSING_SECONDS, serve_http
-    from standards_mcp.server.http.sockets import check_exposure, listen
-    from standards_mcp.server.http.workers import Workers, check_workers, shared_settings
     from standards_mcp.server.run import run
 
     if not insecure:
@@ -228,7 +233,7 @@ def _reloading(
 
 
 def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitable[None]]) -> None:
-    from standards_mcp.server.ending import Ending
+    from standards_mcp.server.run import Ending
 
     gc.freeze()
     gc.enable()

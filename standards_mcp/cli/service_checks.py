@@ -10,8 +10,7 @@ from standards_mcp.errors import ConfigError
 
 def service_problems(settings: HttpSettings) -> Iterator[str]:
     """Yield what would keep the service from starting."""
-    from standards_mcp.server.http.sockets import check_exposure
-    from standards_mcp.server.http.workers import check_workers
+    from standards_mcp.server.http.listening import check_exposure, check_workers
 
     for check in (check_exposure, check_workers):
         try:
@@ -26,7 +25,7 @@ def service_problems(settings: HttpSettings) -> Iterator[str]:
 
 def service_warnings(settings: HttpSettings) -> Iterator[str]:
     """Yield what lets in more people than was meant, or none."""
-    from standards_mcp.server.http.sockets import is_local
+    from standards_mcp.server.http.listening import is_local
 
     if not is_local(settings) and settings.allowed_hosts and not settings.auth.is_required:
         yield (

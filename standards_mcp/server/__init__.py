@@ -1,4 +1,1 @@
-"""The server side of MCP: answers clients, over whatever transport.
-
-`cli` and `testing` may import it.
-"""
+"""The server side of MCP: answer clients over stdio and HTTP."""

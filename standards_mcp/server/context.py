@@ -1,29 +1,34 @@
-"""A call of an MCP client: progress, log and questions in the way of its protocol generation.
+"""The call of an MCP client: its progress, its log lines and questions to its user.
 
-Before 2026-07-28 a server asks while the call runs. Since then it answers the call with the
-question, and the client calls again with the reply; what was answered before travels with the
-client, sealed by the SDK. The tool's function then runs again from its beginning and gets the
-answers that are known.
+Protocol generations before 2026-07-28 ask the user while the call runs. The newer one returns the
+question as the answer of the call, and the client calls again with the reply. Earlier replies
+travel with the client, sealed by the SDK; the tool's function runs again from its beginning and
+gets the replies that have arrived.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Final, TypeAlias, get_args
 
+import anyio
 import anyio.lowlevel
 import mcp_types as types
 import pydantic_core
 from mcp import MCPError
 from mcp.server import ServerRequestContext
+from mcp.server.connection import Connection
 from mcp.server.elicitation import render_elicitation_schema
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types.version import is_version_at_least
-from pydantic import BaseModel, ValidationError
+from mcp_types import LOG_LEVEL_META_KEY
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError
 
+from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import (
     LOCAL,
     ClientRequest,
@@ -37,43 +42,65 @@ from standards_mcp.errors import Ability, ApiError, InvalidInputError
 from standards_mcp.plugin import AnswerT, LogLevel
 from standards_mcp.remote.errors import why_not_valid
 
-from .client_log import connection_of, send_line
-from .progress import ProgressReports
-
 log = logging.getLogger(__name__)
 
+FIRST_REPORTS: Final = 50
+"""Number of progress reports that a call sends at once; later ones are rate-limited."""
+PAUSE_SECONDS: Final = 0.1
+"""Pause between two progress reports after the first ones."""
+SET_LEVEL: Final = "logging/setLevel"
 
 _ASKS_BY_RESULT: Final = "2026-07-28"
+_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
+_LEVEL_KEY: Final = "standards-mcp/log-level"
+
 Context = ServerRequestContext[None, Any]
+
+# Some clients cannot read integers beyond the exact range of a JSON number.
+_Number: TypeAlias = Annotated[int, Field(ge=-(2**53), le=2**53)] | FiniteFloat
+_Report: TypeAlias = tuple[_Number, _Number | None, str | None]
+_REPORT: Final[TypeAdapter[_Report]] = TypeAdapter(_Report)
+
+
+def connection_of(ctx: Context) -> Connection:
+    """Return the connection of a request, which lasts as long as its client is connected."""
+    # The SDK gives handlers no other way to it.
+    return ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def session_of(ctx: Context) -> str:
-    """Return the id of the session of a request, or an empty string.
+    """Return the session id of a request, or an empty string without a session.
 
-    A request without one may have any text in its header.
+    The header of a request without a session may contain any text, so it is not used.
     """
     return connection_of(ctx).session_id or ""
 
 
 def local_principal(_: Context) -> Principal:
-    """Return who makes a request where there is one client: the user who started the process."""
+    """Return the only possible caller over stdio: the user who started the process."""
     return LOCAL
 
 
-class _State(BaseModel):
-    """What travels with a client that asks its user.
+async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+    """Answer ``logging/setLevel``, the way to choose a level before 2026-07-28."""
+    connection_of(ctx).state[_LEVEL_KEY] = params.level
+    return types.EmptyResult()
+
+
+class _RequestState(BaseModel):
+    """State that travels with a client while it asks its user.
 
     Attributes:
-        known: What was answered before, by the keys of what was asked.
-        of_server: The state of another server, whose tool it is.
+        replies: Earlier replies, by the keys of their questions.
+        of_server: The state of the other server that provides the tool.
     """
 
-    known: dict[str, types.InputResponse] = {}
+    replies: dict[str, types.InputResponse] = {}
     of_server: str | None = None
 
 
 class ClientContext(HostContext):
-    """A call that a client made."""
+    """The context of a call from an MCP client."""
 
     def __init__(
         self,
@@ -84,30 +111,50 @@ class ClientContext(HostContext):
         super().__init__(principal, session_of(ctx))
         self._ctx = ctx
         self._progress = ProgressReports(params.name, ctx.session.report_progress)
-        self._asked = 0
+        self._questions = 0
         self._open: dict[str, ClientRequest] = {}
-        given = params.request_state
-        state = _State.model_validate_json(given) if given else _State()
+        sealed = params.request_state
+        state = _RequestState.model_validate_json(sealed) if sealed else _RequestState()
         self.responses = InputResponses(params.input_responses, state.of_server)
         self.is_continuation = self.has_elicited = params.request_state is not None
-        self._known = {**state.known, **(params.input_responses or {})}
+        self._replies = {**state.replies, **(params.input_responses or {})}
 
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell the client how far the call is, if it wants to know. See `ProgressReports`."""
+        """Send progress to the client, if it asked for progress. See `ProgressReports`."""
         await self._progress.report(done, total, message)
 
     async def aclose(self) -> None:
-        """Tell the client what is left to tell before the answer."""
+        """Send the last progress report before the answer."""
         await self._progress.aclose()
 
     async def log(self, message: str, level: LogLevel = "info") -> None:
-        """Send a line to the client, if it wants lines of this level."""
-        await send_line(self._ctx, message, level)
+        """Send a line to the client, if it asked for lines of this level.
+
+        A client gets no lines before it asks: with ``logging/setLevel`` for its session, and since
+        2026-07-28 in the ``_meta`` of each request.
+
+        Raises:
+            ValueError: The level does not exist, or the line cannot be sent.
+        """
+        severity = _LEVELS.index(level)
+        pydantic_core.to_json(message)
+        is_modern = self._ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        lowest: Any = (
+            (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
+            if is_modern
+            else connection_of(self._ctx).state.get(_LEVEL_KEY)
+        )
+        if lowest in _LEVELS and severity >= _LEVELS.index(lowest):
+            line = types.LoggingMessageNotificationParams(level=level, data=readable(message))
+            notice = types.LoggingMessageNotification(params=line)
+            await self._ctx.session.send_notification(notice, self._ctx.request_id)
+        # Without this, a tool that only logs in a loop could not be cancelled.
+        await anyio.lowlevel.checkpoint()
 
     async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
-        """Return what the user answers. See `standards_mcp.CallContext.ask`."""
+        """Ask the user. See `standards_mcp.CallContext.ask`."""
         params = {"message": question, "requestedSchema": render_elicitation_schema(answer)}
         reply: types.ElicitResult = await self._reply(ClientRequest("elicitation", params), key)
         if reply.action != "accept":
@@ -121,7 +168,7 @@ class ClientContext(HostContext):
     async def sample(
         self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
     ) -> str:
-        """Return what the client's model answers. See `standards_mcp.CallContext.sample`."""
+        """Ask the client's model. See `standards_mcp.CallContext.sample`."""
         message = {"role": "user", "content": {"type": "text", "text": prompt}}
         params: dict[str, Any] = {"messages": [message], "maxTokens": max_tokens}
         params |= {"systemPrompt": system} if system else {}
@@ -131,13 +178,13 @@ class ClientContext(HostContext):
         return reply.content.text
 
     async def roots(self) -> list[str]:
-        """Return where the user works. See `standards_mcp.CallContext.roots`."""
+        """Return the folders in which the user works. See `standards_mcp.CallContext.roots`."""
         reply: types.ListRootsResult = await self._reply(ClientRequest("roots"), "")
-        return [str(each.uri) for each in reply.roots]
+        return [str(root.uri) for root in reply.roots]
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What the client has declared. See `HostContext`."""
+        """The abilities that the client has declared. See `HostContext`."""
         able = self._ctx.session.client_capabilities or types.ClientCapabilities()
         declared: dict[Ability, bool] = {
             "elicitation": _shows_forms(able),
@@ -148,7 +195,7 @@ class ClientContext(HostContext):
 
     @property
     def can_ask_midway(self) -> bool:
-        """Whether it can show forms, in a generation in which it does so during a call."""
+        """True if the client can show forms while a call runs."""
         return "elicitation" in self.abilities and self._asks_midway
 
     @property
@@ -160,39 +207,41 @@ class ClientContext(HostContext):
         if request.ability not in self.abilities or not self._asks_midway:
             raise refusal([request])
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
-        sent, reply = _wire_request(request), _REPLIES[request.ability]
+        message, reply = _wire_request(request), _REPLIES[request.ability]
         with self.paused():
             try:
-                return await self._ctx.session.send_request(sent, reply, metadata=related)
-            except MCPError as exc:  # it says that it can, and does not
+                return await self._ctx.session.send_request(message, reply, metadata=related)
+            except MCPError as exc:
                 fields = {"asked": request.ability, "reason": exc.message}
-                log.warning("a client does not do what it declared", extra=fields)
+                log.warning("a client refused a request that it declared to support", extra=fields)
                 raise refusal([request]) from None
 
     async def next_responses(
         self, requests: Mapping[str, ClientRequest], state: str | None
     ) -> InputResponses:
         """Return the replies to requests of another server. See `HostContext`."""
-        if beyond := [each for each in requests.values() if each.ability not in self.abilities]:
-            raise refusal(beyond)
+        able = self.abilities
+        if unsupported := [asked for asked in requests.values() if asked.ability not in able]:
+            raise refusal(unsupported)
         if not self._asks_midway:
-            raise _required(requests, _State(of_server=state))
-        return InputResponses({key: await self.put(each) for key, each in requests.items()}, state)
+            raise _required(requests, _RequestState(of_server=state))
+        replies = {key: await self.put(request) for key, request in requests.items()}
+        return InputResponses(replies, state)
 
     async def _reply(self, request: ClientRequest, key: str) -> Any:
         if request.ability not in self.abilities:
             raise refusal([request])
-        pydantic_core.to_json(request.params)  # what cannot be sent is the plugin's mistake
+        pydantic_core.to_json(request.params)  # fails for the plugin if it cannot be sent
         if self._asks_midway:
             return await self.put(request)
-        self._asked += 1
-        key = key or f"{self._asked}-{_digest(request)}"
-        known = self._known.get(key)
-        if isinstance(known, _REPLIES[request.ability]):
-            return known
+        self._questions += 1
+        key = key or f"{self._questions}-{_digest(request)}"
+        reply = self._replies.get(key)
+        if isinstance(reply, _REPLIES[request.ability]):
+            return reply
         self._open[key] = request
-        await anyio.lowlevel.checkpoint()  # what is asked at the same time goes along
-        raise _required(self._open, _State(known=self._known))
+        await anyio.lowlevel.checkpoint()  # concurrent questions go to the client together
+        raise _required(self._open, _RequestState(replies=self._replies))
 
 
 _REPLIES: Final[Mapping[Ability, type[Any]]] = {
@@ -208,25 +257,94 @@ def _wire_request(request: ClientRequest) -> types.InputRequest:
             form = types.ElicitRequestFormParams.model_validate(request.params)
             return types.ElicitRequest(params=form)
         case "sampling":
-            asked = types.CreateMessageRequestParams.model_validate(request.params)
-            return types.CreateMessageRequest(params=asked)
+            message = types.CreateMessageRequestParams.model_validate(request.params)
+            return types.CreateMessageRequest(params=message)
         case "roots":
             return types.ListRootsRequest()
 
 
-def _required(requests: Mapping[str, ClientRequest], state: _State) -> InputRequiredError:
-    sent = {key: _wire_request(each) for key, each in requests.items()}
-    kept = state.model_dump_json(by_alias=True)
-    return InputRequiredError(types.InputRequiredResult(input_requests=sent, request_state=kept))
+def _required(requests: Mapping[str, ClientRequest], state: _RequestState) -> InputRequiredError:
+    questions = {key: _wire_request(request) for key, request in requests.items()}
+    sealed = state.model_dump_json(by_alias=True)
+    result = types.InputRequiredResult(input_requests=questions, request_state=sealed)
+    return InputRequiredError(result)
 
 
 def _digest(request: ClientRequest) -> str:
-    """Tell requests apart: a reply must not be taken for that to another one."""
+    """Return a digest of a question, so that a reply is never used for another question."""
     text = json.dumps([request.ability, request.params], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _shows_forms(able: types.ClientCapabilities) -> bool:
-    found = able.elicitation
-    # Before there were modes, a bare capability meant forms.
-    return found is not None and (found.form is not None or found.url is None)
+    elicitation = able.elicitation
+    # Before the capability had modes, an empty one meant forms.
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+class ProgressReports:
+    """Send the progress reports of one call: the first ones at once, later ones at a limited rate.
+
+    A tool may report in each round of a loop. The client, and any process between, would have to
+    read all these messages before the answer.
+
+    Args:
+        tool: The name of the tool in the log.
+        send: Sends the done part, the total and the message of a report.
+    """
+
+    def __init__(
+        self, tool: str, send: Callable[[float, float | None, str | None], Awaitable[None]]
+    ) -> None:
+        self._tool, self._send = tool, send
+        self._left = FIRST_REPORTS
+        self._newest: _Report | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._ending = asyncio.Event()
+        self._has_dropped = False
+
+    async def report(self, done: object, total: object, message: object) -> None:
+        """Send a report, or keep it until the pause ends; a newer report replaces it.
+
+        A report that cannot be sent is dropped, and the first one of a call is logged.
+        """
+        report = self._checked(done, total, message)
+        if report and not self._ending.is_set():
+            if self._left:
+                self._left -= 1
+                await self._send(*report)
+            else:
+                self._newest = report
+                self._sending = self._sending or asyncio.create_task(self._send_newest())
+        # Without this, a tool that only reports in a loop could not be cancelled.
+        await anyio.lowlevel.checkpoint()
+
+    async def aclose(self) -> None:
+        """Send the last report if it is still waiting, and drop later ones."""
+        self._ending.set()
+        if sending := self._sending:
+            try:
+                await asyncio.wait({sending})
+            finally:
+                sending.cancel()
+
+    async def _send_newest(self) -> None:
+        while self._newest:
+            report, self._newest = self._newest, None
+            await self._send(*report)
+            with anyio.move_on_after(PAUSE_SECONDS):
+                await self._ending.wait()
+        self._sending = None
+
+    def _checked(self, *values: object) -> _Report | None:
+        try:
+            done, total, message = _REPORT.validate_python(values)
+            report = (done, total, message and readable(message))
+            pydantic_core.to_json(report)
+        except ValueError as exc:
+            reason = why_not_valid(exc) if isinstance(exc, ValidationError) else str(exc)
+            if not self._has_dropped:
+                log.warning("progress was dropped", extra={"tool": self._tool, "reason": reason})
+            self._has_dropped = True
+            return None
+        return report

@@ -1,4 +1,4 @@
-"""Takes over a changed configuration while the server runs."""
+"""Apply a changed configuration while the server runs."""
 
 from __future__ import annotations
 
@@ -24,25 +24,22 @@ from standards_mcp.host import Host
 
 log = logging.getLogger(__name__)
 
-
 POLL_SECONDS: Final = 1.0
-
 _QUIET_SECONDS: Final = 0.25
 
 _Stamp: TypeAlias = tuple[int, int, int] | None
-
 _Table = TypeVar("_Table", bound=Table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloading:
-    """Where a changed configuration comes from.
+    """The sources of a changed configuration.
 
     Attributes:
-        sources: They are read anew.
-        watch: Look for changes every second, and for a file where there was none.
-        tell_others: Tells the other processes that serve the same port of a change.
-        turn: There is one reload at a time, so that the last to begin is the one that counts.
+        sources: Read again at each reload.
+        watch: Check the files for changes every second, also a file that did not exist.
+        tell_others: Asks the other processes of the same port to reload.
+        turn: Serialises reloads, so that the last one to begin is the one in force.
     """
 
     sources: Sources
@@ -53,11 +50,11 @@ class Reloading:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """What a reload changed.
+    """The effects of a reload.
 
     Attributes:
-        changed: The kinds of contributions of which clients see others than before.
-        needs_restart: The keys whose new values count from the next start on.
+        changed: The kinds of contributions whose lists have changed for clients.
+        needs_restart: The keys whose new values take effect at the next start.
     """
 
     changed: tuple[Kind, ...]
@@ -65,23 +62,22 @@ class Reload:
 
 
 def reload(host: Host, loaded: LoadedSettings) -> Reload:
-    """Use *loaded* for selection, overrides and limits; calls that run go on as they began.
+    """Apply *loaded* to selection, overrides and limits; running calls keep the old settings.
 
     Raises:
-        ConfigError: It is refused, and nothing has changed.
+        ConfigError: The configuration is refused, and nothing has changed.
     """
     if (gone := host.loaded.file) and not loaded.file:
         raise ConfigError(f"{gone}: is gone; to go without a file, restart the server")
-    before = {access: each.definitions for access, each in host.selections().items()}
-    old = host.settings
-    in_force, waiting = _in_force(old, loaded.settings)
+    before = {access: shown.definitions for access, shown in host.selections().items()}
+    in_force, waiting = _in_force(host.settings, loaded.settings)
     host.take_over(loaded, in_force)
     now = {access: host.select(access).definitions for access in before}
     return Reload(
         changed=tuple(
             kind
             for kind in host.visible().definitions
-            if any(now[access][kind] != seen[kind] for access, seen in before.items())
+            if any(now[access][kind] != old[kind] for access, old in before.items())
         ),
         needs_restart=(*waiting, *_unloaded(host)),
     )
@@ -92,10 +88,10 @@ async def reload_on_change(
     reloading: Reloading,
     on_changed: Callable[[Collection[Kind]], Awaitable[None]],
 ) -> None:
-    """Reload whenever SIGHUP comes or the configuration file changes, until cancelled."""
+    """Reload at each SIGHUP and each change of the configuration file, until cancelled."""
     changed, paths = asyncio.Event(), reloading.sources.paths
     if not _is_current(host.loaded, paths):
-        changed.set()  # while the plugins started; a SIGHUP then had no effect
+        changed.set()  # a SIGHUP has no effect while the plugins start
     # Windows has no SIGHUP, and no signal handlers on its event loop.
     with suppress(NotImplementedError, AttributeError):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, changed.set)
@@ -104,7 +100,12 @@ async def reload_on_change(
         while True:
             await changed.wait()
             changed.clear()
-            await _try_to_reload(host, reloading, on_changed)
+            try:
+                await reload_now(host, reloading, on_changed)
+            except Exception as exc:  # noqa: BLE001  - the next change must still be applied
+                is_ours = isinstance(exc, StandardsMcpError)
+                reason = {"reason": str(exc) if is_ours else describe_exception(exc)}
+                log.error("the configuration is refused; the old one stays in force", extra=reason)  # noqa: TRY400  - the reason says it all
     finally:
         if watching:
             watching.cancel()
@@ -115,10 +116,10 @@ async def reload_now(
     reloading: Reloading,
     on_changed: Callable[[Collection[Kind]], Awaitable[None]],
 ) -> Reload:
-    """Read the configuration anew, use it, and tell clients.
+    """Read the configuration again, apply it, and notify clients.
 
     Raises:
-        ConfigError: It is refused, and nothing has changed.
+        ConfigError: The configuration is refused, and nothing has changed.
     """
     async with reloading.turn:
         done = reload(host, await to_thread.run_sync(reloading.sources.load))
@@ -130,53 +131,30 @@ async def reload_now(
     return done
 
 
-async def _try_to_reload(
-    host: Host,
-    reloading: Reloading,
-    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
-) -> None:
-    try:
-        await reload_now(host, reloading, on_changed)
-    except Exception as exc:  # noqa: BLE001  - the next change must still be taken over
-        reason = str(exc) if isinstance(exc, StandardsMcpError) else describe_exception(exc)
-        message = "the configuration is refused; the one before stays in force"
-        log.error(message, extra={"reason": reason})  # noqa: TRY400  - the reason says it all
-
-
 def waiting_for_restart(host: Host) -> list[str]:
-    """Return the keys whose values in the file count from the next start on."""
+    """Return the keys whose values in the file take effect at the next start."""
     return [*_in_force(host.settings, host.loaded.settings)[1], *_unloaded(host)]
 
 
 def _is_current(loaded: LoadedSettings, paths: Sequence[Path]) -> bool:
-    found = next((path for path in paths if path.is_file()), None)
-    return found == loaded.file and loaded.is_current()
+    file = next((path for path in paths if path.is_file()), None)
+    return file == loaded.file and loaded.is_current()
 
 
 async def _watch(paths: Sequence[Path], changed: asyncio.Event) -> None:
-    seen = _stamps(paths)
+    applied = [_stamp(path) for path in paths]
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        if _stamps(paths) != seen:
-            seen = await _wait_for_writers(paths)
-            changed.set()
-
-
-async def _wait_for_writers(paths: Sequence[Path]) -> list[_Stamp]:
-    """Wait until nobody writes any more, and return what the files are then.
-
-    An editor empties the file before it writes. An empty file is valid and hides no tool, so taking
-    it over would serve for a moment what the configuration forbids.
-    """
-    before, now = None, _stamps(paths)
-    while before != now:
-        await asyncio.sleep(_QUIET_SECONDS)
-        before, now = now, _stamps(paths)
-    return now
-
-
-def _stamps(paths: Sequence[Path]) -> list[_Stamp]:
-    return [_stamp(path) for path in paths]
+        now = [_stamp(path) for path in paths]
+        if now == applied:
+            continue
+        # Wait until the writer has finished. An editor empties the file first, and an empty file is
+        # valid: it would serve the tools that the configuration hides.
+        while now != applied:
+            applied = now
+            await asyncio.sleep(_QUIET_SECONDS)
+            now = [_stamp(path) for path in paths]
+        changed.set()
 
 
 def _stamp(file: Path) -> _Stamp:
@@ -188,7 +166,7 @@ def _stamp(file: Path) -> _Stamp:
 
 
 def _in_force(old: Settings, new: Settings) -> tuple[Settings, list[str]]:
-    """Return *new* as far as it counts at once, and the keys that count from the next start on."""
+    """Return the part of *new* that takes effect now, and the keys that need a restart."""
     settings, waiting = _keep_marked(old, new)
     plugins, servers = dict[str, PluginSection](), dict[str, ServerSection]()
     for name in sorted({*old.plugins, *new.plugins}):
@@ -204,12 +182,12 @@ def _in_force(old: Settings, new: Settings) -> tuple[Settings, list[str]]:
 
 
 def _keep_marked(old: _Table, new: _Table, prefix: str = "") -> tuple[_Table, list[str]]:
-    """Return *new* with the marked values of *old*, see `AtStart`, and the keys that differ."""
+    """Return *new* with the `AtStart` values of *old*, and the keys whose values differ."""
     kept: dict[str, object] = {}
     differing: list[str] = []
-    for name, known in type(old).model_fields.items():
+    for name, field_info in type(old).model_fields.items():
         before, after = getattr(old, name), getattr(new, name)
-        if AtStart() in known.metadata:
+        if AtStart() in field_info.metadata:
             kept[name] = before
             differing += [prefix + name] if before != after else []
         elif isinstance(before, Table):
@@ -219,7 +197,7 @@ def _keep_marked(old: _Table, new: _Table, prefix: str = "") -> tuple[_Table, li
 
 
 def _unloaded(host: Host) -> list[str]:
-    """Return the plugins that are enabled now and were not when the server started."""
+    """Return the keys of plugins that were enabled after the server started."""
     return [
         f"{host.settings.table(record.name)}.enabled"
         for record in host.manager.records.values()

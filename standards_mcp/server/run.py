@@ -1,13 +1,22 @@
-"""Runs a host over one transport, from the start of its plugins to their end."""
+"""Run a host over one transport, from the start of its plugins to the end of the process.
+
+The end takes a bounded time, even if a plugin would keep the process running.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import sys
+import threading
+from _thread import start_new_thread
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from os import _exit
+from time import monotonic, perf_counter, sleep
+from types import AsyncGeneratorType, FrameType
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -28,7 +37,10 @@ log = logging.getLogger("standards_mcp")
 Transport: TypeAlias = Callable[[HostServer], Awaitable[None]]
 """Carries messages between the server and its clients until they leave; see `serve_stdio`."""
 _ANNOUNCEMENT_SECONDS: Final = 2.0
-"""How long the end may be held up by the log line that says what was started."""
+"""Time that the end waits for the log line of the start."""
+_LAST_SECONDS: Final = 2.0
+"""Time for the event loop and the interpreter after the plugins had their time to stop."""
+_LOG_SECONDS: Final = 1.0
 
 
 async def run(
@@ -43,15 +55,14 @@ async def run(
     """Serve *host* until the transport ends, or SIGTERM or SIGINT comes.
 
     Args:
-        host: It has loaded its plugins.
-        principal_of: Returns who makes a request.
-        reloading: Without it the configuration stays as it is.
-        began: When the start began, by `time.perf_counter`, to be told with a line in the log
-            that says what was started; by default there is no such line.
-        on_signal: Called when the process has been asked to end.
+        host: A host whose plugins are loaded.
+        principal_of: Returns the caller of a request.
+        reloading: The sources of the configuration; without them it is never reloaded.
+        began: The start of the process, by `time.perf_counter`. If set, the start is logged.
+        on_signal: Called when a signal asks the process to end.
 
     Raises:
-        PluginError: A plugin did not start that is required, or any under ``strict``.
+        PluginError: A required plugin did not start, or any plugin in ``strict`` mode.
         StandardsMcpError: The transport failed.
     """
     version = importlib_metadata.version("standards-mcp")
@@ -59,19 +70,19 @@ async def run(
     with anyio.CancelScope() as scope:
         _end_on_signals(scope, on_signal)
         try:
-            async with host.running(), _beside(server, host, reloading, began):
+            async with host.running(), _reporting(server, host, reloading, began):
                 await transport(server)
         except BaseExceptionGroup as group:
-            # The transport's task groups wrap what it raised.
-            found = group.subgroup(StandardsMcpError)
-            raise leaves(found)[0] if found else group from None
+            # The task groups of the transport wrap its exceptions.
+            ours = group.subgroup(StandardsMcpError)
+            raise leaves(ours)[0] if ours else group from None
 
 
 @asynccontextmanager
-async def _beside(
+async def _reporting(
     server: HostServer, host: Host, reloading: Reloading | None, began: float | None
 ) -> AsyncGenerator[None]:
-    """Announce the start and reload the configuration while the server runs."""
+    """Log the start, and reload the configuration while the server runs."""
     announcing = [] if began is None else [asyncio.create_task(_announce(server, host, began))]
     tasks = announcing[:]
     if reloading:
@@ -87,8 +98,8 @@ async def _beside(
 
 
 async def _announce(server: HostServer, host: Host, began: float) -> None:
-    milliseconds = round((time.perf_counter() - began) * 1000)
-    await server.first_listing()  # counting records must not hold up what a client waits for
+    milliseconds = round((perf_counter() - began) * 1000)
+    await server.first_listing()  # counting records must not delay the first answer
     log.info("started", extra=await _summary(server, host) | {"milliseconds": milliseconds})
 
 
@@ -126,3 +137,81 @@ def _end_on_signals(scope: anyio.CancelScope, on_signal: Callable[[], None]) -> 
         # Windows has no signal handlers on its event loop; there, the default ends the process.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, end)
+
+
+class Ending:
+    """A deadline that ends the process, counted from the moment at which it should stop.
+
+    It runs in its own thread, because a plugin may block the event loop, ignore its cancellation,
+    or patch the functions that a deadline in the event loop uses. For the same reason this module
+    imports the functions of `time` by name.
+
+    Args:
+        seconds: Time for all plugins together to stop.
+        plugins: Returns the names of the loaded plugins by the packages of their code.
+    """
+
+    def __init__(self, seconds: float, plugins: Callable[[], Mapping[str, str]]) -> None:
+        self._seconds, self._plugins = seconds, plugins
+        self._loop = asyncio.get_running_loop()
+        self._deadline = float("inf")
+        self._changed = threading.Lock()
+        self._changed.acquire()
+        # Not a `Thread` and not started later: plugins may patch or trace that class.
+        start_new_thread(self._watch, ())
+
+    def begin(self, drain_seconds: float = 0) -> None:
+        """Set the deadline: requests get *drain_seconds*, then plugins get their time to stop."""
+        self._end_within(drain_seconds + self._seconds + _LAST_SECONDS)
+
+    def finish(self) -> None:
+        """Bring the deadline forward, because all plugins have stopped or had their time."""
+        self._end_within(_LAST_SECONDS)
+
+    def _end_within(self, seconds: float) -> None:
+        self._deadline = min(self._deadline, monotonic() + seconds)
+        with suppress(RuntimeError):  # the thread has not yet noticed the previous change
+            self._changed.release()
+
+    def _watch(self) -> None:
+        while (left := self._deadline - monotonic()) > 0:
+            self._changed.acquire(timeout=min(left, threading.TIMEOUT_MAX))
+        start_new_thread(_exit_soon, ())
+        self._log_culprits()
+        _exit(1)
+
+    def _log_culprits(self) -> None:
+        modules = list(self._active_modules())
+        names = self._plugins()
+        packages = (module.partition(".")[0] for module in modules)
+        culprits = sorted({names[package] for package in packages if package in names})
+        fields: dict[str, Any] = {"plugins": culprits} if culprits else {"modules": modules[:10]}
+        log.error("the process is ended while a plugin still runs", extra=fields)
+        logging.shutdown()
+
+    def _active_modules(self) -> Iterator[str]:
+        """Yield the modules on the stack of the main thread and of the waiting tasks."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        while frame:
+            yield _module(frame)
+            frame = frame.f_back
+        with suppress(RuntimeError):  # the set of tasks may change during the iteration
+            for task in asyncio.all_tasks(self._loop):
+                awaited: Any = task.get_coro()
+                while frame := getattr(awaited, "cr_frame", None):
+                    yield _module(frame)
+                    awaited = awaited.cr_await
+        # A task does not reveal which asynchronous generator it is closing.
+        for item in gc.get_objects():
+            if isinstance(item, AsyncGeneratorType) and item.ag_running and item.ag_frame:
+                yield _module(item.ag_frame)
+
+
+def _exit_soon() -> None:
+    """End the process even if a plugin's log handler blocks."""
+    sleep(_LOG_SECONDS)
+    _exit(1)
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))

@@ -1,8 +1,8 @@
-"""Builds the MCP server on the SDK.
+"""The MCP server of a host, built on the SDK's low-level server.
 
-It stands on the SDK's low-level server, because the high-level one answers unknown tools, wrong
-arguments and crashes in ways of its own (docs/decisions.md). The low-level one serves the
-handshake protocol of 2024 and 2025 and the 2026-07-28 generation from the same object.
+The SDK's high-level server has its own answers to unknown tools, wrong arguments and crashes, which
+clients of this host should not see (docs/decisions.md). One low-level server serves the handshake
+protocol of 2024 and 2025 and the generation of 2026-07-28.
 """
 
 from __future__ import annotations
@@ -37,14 +37,12 @@ from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
-from .client_log import SET_LEVEL, connection_of, set_level
-from .context import Context, local_principal
+from .context import SET_LEVEL, Context, connection_of, local_principal, set_level
 from .definitions import listed
 from .handlers import handlers
-from .subscriptions import Subscriptions, told
+from .subscriptions import Subscriptions, deliver
 
 log = logging.getLogger(__name__)
-
 
 _FIRST_LISTING_SECONDS: Final = 0.2
 _GATHER_SECONDS: Final = 0.1
@@ -56,7 +54,7 @@ _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
 
 
 class HostServer(Server[None]):
-    """A server that can tell its clients, of both protocol generations, what has changed."""
+    """A server that notifies clients of both protocol generations when its lists change."""
 
     def __init__(
         self, host: Host, principal_of: Callable[[Context], Principal], **kwargs: Any
@@ -66,7 +64,7 @@ class HostServer(Server[None]):
         self._sessions = dict[Connection, ServerSession]()
         self._announcement: asyncio.Future[None] | None = None
         self._listed = asyncio.Event()
-        self._told: dict[Kind, list[Any]] = {}
+        self._announced: dict[Kind, list[Any]] = {}
         super().__init__(
             get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=subscriptions.listen,
@@ -74,10 +72,10 @@ class HostServer(Server[None]):
             on_unsubscribe_resource=subscriptions.unsubscribe,
             **kwargs,
         )
-        # Not as an argument: the SDK warns of those that the newest protocol has not any more.
+        # As an argument, the SDK would warn: the newest protocol has no such request.
         self.add_request_handler(SET_LEVEL, types.SetLevelRequestParams, set_level)
         self.middleware += [_contain, self._follow]
-        # What a client carries between the rounds of a question is not to be trusted unsealed.
+        # Clients carry this state between the rounds of a question and could change it unsealed.
         key = host.settings.server.state_key
         security = RequestStateSecurity(
             keys=[key.get_secret_value() if key else secrets.token_bytes()],
@@ -86,9 +84,9 @@ class HostServer(Server[None]):
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
     def _input_schema(self, tool: str) -> Mapping[str, Any] | None:
-        """Return the schema by which the SDK checks headers that repeat arguments of a call.
+        """Return the schema that the SDK needs to check headers which repeat arguments.
 
-        Without this, it would list all tools for each call over HTTP.
+        Without this function, the SDK would list all tools for each call over HTTP.
         """
         item = self._host.visible().find(tool)
         return None if item is None else item.arguments.schema
@@ -99,45 +97,45 @@ class HostServer(Server[None]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Promise to tell of changes."""
-        promised = notification_options or NotificationOptions(
+        """Declare that the server notifies clients of changed lists."""
+        notifications = notification_options or NotificationOptions(
             tools_changed=True, prompts_changed=True, resources_changed=True
         )
         return super().create_initialization_options(
-            promised, experimental_capabilities, extensions
+            notifications, experimental_capabilities, extensions
         )
 
     async def first_listing(self) -> None:
-        """Wait until a client has been given the tools, but for a moment only."""
+        """Wait for a moment until a client has received the list of tools."""
         with anyio.move_on_after(_FIRST_LISTING_SECONDS):
             await self._listed.wait()
 
     def announce_changes(self) -> None:
-        """Let clients be told soon; what changes meanwhile is told with it."""
+        """Schedule a ``list_changed`` notification; changes until then join it."""
         if self._announcement is None or self._announcement.done():
             self._announcement = asyncio.ensure_future(self._announce())
 
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
-        # Nobody sees what the local user does not, so that what changes for anybody changes here.
+        # The local user sees everything, so a change for any caller is a change here.
         now = self._definitions()
-        changed: list[Kind] = [kind for kind in _EVENTS if now[kind] != self._told.get(kind)]
-        await self._tell_all(changed, now)
+        changed: list[Kind] = [kind for kind in _EVENTS if now[kind] != self._announced.get(kind)]
+        await self._notify_all(changed, now)
 
     def _definitions(self) -> dict[Kind, list[Any]]:
-        found = listed(self._host.visible())
+        definitions = listed(self._host.visible())
         # In the process of an isolated plugin, filters are no arguments of its tools.
-        found["tools"] += [
+        definitions["tools"] += [
             (item.name, item.filter.description, str(item.filter.annotation))
             for item in self._host.manager.contributions.filters
         ]
-        return found
+        return definitions
 
     @contextmanager
-    def told_of_changes(self) -> Generator[None]:
-        """Tell clients of what changes in the host while the context is open."""
+    def announcing_changes(self) -> Generator[None]:
+        """Notify clients of changes in the host while the context is open."""
         manager = self._host.manager
-        self._told = self._definitions()
+        self._announced = self._definitions()
         manager.contributed.on_changed.append(self.announce_changes)
         manager.changes.on_updated.append(self._subscriptions.updated)
         try:
@@ -147,15 +145,15 @@ class HostServer(Server[None]):
             manager.changes.on_updated.remove(self._subscriptions.updated)
 
     async def tell_changed(self, kinds: Collection[Kind]) -> None:
-        """Tell every client that listens, by its generation's means, which lists changed."""
-        await self._tell_all(kinds, self._definitions())
+        """Notify every listening client, in the way of its generation, that lists changed."""
+        await self._notify_all(kinds, self._definitions())
 
-    async def _tell_all(self, kinds: Collection[Kind], now: dict[Kind, list[Any]]) -> None:
-        self._told = now
+    async def _notify_all(self, kinds: Collection[Kind], now: dict[Kind, list[Any]]) -> None:
+        self._announced = now
         for kind in kinds:
             await self._subscriptions.bus.publish(_EVENTS[kind]())
-        # All at once, so that those who do not read hold nobody up.
-        await asyncio.gather(*(_tell(each, kinds) for each in self._sessions.values()))
+        # In parallel, so that a client that does not read delays no other.
+        await asyncio.gather(*(_notify(session, kinds) for session in self._sessions.values()))
 
     async def _follow(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method == "notifications/initialized":
@@ -164,11 +162,11 @@ class HostServer(Server[None]):
         if ctx.method == "tools/list":
             self._listed.set()
         if isinstance(result, Mapping):
-            return self._presented(ctx, cast("Mapping[str, Any]", result))
+            return self._introduced(ctx, cast("Mapping[str, Any]", result))
         return result
 
-    def _presented(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a result with the title and the instructions of what is served by now."""
+    def _introduced(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a result with the current title and instructions of the server."""
         answer, principal = dict(result), self._principal_of(ctx)
         title = {"title": self._host.title(principal) or self.name}
         meta: dict[str, Any] = answer.get("_meta") or {}
@@ -183,27 +181,27 @@ class HostServer(Server[None]):
 
     def _remember(self, ctx: Context) -> None:
         connection = connection_of(ctx)
-        if connection not in self._sessions:  # a client may say more than once that it is ready
+        if connection not in self._sessions:  # a client may repeat this notification
             self._sessions[connection] = ctx.session
             connection.exit_stack.callback(self._sessions.pop, connection)
 
 
-async def _tell(session: ServerSession, kinds: Collection[Kind]) -> None:
+async def _notify(session: ServerSession, kinds: Collection[Kind]) -> None:
     send = {
         "tools": session.send_tool_list_changed,
         "prompts": session.send_prompt_list_changed,
         "resources": session.send_resource_list_changed,
     }
     for kind in kinds:
-        if not await told(send[kind]()):
+        if not await deliver(send[kind]()):
             return
 
 
 async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Answer a request; what fails unexpectedly is told with an id alone, and logged under it."""
+    """Answer an unexpected failure with an incident id, and log its details under the id."""
     try:
         return await call_next(ctx)
-    except (MCPError, ValidationError) as exc:  # refused, or with arguments that the method has not
+    except (MCPError, ValidationError) as exc:  # a refusal, or arguments that do not fit
         if why := _handshake_mistake(ctx, exc):
             raise MCPError(types.INVALID_PARAMS, why) from None
         raise
@@ -214,9 +212,9 @@ async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 
 def _handshake_mistake(ctx: Context, error: Exception) -> str:
-    """Return what a client of 2024 or 2025 did wrong in its handshake, or ""."""
+    """Explain a mistake in the handshake of a client of 2024 or 2025, or return ""."""
     if ctx.method == "initialize" and isinstance(error, ValidationError):
-        keys = (".".join(map(str, each["loc"])) for each in error.errors(include_input=False))
+        keys = (".".join(map(str, item["loc"])) for item in error.errors(include_input=False))
         wrong = ", ".join(dict.fromkeys(keys)) or "its params"
         return (
             f"initialize: missing or wrong: {wrong}; it needs protocolVersion (such as "
@@ -238,18 +236,18 @@ def build_server(
     *,
     runs_plugins: bool = True,
 ) -> HostServer:
-    """Return a server of what *host* serves.
+    """Return a server for the contributions of *host*.
 
     Args:
-        principal_of: Returns who makes a request.
-        runs_plugins: Whether the plugins run while the server does; otherwise somebody else keeps
-            `Host.running` open, as `standards_mcp.server.run` does.
+        principal_of: Returns the caller of a request.
+        runs_plugins: True if the server runs the plugins; otherwise its owner keeps `Host.running`
+            open, as `standards_mcp.server.run` does.
     """
 
     @asynccontextmanager
     async def lifespan(server: Server[None]) -> AsyncGenerator[None]:
         async with host.running() if runs_plugins else nullcontext():
-            with cast("HostServer", server).told_of_changes():
+            with cast("HostServer", server).announcing_changes():
                 yield
 
     return HostServer(

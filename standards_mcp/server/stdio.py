@@ -1,9 +1,7 @@
-"""The stdio transport: carries messages between the SDK's server and one client.
+"""The stdio transport: carry messages between the SDK's server and one client.
 
-It knows which requests wait for answers, so that it can drain them when the client leaves.
-
-The SDK's own stdio transport neither answers what is not a message nor knows when an answer has
-been written (docs/decisions.md).
+Unlike the SDK's transport, it answers lines that are not messages, and it tracks unanswered
+requests, so that they are still answered after the client has closed its side (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -33,15 +31,19 @@ from mcp_types import (
 
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.incidents import internal_error, new_incident
-from standards_mcp._utils.stdio.jsonrpc import MessageError, Received, read_message
-from standards_mcp._utils.stdio.lines import LineReader, LineWriter
+from standards_mcp._utils.stdio.messages import (
+    LineReader,
+    LineWriter,
+    MessageError,
+    Received,
+    read_message,
+)
 from standards_mcp.errors import StandardsMcpError
 
 log = logging.getLogger(__name__)
 
-
 DRAIN_SECONDS: Final = 10.0
-"""How long requests in flight may finish after the client has closed its side."""
+"""Time for requests in flight after the client has closed its side."""
 
 
 async def serve_stdio(
@@ -57,9 +59,9 @@ async def serve_stdio(
     Requests that were read before the client closed its side are still answered.
 
     Args:
-        drain_seconds: How long that may take; then they are given up, and the log says how many.
-        on_leaving: Called, in any thread, when the client has closed its side, with these seconds,
-            and when no answer is waited for any more, with none.
+        drain_seconds: Time limit for these answers; the number of missing answers is logged.
+        on_leaving: Called, in any thread, with the time that is left: with *drain_seconds* when the
+            client has closed its side, and with 0 when all requests are answered.
 
     Raises:
         StandardsMcpError: Answers cannot be written, though the client has not left.
@@ -85,13 +87,13 @@ async def serve_stdio(
             group.start_soon(_send, to_client, wire, unanswered, to_server)
             await server.run(received, answers, server.create_initialization_options())
     for failure in failures:
-        # Windows reports a pipe that nobody reads as an invalid argument.
+        # Windows reports a pipe without a reader as an invalid argument.
         if not isinstance(failure, ConnectionError) and failure.errno != errno.EINVAL:
             raise StandardsMcpError(f"answers cannot be written to stdout: {reason_of(failure)}")
 
 
 class _Unanswered:
-    """The requests that were read and whose answers are not written yet."""
+    """Requests whose answers are not written yet."""
 
     def __init__(self) -> None:
         self._ids: set[RequestId | None] = set()
@@ -99,8 +101,8 @@ class _Unanswered:
         self._none.set()
 
     def expect(self, message: JSONRPCMessage) -> ServerMessageMetadata | None:
-        """Note a message that was read; returns what the server must know with it."""
-        # A subscription is answered when the server ends: waiting for that would be for ever.
+        """Note a message that was read; return its metadata for the server."""
+        # A subscription is answered only when the server ends, so it must not be waited for.
         if not isinstance(message, JSONRPCRequest) or message.method == "subscriptions/listen":
             return None
         self._ids.add(message.id)
@@ -112,7 +114,7 @@ class _Unanswered:
         return ServerMessageMetadata(on_request_unanswered=settle_cancelled)
 
     def settle(self, number: RequestId | None) -> None:
-        """Note that a request was answered, or that its client has cancelled it."""
+        """Note that a request was answered or cancelled."""
         self._ids.discard(number)
         if not self._ids:
             self._none.set()
@@ -122,7 +124,7 @@ class _Unanswered:
             await self._none.wait()
         if scope.cancelled_caught:
             log.warning(
-                "the client has left; answers are given up",
+                "the client has left; requests were not answered in time",
                 extra={"requests": len(self._ids), "seconds": seconds},
             )
 
@@ -134,7 +136,7 @@ async def _receive(
     unanswered: _Unanswered,
     drain: Callable[[], Awaitable[None]],
 ) -> None:
-    # That the server has ended first closes the stream under us.
+    # If the server ends first, it closes the stream.
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with to_server:
             async for line in lines:
@@ -172,7 +174,7 @@ async def _send(
             message = item.message
             try:
                 line = _line_of(message)
-            except ValueError as exc:  # pydantic's, too
+            except ValueError as exc:  # includes pydantic's errors
                 error = _unwritable(message, exc)
                 if error is None:
                     continue
@@ -197,9 +199,9 @@ def _line_of(message: JSONRPCMessage) -> str:
 
 
 def _unwritable(message: JSONRPCMessage, why: ValueError) -> JSONRPCError | None:
-    """Log that a message cannot be written; return the error in its place, if one is awaited.
+    """Log that a message cannot be written; return an error in its place for a request.
 
-    Plugins decide what messages hold, so that one of them must not end the session.
+    Plugins decide the content of messages, and a bad one must not end the session.
     """
     number = getattr(message, "id", None)
     incident = new_incident()

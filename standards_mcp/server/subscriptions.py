@@ -1,8 +1,7 @@
-"""Clients that want to know when a resource holds something else than before.
+"""Subscriptions of clients to the content of resources.
 
-Before 2026-07-28 a client subscribes to one URI by a request, and hears of it until it takes that
-back or leaves. Since then it opens a stream, and names the URIs with the changes that it wants to
-hear of.
+Before 2026-07-28 a client subscribes to one URI with a request, until it unsubscribes or leaves.
+Since then it opens a stream and names the URIs and the kinds of changes that it wants.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.errors import NotServedError, ToolError
 from standards_mcp.host import Host
 
-from .client_log import connection_of
-from .context import Context
+from .context import Context, connection_of
 from .handlers import as_protocol_errors
 
 log = logging.getLogger(__name__)
@@ -45,12 +43,12 @@ _MOST_STREAMS: Final = 1000
 
 
 @dataclass(slots=True, eq=False)
-class _Client:
-    """A client of an earlier generation, as long as it is connected.
+class _Subscriber:
+    """A connected client of an earlier generation.
 
     Attributes:
-        principal_now: Returns what it may see now: a reload may take that away.
-        releases: What ends a subscription, by its URI.
+        principal_now: Returns its current rights: a reload may have reduced them.
+        releases: The functions that end its subscriptions, by URI.
     """
 
     session: ServerSession
@@ -60,26 +58,26 @@ class _Client:
 
 
 class Subscriptions:
-    """The subscriptions of all clients to what *host* serves.
+    """All subscriptions to the resources of a host.
 
     Attributes:
-        bus: Carries all that streams of changes tell.
+        bus: Carries all events to the streams of changes.
     """
 
     def __init__(self, host: Host, principal_of: Callable[[Context], Principal]) -> None:
         self._host, self._principal_of = host, principal_of
         self.bus = InMemorySubscriptionBus()
-        self._clients: dict[Connection, _Client] = {}
-        self._listened = Counter[str]()
+        self._subscribers: dict[Connection, _Subscriber] = {}
+        self._streamed_uris = Counter[str]()
         self._streams = 0
         self._updated = dict[str, None]()
-        self._telling: asyncio.Future[None] | None = None
+        self._notifying: asyncio.Future[None] | None = None
 
     async def subscribe(
         self, ctx: Context, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Answer ``resources/subscribe``."""
-        client, uri = self._client(ctx), params.uri
+        client, uri = self._subscriber(ctx), params.uri
         if uri in client.releases:
             return types.EmptyResult()
         if len(client.releases) >= _MOST_URIS:
@@ -88,7 +86,7 @@ class Subscriptions:
         await self._host.manager.wait_listed()
         with as_protocol_errors(self._host, {"uri": uri}):
             release = await self._host.subscribe(uri, client.principal_now())
-        if client.has_left or uri in client.releases:  # meanwhile
+        if client.has_left or uri in client.releases:  # while this waited
             release()
         else:
             client.releases[uri] = release
@@ -97,109 +95,111 @@ class Subscriptions:
     async def unsubscribe(
         self, ctx: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """Answer ``resources/unsubscribe``, also of what was not subscribed to."""
-        if release := self._client(ctx).releases.pop(params.uri, None):
+        """Answer ``resources/unsubscribe``, also without a subscription."""
+        if release := self._subscriber(ctx).releases.pop(params.uri, None):
             release()
         return types.EmptyResult()
 
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Answer ``subscriptions/listen``; the client learns which URIs it will hear of."""
+        """Answer ``subscriptions/listen``, first with the URIs that the stream covers."""
         if self._streams >= _MOST_STREAMS:
             raise MCPError(types.INTERNAL_ERROR, "too many streams of changes are open; close some")
         principal_now = partial(self._principal_of, ctx)
-        wanted, principal = params.notifications, principal_now()
-        stream = ListenHandler(_Heard(self.bus, lambda uri: self._may_hear(principal_now(), uri)))
+        requested, principal = params.notifications, principal_now()
+        may_hear = lambda uri: self._may_hear(principal_now(), uri)  # noqa: E731
+        stream = ListenHandler(_FilteredBus(self.bus, may_hear))
         self._streams += 1
         try:
             async with AsyncExitStack() as stack:
-                uris = await self._subscribed(wanted.resource_subscriptions or (), principal, stack)
-                heard = wanted.model_copy(update={"resource_subscriptions": uris or None})
-                return await stream(ctx, params.model_copy(update={"notifications": heard}))
+                uris = requested.resource_subscriptions or ()
+                covered = await self._subscribe_all(uris, principal, stack) or None
+                accepted = requested.model_copy(update={"resource_subscriptions": covered})
+                return await stream(ctx, params.model_copy(update={"notifications": accepted}))
         finally:
             self._streams -= 1
 
-    async def _subscribed(
+    async def _subscribe_all(
         self, uris: Iterable[str], principal: Principal, stack: AsyncExitStack
     ) -> list[str]:
-        """Return the URIs that can be subscribed to, which they are as long as *stack* is open."""
-        found: list[str] = []
+        """Subscribe to the URIs until *stack* closes; return those that support it."""
+        subscribed: list[str] = []
         if uris:
             await self._host.manager.wait_listed()
         for uri in dict.fromkeys(uris):
-            if len(found) >= _MOST_URIS:
+            if len(subscribed) >= _MOST_URIS:
                 break
             try:
                 stack.callback(await self._host.subscribe(uri, principal))
             except (NotServedError, ToolError) as exc:
                 log.debug("a resource cannot be subscribed to", extra={"reason": str(exc)})
                 continue
-            self._listened[uri] += 1
-            stack.callback(self._unlisten, uri)
-            found.append(uri)
-        return found
+            self._streamed_uris[uri] += 1
+            stack.callback(self._release_stream, uri)
+            subscribed.append(uri)
+        return subscribed
 
-    def _unlisten(self, uri: str) -> None:
-        self._listened[uri] -= 1
-        if not self._listened[uri]:
-            del self._listened[uri]
+    def _release_stream(self, uri: str) -> None:
+        self._streamed_uris[uri] -= 1
+        if not self._streamed_uris[uri]:
+            del self._streamed_uris[uri]
 
     def updated(self, uri: str) -> None:
-        """Let those be told soon who have subscribed to a resource, or to what it is a part of."""
+        """Notify the subscribers of a resource, or of its parent, soon."""
         self._updated[uri] = None
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.ensure_future(self._tell())
+        if self._notifying is None or self._notifying.done():
+            self._notifying = asyncio.ensure_future(self._notify())
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         while self._updated:
             changed, _ = self._updated.popitem()
-            for uri in [each for each in self._listened if _is_part(changed, each)]:
+            for uri in [uri for uri in self._streamed_uris if _is_part(changed, uri)]:
                 await self.bus.publish(ResourceUpdated(uri))
-            for client in list(self._clients.values()):
-                for uri in [each for each in client.releases if _is_part(changed, each)]:
+            for client in list(self._subscribers.values()):
+                for uri in [uri for uri in client.releases if _is_part(changed, uri)]:
                     if self._may_hear(client.principal_now(), uri):
-                        await told(client.session.send_resource_updated(uri))
+                        await deliver(client.session.send_resource_updated(uri))
 
     def _may_hear(self, principal: Principal, uri: str) -> bool:
-        """Tell whether a resource is still served to who subscribed to it."""
+        """True if a resource is still served to its subscriber."""
         try:
             self._host.content.resource_at(uri, Unattended(principal))
         except NotServedError:
             return False
         return True
 
-    def _client(self, ctx: Context) -> _Client:
+    def _subscriber(self, ctx: Context) -> _Subscriber:
         connection = connection_of(ctx)
-        if connection not in self._clients:
-            self._clients[connection] = _Client(ctx.session, partial(self._principal_of, ctx))
+        if connection not in self._subscribers:
+            principal_now = partial(self._principal_of, ctx)
+            self._subscribers[connection] = _Subscriber(ctx.session, principal_now)
             connection.exit_stack.callback(self._forget, connection)
-        return self._clients[connection]
+        return self._subscribers[connection]
 
     def _forget(self, connection: Connection) -> None:
-        client = self._clients.pop(connection)
+        client = self._subscribers.pop(connection)
         client.has_left = True
         for release in client.releases.values():
             release()
 
 
-class _Heard(SubscriptionBus):
-    """What one client may hear of all that is told.
+class _FilteredBus(SubscriptionBus):
+    """The events that one client may receive.
 
     Args:
-        may_hear: Tells whether the client may know that a resource has changed.
+        may_hear: True if the client may learn of a change of this URI.
     """
 
     def __init__(self, bus: SubscriptionBus, may_hear: Callable[[str], bool]) -> None:
-        self._bus = bus
-        self._may_hear = may_hear
+        self._bus, self._may_hear = bus, may_hear
 
     async def publish(self, event: ServerEvent) -> None:
-        """Tell all clients."""
+        """Publish an event to all clients."""
         await self._bus.publish(event)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Tell *listener* from now on. See `SubscriptionBus`."""
+        """Call *listener* for each permitted event. See `SubscriptionBus`."""
 
         def hear(event: ServerEvent) -> None:
             if not isinstance(event, ResourceUpdated) or self._may_hear(event.uri):
@@ -208,20 +208,20 @@ class _Heard(SubscriptionBus):
         return self._bus.subscribe(hear)
 
 
-async def told(notice: Awaitable[None]) -> bool:
-    """Send a notice to one client; tell whether it got it.
+async def deliver(notice: Awaitable[None]) -> bool:
+    """Send a notice to one client; return True if it was sent.
 
-    A client that has left, or does not read, must not keep the others from hearing it.
+    A client that has left or does not read must not delay the others.
     """
     try:
         with anyio.fail_after(_NOTICE_SECONDS):
             await notice
-    except Exception as exc:  # noqa: BLE001  - whatever the transport raises
-        log.debug("a client cannot be told of a change", extra={"reason": str(exc)})
+    except Exception as exc:  # noqa: BLE001  - the exceptions depend on the transport
+        log.debug("a notice cannot be delivered", extra={"reason": str(exc)})
         return False
     return True
 
 
 def _is_part(uri: str, subscribed: str) -> bool:
-    """Tell whether *uri* is that of a resource that was subscribed to, or of a part of it."""
+    """True if *uri* is the subscribed resource or a part of it."""
     return uri == subscribed or uri.startswith(subscribed.rstrip("/") + "/")

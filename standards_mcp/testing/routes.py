@@ -15,8 +15,8 @@ from standards_mcp.calls.context import Principal
 from standards_mcp.contributions.routes import PREFIX
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
-from standards_mcp.server.http.api.failures import refused
-from standards_mcp.server.http.api.plugin_routes import PluginRoutes
+from standards_mcp.server.http.bodies import refused
+from standards_mcp.server.http.plugin_routes import PluginRoutes
 from standards_mcp_catalog.base import Catalog
 
 from . import ConnectHttp

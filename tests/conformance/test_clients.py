@@ -62,12 +62,16 @@ def test_a_client_lists_the_tools_and_calls_one(client: str, target: Sequence[st
     assert [each["statement_notation"] for each in told["structured"]["results"]] == [FOUND]
 
 
+PATIENCE = "90000"
+"""Milliseconds that the inspector waits for the start of a server on a busy machine."""
+
+
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_the_inspector_finds_no_fault_and_calls_a_tool(era: str, target: Sequence[str]):
     def inspect(*options: str) -> Any:
         package = node_packages(INSPECTOR) / "@modelcontextprotocol" / "inspector"
         launcher = package / "clients" / "launcher" / "build" / "index.js"
-        named = ("--protocol-era", era, "--format", "json", *options)
+        named = ("--protocol-era", era, "--format", "json", "--connect-timeout", PATIENCE, *options)
         told = run_client(NODE, launcher, "--cli", *named, *over(target))
         return json.loads(told)["result"]
 

@@ -151,7 +151,7 @@ async def uris(client: Client) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_what_comes_and_goes_is_listed_and_clients_hear_of_the_lists_that_changed(
+async def test_added_and_removed_items_are_listed_and_clients_are_notified_of_the_changed_lists(
     host: Host, open_client: OpenClient
 ):
     ears = Ears()
@@ -195,7 +195,7 @@ async def until_listed(client: Client) -> None:
 
 
 @pytest.mark.slow
-async def test_who_has_subscribed_hears_of_a_resource_and_nobody_else(
+async def test_only_subscribers_are_notified_of_an_updated_resource(
     host: Host, open_client: OpenClient
 ):
     ears = Ears()
@@ -224,7 +224,7 @@ async def test_who_has_subscribed_hears_of_a_resource_and_nobody_else(
 
 
 @pytest.mark.parametrize("how", ["raises", "exits", "twice"])
-async def test_a_change_with_a_mistake_is_refused_and_what_there_was_stays(
+async def test_a_change_with_a_mistake_is_refused_and_the_old_items_stay(
     install: Install, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
 ):
     logging.getLogger("standards_mcp").propagate = True
@@ -248,7 +248,7 @@ async def test_a_change_with_a_mistake_is_refused_and_what_there_was_stays(
 
 
 @pytest.mark.slow
-async def test_any_thread_may_tell_and_nobody_needs_to_listen(host: Host):
+async def test_any_thread_may_announce_a_change_also_without_listeners(host: Host):
     def tell() -> None:
         for _ in range(1000):
             host.manager.changes.note_contributions("shelf")

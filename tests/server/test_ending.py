@@ -1,4 +1,4 @@
-"""How the process ends in time whatever a plugin does, with a log line that names the plugin."""
+"""The bounded end of the process, with a log line that names a plugin that blocks it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def held_by(peer: Peer) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["lingers", "delays", "forgets"])
-def test_what_a_plugin_leaves_behind_does_not_hold_the_process(start: Start, name: str):
+def test_leftovers_of_a_plugin_do_not_keep_the_process_running(start: Start, name: str):
     peer = start(name)
     (tool,) = peer.tool_names()
     peer.call(1, tool)

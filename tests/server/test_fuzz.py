@@ -1,4 +1,4 @@
-"""A short form of scripts/fuzz.py against the server, and whether it would find faults."""
+"""A short run of scripts/fuzz.py against the server, and a check that it finds faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole program as a client starts it: a process, its pipes, and what people do to them."""
+"""The whole program as a client starts it: a process and its pipes."""
 
 from __future__ import annotations
 
@@ -79,6 +79,15 @@ def start(starter_catalog: Path) -> Generator[Start]:
         peer.kill()
 
 
+@pytest.fixture
+def peer(start: Start) -> Generator[Peer]:
+    """A process after the handshake, which ends without an error."""
+    peer = start()
+    peer.initialize()
+    yield peer
+    assert peer.end() == 0
+
+
 def content(answer: dict[str, Any]) -> dict[str, Any]:
     result = answer["result"]
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
@@ -96,10 +105,8 @@ def test_every_handshake_version_is_served(start: Start, version: str):
 
 
 def test_both_tools_say_that_they_only_read_reach_nothing_else_and_return_untrusted_text(
-    start: Start,
+    peer: Peer,
 ):
-    peer = start()
-    peer.initialize()
     peer.send("tools/list", number=1)
     tools = peer.answer()["result"]["tools"]
     assert len(tools) == 2
@@ -110,7 +117,6 @@ def test_both_tools_say_that_they_only_read_reach_nothing_else_and_return_untrus
         assert not hints.get("destructiveHint")
         assert tool["_meta"]["standards-mcp/untrusted-text"] is True
         assert tool["description"].endswith(WARNING)
-    assert peer.end() == 0
 
 
 @pytest.mark.smoke
@@ -175,9 +181,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_every_error_type_of_the_standards_tools(start: Start):
-    peer = start()
-    peer.initialize()
+def test_every_error_type_of_the_standards_tools(peer: Peer):
     for number, (tool, arguments, error_type) in enumerate(ERRORS, 1):
         peer.call(number, tool, **arguments)
         answer = peer.answer()
@@ -185,7 +189,6 @@ def test_every_error_type_of_the_standards_tools(start: Start):
         assert (envelope["success"], envelope["results"]) == (False, []), arguments
         assert envelope["error_type"] == error_type, arguments
         assert answer["result"].get("isError", False) is (error_type != "no_results"), arguments
-    assert peer.end() == 0
 
 
 def test_a_catalog_that_cannot_be_read_is_an_api_error(
@@ -214,17 +217,14 @@ ODD_TEXTS = [
 ]
 
 
-def test_any_text_is_a_legal_query(start: Start):
-    peer = start()
-    peer.initialize()
+def test_any_text_is_a_legal_query(peer: Peer):
     for number, activity in enumerate(ODD_TEXTS, 1):
         peer.call(number, "find_relevant_standards", activity=activity)
         assert content(peer.answer()).get("error_type") in (None, "no_results"), activity[:40]
-    assert peer.end() == 0
 
 
 @pytest.mark.parametrize("meta", [{}, MODERN_META], ids=["handshake", "2026"])
-def test_what_is_not_a_message_is_answered_with_an_error_and_the_next_is_served(
+def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(
     start: Start, meta: dict[str, Any]
 ):
     peer = start()
@@ -252,9 +252,7 @@ def test_what_is_not_a_message_is_answered_with_an_error_and_the_next_is_served(
     assert len(refused) == len(wrong)
 
 
-def test_fifty_calls_in_flight_are_all_answered(start: Start):
-    peer = start()
-    peer.initialize()
+def test_fifty_calls_in_flight_are_all_answered(peer: Peer):
     for number in range(50):
         peer.call(number, "get_standard_details", standard_id="K.CC.A.1" if number % 2 else "x")
     answers = peer.answers(50)
@@ -262,21 +260,17 @@ def test_fifty_calls_in_flight_are_all_answered(start: Start):
         True
     }
     assert len(answers) == 50
-    assert peer.end() == 0
 
 
-def test_requests_read_before_the_end_of_input_are_answered(start: Start):
-    peer = start()
-    peer.initialize()
+def test_requests_read_before_the_end_of_input_are_answered(peer: Peer):
     for number in range(1, 6):
         peer.call(number, "find_relevant_standards", activity="adding within twenty")
     peer.process.stdin.close()
     assert peer.answers(5).keys() == {1, 2, 3, 4, 5}
-    assert peer.end() == 0
 
 
 @pytest.mark.smoke
-def test_stdout_carries_json_rpc_only_whatever_a_plugin_prints(
+def test_stdout_carries_only_json_rpc_while_a_plugin_prints(
     start: Start, install: Callable[..., Path]
 ):
     install("noisy", NOISY)
@@ -419,9 +413,7 @@ def broken(install: Callable[..., Path]) -> Iterable[str]:
     return [*BROKEN, "future"]
 
 
-def test_a_dozen_broken_plugins_leave_the_others_serving(start: Start, broken: list[str]):
-    peer = start()
-    peer.initialize()
+def test_a_dozen_broken_plugins_leave_the_others_serving(broken: list[str], peer: Peer):
     peer.call(1, "get_standard_details", standard_id="MP1")
     assert content(peer.answer())["success"] is True
     assert peer.end() == 0
@@ -462,9 +454,7 @@ def test_a_lifespan_that_fails_and_matters_ends_the_process(
     assert "standards-mcp: plugin 'startless' failed" in peer.log()
 
 
-def test_the_log_tells_of_the_start_and_of_each_call(start: Start):
-    peer = start()
-    peer.initialize()
+def test_the_log_has_a_line_for_the_start_and_for_each_call(peer: Peer):
     peer.call(1, "find_relevant_standards", activity="sorting shapes", max_results=2)
     peer.answer()
     assert peer.end() == 0

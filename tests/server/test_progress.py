@@ -85,7 +85,7 @@ async def test_a_report_is_not_held_back_until_the_answer(
     assert last.is_set()
 
 
-async def test_what_is_no_progress_is_dropped_with_one_line(
+async def test_invalid_progress_is_dropped_and_logged_once(
     make_host: MakeHost, open_client: OpenClient, caplog: pytest.LogCaptureFixture
 ):
     wrong: list[tuple[Any, ...]] = [

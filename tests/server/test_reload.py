@@ -76,7 +76,7 @@ def loaded(host: Host, text: str) -> LoadedSettings:
     return load_settings()
 
 
-def test_a_change_that_only_some_principals_see_is_told(make_host: MakeHost):
+def test_a_change_for_some_principals_only_is_announced(make_host: MakeHost):
     plain = "[profiles.teachers]\nplugins = [%r]"
     host = make_host({"work": WorkPlugin}, profiles={"teachers": {"plugins": ["work"]}})
     teacher = Principal("teacher", Access(profiles=("teachers",)))
@@ -141,7 +141,7 @@ def arguments(host: Host) -> list[str]:
     return list(host.visible().tools[0].arguments.schema["properties"])
 
 
-async def test_what_a_disabled_plugin_puts_into_and_around_tools_goes_with_it(make_host: MakeHost):
+async def test_filters_and_wrappers_of_a_disabled_plugin_go_with_it(make_host: MakeHost):
     host = make_host({"acme": SearchPlugin, "narrow": NarrowPlugin})
     assert arguments(host) == ["depth"]
     assert (await host.call_tool("search", {"depth": 1})).notes == ("narrowed",)
@@ -163,7 +163,7 @@ def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: Ma
     assert arguments(make_host(plugins, profiles=profiles, profile="all")) == ["depth"]
 
 
-def test_what_counts_from_the_next_start_on_is_named(host: Host):
+def test_settings_that_need_a_restart_are_named(host: Host):
     text = """
         autoload = false
         [catalog]
@@ -246,7 +246,7 @@ async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(ho
 
 
 @pytest.mark.parametrize("generation", ["legacy", "auto"])
-async def test_clients_of_both_generations_are_told(host: Host, generation: str):
+async def test_clients_of_both_generations_are_notified(host: Host, generation: str):
     told = asyncio.Event()
 
     async def hear(message: object) -> None:
@@ -333,7 +333,7 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     file.write_text('[tools]\ndisable = ["web.*"]\n')
     with anyio.fail_after(WAIT):
         assert await told.get() == ["work"]
-    refused = "the configuration is refused; the one before stays in force"
+    refused = "the configuration is refused; the old one stays in force"
     wrong = ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000)
     for count, broken in enumerate(wrong, start=1):
         file.write_text(broken)

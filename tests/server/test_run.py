@@ -1,4 +1,4 @@
-"""The run loop: whatever carries the messages, and whoever sends them."""
+"""The run loop, over any transport and for any caller."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_another_transport_needs_nothing_but_a_function(host: Host):
     assert seen == NAMES
 
 
-async def test_what_a_transport_raises_ends_the_run(host: Host):
+async def test_an_exception_of_the_transport_ends_the_run(host: Host):
     async def broken(_: HostServer) -> None:
         async with anyio.create_task_group():
             raise ConnectionError("the line is dead")
@@ -123,7 +123,7 @@ async def test_a_principal_may_be_bound_to_a_profile(make_host: Callable[..., Ho
     assert len(host.visible().visible_tools) == len(NAMES)
 
 
-async def test_what_a_principal_sees_follows_the_plugins(host: Host):
+async def test_the_tools_of_a_principal_follow_the_plugins(host: Host):
     assert host.visible(TEACHER) is host.visible(Principal("another", TEACHER.access))
     host.manager.fail(host.manager.records["books"], "it is gone")
     assert host.visible(TEACHER).visible_tools == []

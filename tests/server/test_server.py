@@ -69,7 +69,9 @@ def host(make_host: Callable[..., Host]) -> Host:
     return make_host({"sums": SumsPlugin}, tools={"disable": ["hidden"]})
 
 
-async def test_tools_are_listed_with_what_a_model_needs(open_client: OpenClient, host: Host):
+async def test_tools_are_listed_with_descriptions_schemas_and_hints(
+    open_client: OpenClient, host: Host
+):
     async with open_client(host) as client:
         listed = (await client.list_tools()).tools
     assert [tool.name for tool in listed] == ["sums_add", "find"]
@@ -99,7 +101,9 @@ async def test_tools_are_listed_with_what_a_model_needs(open_client: OpenClient,
     assert find.description == f"Find {WARNING}"
 
 
-async def test_a_client_learns_who_serves_it_and_how_to_use_it(open_client: OpenClient, host: Host):
+async def test_a_client_gets_the_title_and_the_instructions_of_the_server(
+    open_client: OpenClient, host: Host
+):
     async with open_client(host) as client:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("standards-mcp", "1.2.3")

@@ -1,4 +1,4 @@
-"""What a host holds open of the embedded catalog, and lets go of at its end."""
+"""The files of the embedded catalog, which the host closes at its end."""
 
 from __future__ import annotations
 

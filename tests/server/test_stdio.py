@@ -1,4 +1,4 @@
-"""What is answered before the end: the server on two pipes, without a process around it."""
+"""The server on two pipes, without a process: all requests are answered before the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from support.conversations import INITIALIZE, conversation, request
 
 from standards_mcp import Plugin, Tool, hookimpl
-from standards_mcp._utils.stdio.lines import MAX_LINE
+from standards_mcp._utils.stdio.messages import MAX_LINE
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -38,11 +38,11 @@ def nap(number: int, **arguments: Any) -> bytes:
 
 
 def given_up(caplog: pytest.LogCaptureFixture) -> list[int]:
-    return [vars(r)["requests"] for r in caplog.records if "given up" in r.getMessage()]
+    return [vars(r)["requests"] for r in caplog.records if "not answered in time" in r.getMessage()]
 
 
 @pytest.mark.slow
-async def test_what_is_in_flight_at_the_end_of_input_is_answered(
+async def test_requests_in_flight_at_the_end_of_input_are_answered(
     host: Host, caplog: pytest.LogCaptureFixture
 ):
     found = await conversation(host, *(nap(number, seconds=1) for number in range(1, 51)))
@@ -57,7 +57,7 @@ async def test_answers_are_written_to_a_client_that_takes_its_time_to_read(host:
     assert {len(found[n]["result"]["content"][0]["text"]) for n in range(1, 31)} == {70_000}
 
 
-async def test_what_is_never_answered_is_given_up_and_the_log_says_how_much(
+async def test_requests_without_an_answer_are_dropped_and_counted_in_the_log(
     host: Host, caplog: pytest.LogCaptureFixture
 ):
     calls = [nap(1, seconds=3600), nap(2), nap(3, seconds=3600)]
@@ -85,7 +85,7 @@ async def test_requests_that_fail_count_as_answered(host: Host):
     assert codes == {1: -32601, 2: -32602, None: -32700}
 
 
-async def test_the_log_tells_of_a_refused_line_and_nothing_of_its_content(
+async def test_the_log_mentions_a_refused_line_without_its_content(
     host: Host, caplog: pytest.LogCaptureFixture
 ):
     await conversation(host, b'{"password": "hunter2"\n', b"\n", b"  \r\n")
@@ -102,7 +102,7 @@ async def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_served(hos
     assert f"at most {MAX_LINE} bytes" in found[None]["error"]["message"]
 
 
-async def test_a_client_without_a_handshake_is_told_that_initialize_comes_first(host: Host):
+async def test_the_error_without_a_handshake_names_initialize(host: Host):
     incomplete = {key: INITIALIZE[key] for key in INITIALIZE if key != "protocolVersion"}
     answers = await conversation(
         host,

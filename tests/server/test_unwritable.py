@@ -1,4 +1,4 @@
-"""What plugins declare, say and raise that no message can hold, and what that may cost."""
+"""Declarations, answers and errors of plugins that cannot be sent cost only their plugin."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ ODD_DECLARATIONS: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "function", "fields"), ODD_DECLARATIONS)
-async def test_a_plugin_fails_that_declares_what_cannot_be_sent(
+async def test_a_plugin_with_a_declaration_that_cannot_be_sent_fails(
     make_host: MakeHost, kind: str, function: Callable[..., Any], fields: dict[str, Any]
 ):
     good = declaring(kind, fine, name="good", **{"uri": "good://x"} if kind == "resources" else {})
@@ -109,7 +109,7 @@ async def test_a_plugin_fails_that_declares_what_cannot_be_sent(
     assert f"{kind[:-1]} 'odd'" in host.manager.records["odd"].reason
 
 
-async def test_what_a_plugin_changes_after_it_is_registered_has_no_effect(make_host: MakeHost):
+async def test_changes_of_a_declaration_after_registration_have_no_effect(make_host: MakeHost):
     default, meta = ["a"], {"b": ["c"]}
     schema = {"type": "object", "properties": {"d": {"type": "array", "default": default}}}
     schema["properties"]["d"]["items"] = {"type": "string"}
@@ -234,7 +234,7 @@ def _in_a_group(*inner: BaseException) -> BaseExceptionGroup[BaseException]:
         lambda: _in_a_group(_in_a_group(SystemExit())),
     ],
 )
-async def test_what_ends_programs_is_a_crash_like_any_other(
+async def test_an_exception_that_ends_programs_is_a_crash_like_any_other(
     make_host: MakeHost, kind: str, *, is_async: bool, make: Callable[[], BaseException]
 ):
     def fail() -> str:
@@ -311,7 +311,7 @@ def _host_of(plugin: type[Plugin[Any]], state: Path) -> Host:
 @pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), kind=st.sampled_from(list(KINDS)))
-async def test_nothing_that_is_declared_hides_what_others_declare(
+async def test_no_declaration_hides_the_declarations_of_other_plugins(
     data: st.DataObject, kind: str, tmp_path: Path
 ):
     known = [name for name in DECLARED if name in KINDS[kind].__dataclass_fields__]

@@ -19,8 +19,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import Principals
+from standards_mcp.server.http.listening import listen, url_of
 from standards_mcp.server.http.serving import serve_http
-from standards_mcp.server.http.sockets import listen, url_of
 from standards_mcp.server.reload import Reloading
 from standards_mcp.server.run import run
 
@@ -81,6 +81,40 @@ async def http_client(
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(transport, mode=mode, **arguments) as client:
             yield client
+
+
+@asynccontextmanager
+async def client_of(
+    host: Host, token: str = "", *, mode: str = "auto", **arguments: Any
+) -> AsyncGenerator[Client]:
+    """Serve a host, and open an MCP client of it."""
+    async with (
+        served_over_http(host) as url,
+        http_client(url, token, mode=mode, **arguments) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def requests_to(host: Host, **arguments: Any) -> AsyncGenerator[httpx2.AsyncClient]:
+    """Serve a host, and open an HTTP client whose paths begin at its root."""
+    async with (
+        served_over_http(host) as url,
+        patient_client(base_url=url, **arguments) as client,
+    ):
+        yield client
+
+
+async def open_session(client: httpx2.AsyncClient, token: str = "") -> dict[str, str]:
+    """Open a session of an earlier generation; return the headers of its requests."""
+    headers = ACCEPT | (bearer(token) if token else {})
+    opened = await client.post("/mcp", json=INITIALIZE, headers=headers)
+    return headers | {"mcp-session-id": opened.headers["mcp-session-id"]}
+
+
+def rpc(method: str, **params: Any) -> dict[str, Any]:
+    """Return a JSON-RPC request."""
+    return {"jsonrpc": "2.0", "id": 2, "method": method} | ({"params": params} if params else {})
 
 
 MODERN = {

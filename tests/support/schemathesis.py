@@ -10,6 +10,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from .waiting import WAIT
+
 
 async def check_openapi(
     url: str, folder: Path, accepted: Sequence[str], *, token: str | None = None
@@ -25,6 +27,8 @@ async def check_openapi(
     config.write_text(f"[checks.positive_data_acceptance]\n{statuses}\n", "utf-8")
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"]
     command += [f"{url}/openapi.json", "--checks=all", "--max-examples=10", "--seed=1"]
+    # The first search loads a model, which takes longer than their limits on a busy machine.
+    command += [f"--request-timeout={WAIT}", f"--max-response-time={WAIT}"]
     command += ["--no-color", *([f"--header=Authorization: Bearer {token}"] if token else [])]
 
     def run() -> subprocess.CompletedProcess[str]:

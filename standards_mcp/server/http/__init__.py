@@ -1,1 +1,1 @@
-"""The service over HTTP: the app, who may use it, and the process that serves it."""
+"""The service over HTTP: the app, its authorization, and the processes that serve it."""

@@ -1,13 +1,24 @@
-"""Who makes a request: bearer tokens of the configuration, and what their scopes let them use."""
+"""Authorization: verify bearer tokens, and find what their scopes give access to.
+
+Tokens are either made by ``auth token new`` and kept as hashes in the configuration, or JSON Web
+Tokens of an authorization server. The checks of the latter are those of RFC 7519 and RFC 9068:
+signature, issuer, audience and times.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
-from collections.abc import Callable, Iterable
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, cast
+from typing import Any, Final, cast
 
+import httpx2
+import jwt
 from mcp.server.auth.middleware.bearer_auth import (
     AuthenticatedUser,
     AuthorizationContext,
@@ -33,14 +44,30 @@ from standards_mcp.config.models.http import (
 from standards_mcp.contributions.visible.selection import EVERYTHING, Access
 from standards_mcp.server.context import Context
 
-from .jwt import JwtTokens
+log = logging.getLogger(__name__)
 
-_OPERATORS: Final = frozenset({ADMIN, METRICS})
 ANONYMOUS: Final = Principal("anonymous")
-"""Everybody, where no authorization is configured."""
+"""The caller if no authorization is configured."""
 NOBODY: Final = Principal(ANONYMOUS.name, Access(names=()), frozenset())
 EXPIRED: Final = "expired"
-"""The key in the state of a request whose token has expired; its value says when."""
+"""The key, in the state of a request, of the time at which its token expired."""
+
+_OPERATORS: Final = frozenset({ADMIN, METRICS})
+_FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+"""The algorithms by kind of key.
+
+A symmetric algorithm must not be added: the public key of the server would then be the secret.
+"""
+_FRESH_SECONDS: Final = 600.0
+_IDLE_SECONDS: Final = 1200.0
+_RETRY_SECONDS: Final = 10.0
+_FETCH_SECONDS: Final = 5.0
+_LEEWAY_SECONDS: Final = 30
+_LONGEST: Final = 16_384
 
 
 class TokenExpiredError(Exception):
@@ -48,35 +75,35 @@ class TokenExpiredError(Exception):
 
 
 class Credentials(BearerAuthBackend):
-    """Takes tokens as those of a bearer, and from browsers, which ask for them, as passwords."""
+    """Read bearer tokens, and tokens that a browser sends as the password of basic auth."""
 
     async def authenticate(
         self, conn: HTTPConnection
     ) -> tuple[AuthCredentials, AuthenticatedUser] | None:
-        """Return who makes a request; None where no valid token says it."""
-        scheme, _, given = conn.headers.get("authorization", "").partition(" ")
+        """Return the caller of a request, or None without a valid token."""
+        scheme, _, value = conn.headers.get("authorization", "").partition(" ")
         if scheme.casefold() == "basic":
-            headers = Headers({"authorization": f"Bearer {_password(given)}"})
+            headers = Headers({"authorization": f"Bearer {_password(value)}"})
             conn = HTTPConnection({**conn.scope, "headers": headers.raw})
         try:
-            found: tuple[AuthCredentials, AuthenticatedUser] | None
-            found = await super().authenticate(conn)
+            caller: tuple[AuthCredentials, AuthenticatedUser] | None
+            caller = await super().authenticate(conn)
         except TokenExpiredError as exc:
             conn.scope["state"][EXPIRED] = str(exc)
             return None
-        return found
+        return caller
 
 
-def _password(given: str) -> str:
-    """Return the password of basic authentication (RFC 7617); empty where it is none."""
+def _password(value: str) -> str:
+    """Return the password of basic authentication (RFC 7617), or "" if it cannot be read."""
     try:
-        return base64.b64decode(given, validate=True).decode("ascii").partition(":")[2]
+        return base64.b64decode(value, validate=True).decode("ascii").partition(":")[2]
     except ValueError:
         return ""
 
 
 class Tokens:
-    """Verifies tokens: those of the configuration as it is now, and those of an issuer.
+    """Verify the tokens of the configuration and of an authorization server.
 
     Args:
         settings: Returns the settings in force.
@@ -84,38 +111,40 @@ class Tokens:
 
     def __init__(self, settings: Callable[[], AuthSettings]) -> None:
         self._settings = settings
-        jwt = settings().jwt
+        jwt_settings = settings().jwt
         self._of_issuer = None
-        if jwt.issuer and jwt.audience:
-            self._of_issuer = JwtTokens(jwt.issuer, jwt.audience, jwt.jwks_url)
+        if jwt_settings.issuer and jwt_settings.audience:
+            self._of_issuer = JwtTokens(
+                jwt_settings.issuer, jwt_settings.audience, jwt_settings.jwks_url
+            )
 
     def close(self) -> None:
-        """Stop asking the issuer for its keys."""
+        """Stop fetching the keys of the issuer."""
         if self._of_issuer:
             self._of_issuer.close()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whose token it is, or None for one that is not valid.
+        """Return the owner of a token, or None if it is not valid.
 
         Raises:
-            TokenExpiredError: It is a token of the configuration that has expired.
+            TokenExpiredError: A token of the configuration has expired.
         """
-        if found := self._own(token):
-            return found
-        found = await self._of_issuer.verify_token(token) if self._of_issuer else None
-        if found and not self._settings().scopes:
-            return found.model_copy(update={"scopes": [ALL]})
-        return found
+        if own := self._own(token):
+            return own
+        foreign = await self._of_issuer.verify_token(token) if self._of_issuer else None
+        if foreign and not self._settings().scopes:
+            return foreign.model_copy(update={"scopes": [ALL]})
+        return foreign
 
     def _own(self, token: str) -> AccessToken | None:
-        given, found = token_hash(token), None
-        # All are compared, so that the time tells nothing.
+        digest, match = token_hash(token), None
+        # Compare with all tokens, so that the time reveals nothing.
         for name, section in self._settings().tokens.items():
-            if hmac.compare_digest(section.sha256, given):
-                found = name, section
-        if found is None:
+            if hmac.compare_digest(section.sha256, digest):
+                match = name, section
+        if match is None:
             return None
-        name, section = found
+        name, section = match
         if section.is_expired:
             raise TokenExpiredError(section.expires)
         return _accepted(name, _identity(section), section.expires_at)
@@ -124,7 +153,7 @@ class Tokens:
 def _identity(section: TokenSection) -> str:
     """Return a text that changes with the token and with its expiry.
 
-    A session belongs to its client and subject, and a stream ends at the expiry that it began with.
+    It is the subject of sessions and streams, so a changed token or expiry ends them.
     """
     return f"{section.sha256} {section.expires or ''}"
 
@@ -135,7 +164,7 @@ def _accepted(name: str, subject: str, expires_at: int | None) -> AccessToken:
 
 
 class Principals:
-    """Tells who makes a request, and what they may use by the settings of the moment.
+    """Find the caller of a request and its current rights.
 
     Args:
         settings: Returns the settings in force.
@@ -145,17 +174,17 @@ class Principals:
         self._settings = settings
 
     def __call__(self, context: Context) -> Principal:
-        """Return the principal of a request of MCP that the transport has let through."""
+        """Return the caller of an MCP request that has passed the transport."""
         return self.of_request(cast("Request", context.request))
 
     def of_request(self, request: Request) -> Principal:
-        """Return the principal of a request; streams ask again and again, after reloads too."""
+        """Return the caller of a request; streams ask again, so that a reload takes effect."""
         settings, user = self._settings(), request.scope.get("user")
         if not isinstance(user, AuthenticatedUser):
             return NOBODY if settings.is_required else ANONYMOUS
         token = user.access_token
-        if token.claims is not None:  # it is its issuer that says what its scopes are
-            # Whoever can sign in there may use what is served, and is no operator by that.
+        if token.claims is not None:  # a JSON Web Token, whose issuer decides its scopes
+            # Signing in at the issuer must not make anyone an operator.
             return _principal(user.username, token.scopes, settings, _OPERATORS)
         if is_revoked(settings, authorization_context(user)):
             return _principal(user.username, (), settings)
@@ -163,14 +192,14 @@ class Principals:
 
 
 def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bool:
-    """Tell whether a token has been revoked or replaced, or has expired, since it was accepted.
+    """True if a token has been revoked, replaced, or has expired since it was accepted.
 
     Args:
-        owner: Who it was accepted as; None for nobody, which may be forbidden since.
+        owner: The owner when it was accepted; None is a caller without a token.
     """
     if owner is None:
         return settings.is_required
-    if owner["issuer"] is not None:  # it is its issuer that says how long it counts
+    if owner["issuer"] is not None:  # its issuer decides how long it is valid
         return False
     section = settings.tokens.get(owner["client_id"])
     return section is None or section.is_expired or _identity(section) != owner["subject"]
@@ -182,14 +211,14 @@ def _principal(
     settings: AuthSettings,
     withheld: frozenset[str] = frozenset(),
 ) -> Principal:
-    # Those of an issuer may have any name, also that of a plugin, whose routes they would open.
+    # An issuer may choose any scope, so one with the name of a plugin must not open its routes.
     held = frozenset(scopes) & {*settings.scopes, *(frozenset(BUILT_IN) - withheld)}
     access = access_of(held, settings)
     return Principal(name, access, None, withheld) if ALL in held else Principal(name, access, held)
 
 
 def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:
-    """Return what the holder of these scopes may use; scopes that are not known give nothing."""
+    """Return the access of these scopes; unknown scopes add nothing."""
     held = frozenset(scopes)
     if ALL in held:
         return EVERYTHING
@@ -198,8 +227,168 @@ def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:
 
 @lru_cache(1_024)
 def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
-    """Return an access of equal value for equal scopes, since selections are kept by access."""
-    tables = [each if isinstance(each, Scope) else Scope(names=each) for each in scopes]
-    names = dict.fromkeys(name for each in tables for name in each.names)
-    profiles = dict.fromkeys(each.profile for each in tables if each.profile)
+    """Return an equal access for equal scopes, because selections are cached by access."""
+    tables = [scope if isinstance(scope, Scope) else Scope(names=scope) for scope in scopes]
+    names = dict.fromkeys(name for table in tables for name in table.names)
+    profiles = dict.fromkeys(table.profile for table in tables if table.profile)
     return Access(names=tuple(names), profiles=tuple(profiles))
+
+
+class JwtTokens:
+    """Verify the JSON Web Tokens of an authorization server.
+
+    Args:
+        issuer: The claim ``iss``, the address of the server.
+        audience: The claim ``aud``, the address of this service.
+        jwks_url: The address of the keys; by default it is read from the OpenID configuration.
+    """
+
+    def __init__(self, issuer: str, audience: str, jwks_url: str | None) -> None:
+        self._issuer, self._audience = issuer, audience
+        self._keys = _Keys(issuer, jwks_url)
+
+    def close(self) -> None:
+        """Stop fetching keys."""
+        self._keys.close()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return the owner of a token, or None if it is not valid."""
+        try:
+            claims = await self._claims(token)
+        except (jwt.InvalidTokenError, ValueError) as exc:
+            log.info("a token is refused", extra={"reason": type(exc).__name__})
+            return None
+        subject = str(claims["sub"])
+        return AccessToken(
+            token="",
+            # Names of tokens in the configuration have no colon.
+            client_id=f"{self._issuer}:{subject}",
+            scopes=_scopes(claims),
+            expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,
+            subject=subject,
+            claims={"iss": claims["iss"]},
+        )
+
+    async def _claims(self, token: str) -> dict[str, Any]:
+        if len(token) > _LONGEST:
+            raise jwt.InvalidTokenError
+        header = jwt.get_unverified_header(token)
+        key = await self._keys.find(str(header.get("kid", "")))
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key.key,
+            algorithms=key.algorithms,
+            audience=self._audience,
+            issuer=self._issuer,
+            leeway=_LEEWAY_SECONDS,
+            options={"require": ["exp", "iss", "aud", "sub"]},
+        )
+        return claims
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A public key and the algorithms that its signatures may use."""
+
+    key: Any
+    algorithms: Sequence[str]
+
+
+class _Keys:
+    """The public keys of an authorization server; the last ones stay valid during an outage."""
+
+    def __init__(self, issuer: str, url: str | None) -> None:
+        self._issuer, self._url = issuer, url
+        self._keys: dict[str, _Key] = {}
+        self._fetched = self._tried = float("-inf")
+        self._fetching: asyncio.Task[None] | None = None
+        self._is_awaited = True
+
+    async def find(self, kid: str) -> _Key:
+        """Return the key with this id, without a wait if it is in the cache.
+
+        Raises:
+            jwt.InvalidTokenError: The server has no such key.
+        """
+        self._refresh(kid)
+        if self._fetching and (self._is_awaited or kid not in self._keys):
+            await asyncio.wait([self._fetching])
+        if kid not in self._keys:
+            raise jwt.InvalidTokenError("unknown key")
+        return self._keys[kid]
+
+    def close(self) -> None:
+        """Cancel a fetch."""
+        if self._fetching:
+            self._fetching.cancel()
+
+    def _refresh(self, kid: str) -> None:
+        now = time.monotonic()
+        is_needed = kid not in self._keys or now - self._fetched > _FRESH_SECONDS
+        # Tokens with invented key ids must not cause a request to the issuer each time.
+        if self._fetching or not is_needed or now - self._tried <= _RETRY_SECONDS:
+            return
+        # After an idle time, wait for the keys: one of them may have been withdrawn meanwhile.
+        self._is_awaited = now - self._tried > _IDLE_SECONDS
+        self._tried = now
+        self._fetching = asyncio.create_task(self._try_to_fetch())
+
+    async def _try_to_fetch(self) -> None:
+        try:
+            async with asyncio.timeout(_FETCH_SECONDS):
+                self._keys = await self._fetched_keys()
+            self._fetched = time.monotonic()
+        except Exception as exc:  # noqa: BLE001  - any failure of the network or of the server
+            fields = {"issuer": self._issuer, "reason": f"{type(exc).__name__}: {exc}"}
+            log.warning("the keys of the authorization server cannot be read", extra=fields)
+        finally:
+            self._fetching = None
+
+    async def _fetched_keys(self) -> dict[str, _Key]:
+        async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
+            if self._url is None:
+                issuer = self._issuer.rstrip("/")
+                openid = await _object(client, f"{issuer}/.well-known/openid-configuration")
+                self._url = str(openid["jwks_uri"])
+            keys = (await _object(client, self._url))["keys"]
+        usable = {
+            str(jwk.get("kid") or ""): key
+            for jwk in cast("list[dict[str, Any]]", keys)
+            if (key := _usable(jwk))
+        }
+        if not usable:
+            raise LookupError("the server has no usable key")
+        return usable
+
+
+def _usable(jwk: dict[str, Any]) -> _Key | None:
+    """Return a key for its algorithm; an RSA key without ``alg`` is for all RSA algorithms."""
+    family, named = _FAMILIES.get(str(jwk.get("kty")), ()), jwk.get("alg")
+    if named is not None and named not in family:
+        return None
+    try:
+        parsed = jwt.PyJWK(jwk)
+    except jwt.PyJWTError:
+        return None
+    is_any = named is None and jwk["kty"] == "RSA"
+    # An elliptic curve determines its algorithm.
+    algorithms = tuple(name for name in family if is_any or name == parsed.algorithm_name)
+    return _Key(parsed.key, algorithms) if algorithms else None
+
+
+async def _object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    answer = await client.get(url, headers={"accept": "application/json"})
+    answer.raise_for_status()
+    body: object = answer.json()
+    if not isinstance(body, dict):
+        raise TypeError(f"{url} does not return a JSON object")
+    return cast("dict[str, Any]", body)
+
+
+def _scopes(claims: dict[str, Any]) -> list[str]:
+    """Return the scopes of a token: a text with spaces, or a list as some servers write them."""
+    claim: object = claims.get("scope", claims.get("scp", ""))
+    parts = claim.split() if isinstance(claim, str) else claim
+    scopes = cast("list[object]", parts) if isinstance(parts, list) else []
+    # Only tokens of the configuration may have the scope for everything.
+    return [scope for scope in scopes if isinstance(scope, str) and scope != ALL]

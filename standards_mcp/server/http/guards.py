@@ -1,4 +1,4 @@
-"""What every request passes: its host and origin, its body, its token's end, and being counted."""
+"""Middleware for every request: check host and origin, end expired streams, track requests."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 MCP: Final = "/mcp"
 LIVE: Final = "/health/live"
+CANCELLING: Final = "cancelling"
+"""The key, in the state of a request, of the cancel scope that ends its answer early."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY: Final = re.compile(
     r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<address>[0-9a-f:.]+)\])(?::\d{1,5})?"
@@ -30,14 +32,14 @@ _AUTHORITY: Final = re.compile(
 
 
 class KnownHosts:
-    """Refuses requests to other hosts, and of pages of other origins.
+    """Refuse requests to other hosts, and from pages of other origins.
 
-    A page can give its own name the address of this machine (DNS rebinding). The name that the
-    browser then sends is that of the page.
+    A web page can point its own name to the address of this machine (DNS rebinding). The browser
+    then sends the name of the page as the host.
 
     Args:
-        hosts: Names or globs; ``*`` stands for any.
-        origins: Origins beside the service's own, in lower case.
+        hosts: Names or globs; ``*`` matches any.
+        origins: Origins in addition to the service's own, in lower case.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -50,11 +52,11 @@ class KnownHosts:
         headers = Headers(scope=scope)
         host = headers.get("host", "").casefold()
         origin = headers.get("origin", "").casefold()
-        if scope["path"] == LIVE:  # those who probe it know an address only
+        if scope["path"] == LIVE:  # probes may know the address only
             await self._app(scope, receive, send)
             return
         name = _name(host)
-        if (host and not name) or not any(each.match(name) for each in self._hosts):
+        if (host and not name) or not any(pattern.match(name) for pattern in self._hosts):
             refused = PlainTextResponse("this host is not served here", 421)
         elif origin and origin not in self._origins and not is_own_origin(scope):
             refused = PlainTextResponse("this origin may not use the service", 403)
@@ -65,35 +67,34 @@ class KnownHosts:
 
 
 class NotForwarded:
-    """Refuses what a proxy passes on, where nothing says that others than this machine may come.
+    """Refuse proxied requests unless tokens or allowed hosts are configured.
 
     Args:
-        is_private: Tells whether the service is for programs of this machine, and asks nobody who
-            they are.
+        is_private: True if the service accepts only local, unauthenticated callers.
     """
 
     def __init__(self, app: ASGIApp, is_private: Callable[[], bool]) -> None:
         self._app, self._is_private = app, is_private
-        self._is_told = False
+        self._has_warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer 421."""
         if not self._is_private() or scope["path"] == LIVE or not _is_forwarded(scope):
             await self._app(scope, receive, send)
             return
-        if not self._is_told:
+        if not self._has_warned:
             log.warning(
                 "requests of a proxy are refused: make a token, or name the hosts in"
                 " [server] allowed_hosts"
             )
-        self._is_told = True
-        refused = PlainTextResponse("this service is for programs of its own machine", 421)
+        self._has_warned = True
+        refused = PlainTextResponse("this service accepts local requests only", 421)
         await refused(scope, receive, send)
 
 
 def _is_forwarded(scope: Scope) -> bool:
     names = Headers(scope=scope).keys()
-    return any(each in ("forwarded", "via") or each.startswith("x-forwarded-") for each in names)
+    return any(name in ("forwarded", "via") or name.startswith("x-forwarded-") for name in names)
 
 
 def _name(host: str) -> str:
@@ -105,17 +106,16 @@ def _name(host: str) -> str:
 def is_own_origin(scope: Scope) -> bool:
     """True if the page that sends a request has the scheme and the host of the request itself.
 
-    A proxy that this service does not know may speak TLS before it, but not under a name of this
-    machine.
+    An unknown proxy may add TLS, so https is accepted, too, but not under a name of this machine.
     """
     headers = Headers(scope=scope)
     host = headers.get("host", "").casefold()
     schemes = {scope["scheme"]} if _name(host) in LOOPBACK else {scope["scheme"], "https"}
-    return headers.get("origin", "").casefold() in {f"{each}://{host}" for each in schemes}
+    return headers.get("origin", "").casefold() in {f"{scheme}://{host}" for scheme in schemes}
 
 
 class WholeBodies:
-    """Ends a request without an error if its client leaves before the whole body has come."""
+    """End a request without an error if its client leaves before the body is complete."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -138,7 +138,7 @@ class WholeBodies:
 
 
 class InFlight:
-    """Knows what is being answered, and ends it: streams at once, calls after their time."""
+    """Track requests, and end them with the service: streams at once, calls after a grace time."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -148,19 +148,20 @@ class InFlight:
         self._idle.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; answer 503 once the end has begun."""
+        """Pass a request on, or answer 503 while the service ends."""
         response = Answer(send)
         if self._is_ending:
             await response.finish()
             return
         answered = self._streams if _is_stream(scope) else self._calls
         with anyio.CancelScope() as cancelling:
+            scope["state"][CANCELLING] = cancelling
             answered.add(cancelling)
             self._note()
             try:
                 await self._app(scope, receive, response.send)
             except LocalProtocolError:
-                pass  # the client broke the rules of HTTP, which uvicorn has told it
+                pass  # the client broke the rules of HTTP, and uvicorn has answered
             finally:
                 answered.discard(cancelling)
                 self._note()
@@ -169,12 +170,12 @@ class InFlight:
 
     @property
     def requests(self) -> int:
-        """How many requests are being answered, without streams."""
+        """Number of requests in flight, not counting streams."""
         return len(self._calls)
 
     @property
     def streams(self) -> int:
-        """How many clients listen to what may come."""
+        """Number of open streams."""
         return len(self._streams)
 
     def _note(self) -> None:
@@ -184,36 +185,36 @@ class InFlight:
             self._idle.set()
 
     async def end(self, seconds: float) -> int:
-        """Take no more requests, and wait until all calls are answered.
+        """Refuse new requests, end all streams, and wait until all calls are answered.
 
         Returns:
-            How many were given up after *seconds*.
+            The number of calls that were cancelled after *seconds*.
         """
         self._is_ending = True
-        for each in list(self._streams):
-            each.cancel()
+        for stream in list(self._streams):
+            stream.cancel()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._idle.wait(), seconds)
         left = list(self._calls)
-        for each in left:
-            each.cancel()
+        for call in left:
+            call.cancel()
         return len(left)
 
 
 def _is_stream(scope: Scope) -> bool:
-    """Tell whether a client listens to what may come, in the way of its generation."""
+    """True if a request opens a stream of messages, in the way of its protocol generation."""
     if scope["type"] != "http":
         return False
     return listens(scope) or (scope["method"] == "GET" and scope["path"] == MCP)
 
 
 def listens(scope: Scope) -> bool:
-    """Tell whether a client of 2026-07-28 opens a stream of changes."""
+    """True if a client of 2026-07-28 opens a stream of changes."""
     return Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
 
 
 class UntilExpiry:
-    """Ends a stream when the token with which it was opened expires; calls are answered."""
+    """End a stream when its token expires; calls are still answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -222,21 +223,17 @@ class UntilExpiry:
         """Pass a request on."""
         user = scope.get("user")
         expires = user.access_token.expires_at if isinstance(user, AuthenticatedUser) else None
-        if expires is None or not _is_stream(scope):
-            await self._app(scope, receive, send)
-            return
-        response = Answer(send)
-        with anyio.move_on_after(expires - time.time()) as ending:
-            await self._app(scope, receive, response.send)
-        if ending.cancelled_caught:
-            await response.finish()
+        if expires is not None and _is_stream(scope):
+            cancelling: anyio.CancelScope = scope["state"][CANCELLING]
+            cancelling.deadline = anyio.current_time() + expires - time.time()
+        await self._app(scope, receive, send)
 
 
 class Answer:
-    """An answer that can be brought to its end whatever has been sent of it.
+    """An answer that can be ended early.
 
-    A stream of events may end anywhere. Anything else that ended so would be taken for whole, and
-    has its connection closed.
+    A stream of events may end anywhere. Any other answer that has begun would look complete, so
+    `finish` leaves it incomplete, and uvicorn closes the connection.
     """
 
     def __init__(self, send: Send) -> None:
@@ -253,7 +250,7 @@ class Answer:
         self.has_ended = message["type"] == "http.response.body" and not message.get("more_body")
 
     async def finish(self) -> None:
-        """Send what is missing of it, if that can be told from the rest."""
+        """End the answer: with 503 if it has not begun, or with the end of a stream of events."""
         if not self.has_begun:
             headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
             await self._send({"type": "http.response.start", "status": 503, "headers": headers})

@@ -1,4 +1,4 @@
-"""``/health``: whether the process lives, is ready for requests, and what it serves."""
+"""``/health``: the process, its readiness for requests, and the state of its plugins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health as PluginHealth
-from standards_mcp.server.operations.audit import Audit
+from standards_mcp.server.audit import Audit
 from standards_mcp_catalog.base import CatalogStats
 from standards_mcp_catalog.errors import CatalogError
 
@@ -30,42 +30,42 @@ _T = TypeVar("_T")
 
 
 class Fresh(Generic[_T]):
-    """What a function returns, asked anew when it is some seconds old; who asks meanwhile waits.
+    """The cached result of a function, refreshed when it is some seconds old.
 
-    However often it is asked, plugins and stores are not.
+    Plugins and stores are asked at most once in this time; concurrent callers share the result.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[_T]], seconds: float = _FRESH_SECONDS) -> None:
         self._ask, self._seconds = ask, seconds
         self._before: _T | None = None
-        self._asked: asyncio.Future[_T] | None = None
+        self._refresh: asyncio.Future[_T] | None = None
         self._stale_at = float("-inf")
 
     async def __call__(self) -> _T:
-        """Return what is known."""
+        """Return the result."""
         return await asyncio.shield(self._answer())
 
     async def within(self, seconds: float) -> _T | None:
-        """Return what is known, or None if the answer takes longer."""
+        """Return the result, or None if it takes longer."""
         answer = self._answer()
         await asyncio.wait([answer], timeout=seconds)
         return answer.result() if answer.done() else None
 
     async def soon(self, seconds: float) -> _T | None:
-        """Return what is known after some seconds: what was before, if the answer takes longer."""
-        found = await self.within(seconds)
-        return self._before if found is None else found
+        """Return the result, or the previous one if it takes longer."""
+        result = await self.within(seconds)
+        return self._before if result is None else result
 
     def _answer(self) -> asyncio.Future[_T]:
-        if self._asked is None or (self._asked.done() and time.monotonic() > self._stale_at):
-            self._asked = asyncio.ensure_future(self._ask_now())
-        return self._asked
+        if self._refresh is None or (self._refresh.done() and time.monotonic() > self._stale_at):
+            self._refresh = asyncio.ensure_future(self._ask_now())
+        return self._refresh
 
     async def _ask_now(self) -> _T:
-        self._stale_at = float("-inf")  # a failure is never fresh
-        self._before = found = await self._ask()
+        self._stale_at = float("-inf")  # a failure is not cached
+        self._before = result = await self._ask()
         self._stale_at = time.monotonic() + self._seconds
-        return found
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ class CatalogState:
 
 
 class Health:
-    """Answers what balancers and operators ask.
+    """Answer the health checks of balancers and operators.
 
     Args:
-        principal_of: Returns who asks; details are for holders of the scope ``admin``.
+        principal_of: Returns the caller; details need the scope ``admin``.
         audit: The audit log, if there is one.
     """
 
@@ -122,7 +122,7 @@ class Health:
         return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
 
     def uptime(self) -> int:
-        """Return for how many seconds the service runs."""
+        """Return the time since the start, in seconds."""
         return round(time.monotonic() - self._began)
 
     async def catalog_now(self) -> CatalogState:
@@ -139,7 +139,7 @@ class Health:
         return JSONResponse({"status": "ready"})
 
     def _refuses_calls(self) -> bool:
-        # Asked anew each time: without calls, nothing else finds out that it can be written again.
+        # Checked each time: as calls are refused, no other code would try to write again.
         return self._audit is not None and self._audit.is_required and bool(self._audit.check())
 
     async def _whole(self, request: Request) -> JSONResponse:
@@ -188,7 +188,7 @@ def _report(record: PluginRecord, health: PluginHealth | None) -> dict[str, Any]
 
 
 def is_well(record: PluginRecord, health: PluginHealth | None) -> bool:
-    """Tell whether neither a plugin nor its own check, if it has one, has failed."""
+    """True if neither a plugin nor its own health check has failed."""
     return record.status is not Status.FAILED and (health is None or health.status == "ok")
 
 

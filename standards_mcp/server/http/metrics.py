@@ -1,4 +1,4 @@
-"""``/metrics``: what Prometheus reads of calls, requests, plugins and the catalog."""
+"""``/metrics``: calls, requests, plugins and the catalog for Prometheus."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from standards_mcp.calls.context import Principal
 from standards_mcp.calls.records import NO_ERRORS, NOT_SERVED, CallRecord
 from standards_mcp.config.models.http import METRICS
 from standards_mcp.host import Host
-from standards_mcp.server.operations.audit import Audit
+from standards_mcp.server.audit import Audit
 
 from .guards import InFlight
 from .health import Health
@@ -49,13 +49,13 @@ _MOST_NAMES: Final = 2000
 
 
 class Metrics:
-    """Counts calls, and shows the state of a host.
+    """Count calls, and show the state of a host.
 
-    No label has a value that clients choose: what is not served has no name, and types of errors
-    that only plugins know are ``other``.
+    Clients must not choose the values of labels: calls of unknown items have no name, and types of
+    errors that plugins define are ``other``.
 
     Args:
-        health: Tells of the catalog.
+        health: The state of the catalog.
         audit: The audit log, if there is one.
     """
 
@@ -107,7 +107,7 @@ class Metrics:
         GCCollector(registry=registry)
 
     def show_server(self, app: InFlight, open_sessions: Sessions) -> None:
-        """Show what the server does at the moment at which it is asked."""
+        """Add the current state of the HTTP server."""
         in_flight = Gauge(
             f"{_PREFIX}_http_requests_in_flight",
             "Requests that are being answered; a stream waits for what may come.",
@@ -120,12 +120,12 @@ class Metrics:
         sessions.set_function(lambda: open_sessions.count)
 
     def call_started(self, record: CallRecord) -> None:
-        """Count a call that runs."""
+        """Count a running call."""
         del record
         self._running.inc()
 
     def call_ended(self, record: CallRecord) -> None:
-        """Count a call that has ended."""
+        """Count the outcome of a call."""
         self._running.dec()
         labels = self._labels(record)
         outcome = record.outcome if record.outcome in _OUTCOMES else _OTHER
@@ -140,14 +140,14 @@ class Metrics:
             return record.kind, "", ""
         labels = (record.kind, record.name, record.plugin)
         if labels not in self._names:
-            # Other servers may list new names for ever.
+            # Other MCP servers may list new names without end.
             if len(self._names) >= _MOST_NAMES:
                 return record.kind, _OTHER, record.plugin
             self._names.add(labels)
         return labels
 
     def route(self, principal_of: Callable[[Request], Principal]) -> Route:
-        """Return the route of ``/metrics``, for holders of its scope."""
+        """Return the route of ``/metrics``, which needs its scope."""
 
         async def page(request: Request) -> Response:
             if not principal_of(request).holds(METRICS):
@@ -175,7 +175,7 @@ class Metrics:
 
 
 class _State(Collector):
-    """What is known of the host at the moment at which it is asked for."""
+    """The state of the host at the time of a request."""
 
     def __init__(self, host: Host, audit: Audit | None) -> None:
         self._host, self._audit = host, audit
@@ -189,18 +189,18 @@ class _State(Collector):
             yield from _audit_metrics(self._audit)
 
     def _plugins(self) -> Metric:
-        found = GaugeMetricFamily(
+        states = GaugeMetricFamily(
             f"{_PREFIX}_plugins", "1 for the state of each plugin.", labels=("plugin", "state")
         )
         for name, record in self._host.manager.records.items():
-            found.add_metric((name, str(record.status)), 1)
-        return found
+            states.add_metric((name, str(record.status)), 1)
+        return states
 
 
 class _OfProcess(CollectorRegistry):
     """The metrics of a registry, with the process as a label.
 
-    Without it, the counters of workers that answer at one address would look like one that jumps.
+    Without the label, the counters of several workers would look like one counter that jumps.
     """
 
     def __init__(self, registry: CollectorRegistry, pid: int) -> None:

@@ -1,4 +1,4 @@
-"""The transport over HTTP: uvicorn with the app, from the open socket to the last answer."""
+"""The transport over HTTP: run uvicorn with the app until the last answer."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import anyio
 import uvicorn
 
 from standards_mcp.host import Host
-from standards_mcp.server.operations.audit import audited
-from standards_mcp.server.operations.tracing import traced
+from standards_mcp.server.audit import audited
 from standards_mcp.server.reload import Reloading
 from standards_mcp.server.server import HostServer
+from standards_mcp.server.tracing import traced
 
+from .app import Service, build_service
 from .authorization import Principals
-from .service import Service, build_service
-from .sockets import url_of
+from .listening import url_of
 from .wire import BoundedProtocol
 
 log = logging.getLogger(__name__)
@@ -30,11 +30,11 @@ CLOSING_SECONDS: Final = 2.0
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to the run loop, and tells when it has opened its port."""
+    """A uvicorn server that leaves signals to `run`, and reports when it accepts connections."""
 
     def __init__(self, config: uvicorn.Config, on_open: Callable[[], None]) -> None:
         super().__init__(config)
-        self.servers = list[asyncio.Server]()  # the end may come before there are any
+        self.servers = list[asyncio.Server]()  # the base class sets it only at the start
         self._on_open = on_open
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -54,15 +54,15 @@ async def serve_http(
     on_listening: Callable[[], None] | None = None,
     reloading: Reloading | None = None,
 ) -> None:
-    """Serve MCP and health over HTTP until cancelled; calls in flight are then answered first.
+    """Serve over HTTP until cancelled, then finish the calls in flight.
 
     Args:
-        on_listening: Called when requests are answered.
-        reloading: Where the configuration comes from, for the admin page to change it.
+        on_listening: Called when the service accepts requests.
+        reloading: The sources of the configuration, for changes on the admin page.
 
     Raises:
-        StandardsMcpError: The audit log is required and cannot be written, or what exports traces
-            is not installed.
+        StandardsMcpError: The audit log is required and cannot be written, or the exporter of
+            traces is not installed.
     """
 
     def on_open() -> None:
@@ -84,35 +84,34 @@ async def _serve(
         most_bytes = service.max_request_bytes
 
     proxies = service.trusted_proxies
-    # No route speaks WebSocket, which uvicorn would take up wherever a package for it is installed.
+    # Without "none", uvicorn would accept WebSockets if a package for them is installed.
     config = uvicorn.Config(
         service.app,
         http=Protocol,
         ws="none",
         lifespan="off",
-        # What is not told by a proxy that is known could be told by anybody.
+        # Any client could send these headers, so only the ones of trusted proxies count.
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
         log_config=None,
         access_log=False,
         server_header=False,
     )
-    told = asyncio.Event()
-    # In a task of its own, which the cancellation of this one does not reach: calls that are in
-    # flight run below it.
+    cancelled = asyncio.Event()
+    # In its own task, so that cancelling this one does not cancel the calls in flight.
     serving = asyncio.create_task(
-        _serve_until(told, _Uvicorn(config, on_open), service, listening, drain)
+        _serve_until(cancelled, _Uvicorn(config, on_open), service, listening, drain)
     )
     try:
         await asyncio.shield(serving)
     finally:
-        told.set()
+        cancelled.set()
         with anyio.CancelScope(shield=True):
             await serving
 
 
 async def _serve_until(
-    told: asyncio.Event,
+    cancelled: asyncio.Event,
     web: uvicorn.Server,
     service: Service,
     listening: socket.socket,
@@ -120,9 +119,9 @@ async def _serve_until(
 ) -> None:
     async with service.sessions.run():
         serving = asyncio.create_task(web.serve([listening]))
-        await told.wait()
-        for each in web.servers:
-            each.close()  # uvicorn looks whether it should exit only now and then
+        await cancelled.wait()
+        for port in web.servers:
+            port.close()  # uvicorn checks `should_exit` only from time to time
         web.should_exit = True
         if left := await service.in_flight.end(drain):
             log.warning("calls are given up", extra={"calls": left, "seconds": drain})

@@ -1,11 +1,17 @@
-"""The sessions of clients before 2026-07-28, and the share that one client may have of them."""
+"""Sessions of clients before 2026-07-28: the share of each client, and resumption after a break.
+
+A client whose connection breaks asks for the messages after the last event that it has received,
+and so gets the answer of its call. Clients of 2026-07-28 have no sessions; they call again.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Final
+from itertools import count
+from typing import Any, Final, NamedTuple
 
 import anyio
 from mcp.server import Server
@@ -14,21 +20,37 @@ from mcp.server.auth.middleware.bearer_auth import (
     AuthorizationContext,
     authorization_context,
 )
-from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http import (
+    GET_STREAM_KEY,
+    EventCallback,
+    EventMessage,
+    EventStore,
+    StreamableHTTPServerTransport,
+)
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
+from mcp_types import (
+    INVALID_REQUEST,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from standards_mcp.config.models.http import HttpSettings
 
-from .api.bodies import has_more_values
-from .events import Events, SessionEvents
-from .guards import Answer, listens
+from .bodies import has_more_values
+from .guards import CANCELLING, listens
 
+MOST_BYTES: Final = 32 << 20
+SESSION_BYTES: Final = 1 << 20
+_EVENT_OVERHEAD: Final = 512
+"""About the memory of an event in addition to its text."""
 _RETRY_MILLISECONDS: Final = 1000
-"""How long a client waits before it resumes a stream that broke."""
+"""Time after which a client resumes a broken stream."""
 _NO_SESSION: Final = b"Missing session ID"
 _INITIALIZE_FIRST: Final = (
     b"Missing session ID: send initialize first, and the mcp-session-id of its answer with each "
@@ -37,13 +59,13 @@ _INITIALIZE_FIRST: Final = (
 
 
 class Sessions(StreamableHTTPSessionManager):
-    """Opens, finds and closes sessions.
+    """The SDK's session manager with a limit for each client and a store for each session.
 
-    A client is the holder of a token. Those who come without one are not told apart, and share all
-    the room there is.
+    A client is the holder of a token. Callers without a token cannot be told apart, and share all
+    sessions.
 
     Args:
-        most_values: Returns how many values the JSON of a request may have.
+        most_values: Returns the highest number of values in the JSON of a request.
     """
 
     def __init__(
@@ -65,18 +87,18 @@ class Sessions(StreamableHTTPSessionManager):
 
     @property
     def count(self) -> int:
-        """How many sessions are open."""
+        """Number of open sessions."""
         return len(self._server_instances)
 
     def by_client(self) -> Counter[str]:
-        """Return how many sessions each client has; those without a token have an empty name."""
+        """Return the number of sessions by client; callers without a token have an empty name."""
         return Counter(
             owner["client_id"] if (owner := self._session_owners.get(name)) else ""
             for name in self._server_instances
         )
 
     def close_where(self, is_revoked: Callable[[AuthorizationContext | None], bool]) -> None:
-        """Close what those have opened who are none any more; None is anybody without a token."""
+        """Close the sessions and streams of revoked owners; None is a caller without a token."""
         for name, session in list(self._server_instances.items()):
             if self._task_group and is_revoked(self._session_owners.get(name)):
                 self._task_group.start_soon(self._discard_session, name, session)
@@ -87,13 +109,13 @@ class Sessions(StreamableHTTPSessionManager):
     def _admit_session(
         self, requestor: AuthorizationContext | None
     ) -> StreamableHTTPServerTransport | None:
-        # Under the lock of the base class: of requests that come at once, each counts the others.
-        held = sum(each == requestor for each in self._session_owners.values())
+        # The base class holds a lock here, so simultaneous requests count each other's sessions.
+        held = sum(owner == requestor for owner in self._session_owners.values())
         if requestor is not None and held >= self._share:
             raise _ShareUsedError
-        if self.json_response:  # which has no events
+        if self.json_response:  # a JSON response has no events
             return super()._admit_session(requestor)
-        # Of its own, since streams have the ids of requests, which other sessions have, too.
+        # One store a session: streams have the ids of requests, which repeat in other sessions.
         self.event_store = events = SessionEvents(self._events)
         session = super()._admit_session(requestor)
         if session is not None and session.mcp_session_id is not None:
@@ -108,7 +130,7 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        whole = [await receive()]  # the base class has read the body
+        whole = [await receive()]  # the base class has read the complete body
 
         async def replay() -> Message:
             return whole.pop() if whole else await receive()
@@ -116,27 +138,25 @@ class Sessions(StreamableHTTPSessionManager):
         if has_more_values(whole[0].get("body", b""), most := self._most_values()):
             message = f"the request has more than {most:,} values; send fewer in one call"
             await _refused(message, 413)(scope, replay, send)
+        elif listens(scope):
+            await self._handle_stream(scope, replay, send)
         else:
-            await self._handle(scope, replay, send)
+            await super()._handle_request(scope, replay, send)
 
-    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not listens(scope):
-            await super()._handle_request(scope, receive, send)
-            return
-        owner = _owner(scope)
-        held = sum(each == owner for each in self._listening.values())
+    async def _handle_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a stream of changes of 2026-07-28, within the share of its client."""
+        user = scope.get("user")
+        owner = authorization_context(user) if isinstance(user, AuthenticatedUser) else None
+        held = sum(other == owner for other in self._listening.values())
         if owner is not None and held >= self._share:
             await _too_many("streams of changes", self._share)(scope, receive, send)
             return
-        answer = Answer(send)
-        with anyio.CancelScope() as listening:
-            self._listening[listening] = owner
-            try:
-                await super()._handle_request(scope, receive, answer.send)
-            finally:
-                del self._listening[listening]
-        if listening.cancelled_caught:
-            await answer.finish()
+        listening: anyio.CancelScope = scope["state"][CANCELLING]
+        self._listening[listening] = owner
+        try:
+            await super()._handle_request(scope, receive, send)
+        finally:
+            del self._listening[listening]
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -145,8 +165,12 @@ class Sessions(StreamableHTTPSessionManager):
             await _too_many("sessions", self._share)(scope, receive, send)
 
 
+class _ShareUsedError(Exception):
+    """A client has reached its limit of sessions."""
+
+
 def _explaining(send: Send) -> Send:
-    """Return *send* with what a client without a session has to do in the SDK's refusal of it."""
+    """Return *send* with a next step in the SDK's refusal of a request without a session."""
     refusals: list[Message] = []
 
     async def explain(message: Message) -> None:
@@ -164,17 +188,8 @@ def _explaining(send: Send) -> Send:
     return explain
 
 
-class _ShareUsedError(Exception):
-    """A client has as many sessions as it may have."""
-
-
-def _owner(scope: Scope) -> AuthorizationContext | None:
-    user = scope.get("user")
-    return authorization_context(user) if isinstance(user, AuthenticatedUser) else None
-
-
-def _too_many(what: str, share: int) -> Response:
-    message = f"this token has {share} {what} open, and may not have more; end some of them"
+def _too_many(kind: str, share: int) -> Response:
+    message = f"this token has {share} {kind} open, and may not have more; end some of them"
     return _refused(message, 429)
 
 
@@ -184,3 +199,110 @@ def _refused(message: str, status: int) -> Response:
     )
     content = error.model_dump_json(by_alias=True, exclude_unset=True)
     return Response(content, status, media_type="application/json")
+
+
+class _Event(NamedTuple):
+    """A message of a stream; the event that begins a stream has no text."""
+
+    stream: str
+    text: bytes
+
+    @property
+    def size(self) -> int:
+        # The client chooses the name of the stream, the id of its request, which may be long.
+        return len(self.text) + len(self.stream) + _EVENT_OVERHEAD
+
+
+class Events:
+    """The memory of the events of all sessions; the oldest events make room for new ones.
+
+    Args:
+        most_bytes: Limit for all sessions.
+        session_bytes: Limit for one session.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES, session_bytes: int = SESSION_BYTES) -> None:
+        self._most_bytes, self.session_bytes = most_bytes, session_bytes
+        self.numbers = count(1)
+        self._sessions = OrderedDict[int, SessionEvents]()
+        self._bytes = 0
+
+    def add(self, number: int, size: int, session: SessionEvents) -> None:
+        """Count an event of a session, and drop the oldest events if the memory is full."""
+        self._sessions[number] = session
+        self._bytes += size
+        while self._bytes > self._most_bytes:
+            oldest = next(iter(self._sessions))
+            self._sessions[oldest].drop(oldest)
+
+    def remove(self, number: int, size: int) -> None:
+        """Free the memory of an event."""
+        del self._sessions[number]
+        self._bytes -= size
+
+
+class SessionEvents(EventStore):
+    """The events of one session, which other sessions cannot read."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._stored = OrderedDict[int, _Event]()
+        self._bytes = 0
+        self._open = set[str]()
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        """Store a message; None begins a stream. See `EventStore`."""
+        number, text = next(self._events.numbers), b""
+        if message is not None:
+            text = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        is_stored = self._store(number, _Event(stream_id, text))
+        if is_stored and not isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._open.add(stream_id)
+        else:
+            self._open.discard(stream_id)
+        return _event_id(number, stream_id)
+
+    def _store(self, number: int, event: _Event) -> bool:
+        if event.size > self._events.session_bytes:
+            return False
+        while self._bytes + event.size > self._events.session_bytes:
+            self.drop(next(iter(self._stored)))
+        self._stored[number] = event
+        self._bytes += event.size
+        self._events.add(number, event.size, self)
+        return True
+
+    def drop(self, number: int) -> None:
+        """Forget an event, and its stream, because a cancelled call never ends its stream."""
+        event = self._stored.pop(number)
+        self._open.discard(event.stream)
+        self._bytes -= event.size
+        self._events.remove(number, event.size)
+
+    def close(self) -> None:
+        """Forget all events at the end of the session."""
+        for number in list(self._stored):
+            self.drop(number)
+
+    async def replay_events_after(
+        self, last_event_id: str, send_callback: EventCallback
+    ) -> str | None:
+        """Send the later messages in the stream of an event. See `EventStore`.
+
+        Returns:
+            The stream, or None if the stream has ended.
+        """
+        with suppress(ValueError):
+            text, _, encoded = last_event_id.partition("-")
+            last, stream = int(text), bytes.fromhex(encoded).decode()
+            for number, event in list(self._stored.items()):
+                if number > last and event.stream == stream and event.text:
+                    message = jsonrpc_message_adapter.validate_json(event.text, by_name=False)
+                    await send_callback(EventMessage(message, _event_id(number, stream)))
+            return stream if stream == GET_STREAM_KEY or stream in self._open else None
+        return None
+
+
+def _event_id(number: int, stream: str) -> str:
+    # In hexadecimal, because the client may use any text as the id of its request.
+    return f"{number}-{stream.encode().hex()}"

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on the wire: bounds of a request in bytes, parts and time, and how connections close.
+"""Limits of HTTP/1.1 on the wire: bytes, parts and time of a request, and a bounded close.
 
 uvicorn goes on reading a body after the answer, however long it is, and parses each of its chunks,
 so that a client without a token could occupy the process.
@@ -124,7 +124,7 @@ class _Connection(h11.Connection):
         self._receive_buffer.maybe_extract_lines = self._few_lines  # type: ignore[method-assign]
 
     def receive_data(self, data: bytes) -> None:
-        """Count what comes, with the framing."""
+        """Count the received bytes, including the framing."""
         self._wire_bytes += len(data)
         super().receive_data(data)
 

@@ -1,4 +1,4 @@
-"""Several services behind balancers, with the configuration that stands in docs/serving.md."""
+"""Several services behind balancers, with the configuration of docs/serving.md."""
 # ruff: noqa: ASYNC110, ASYNC220, ASYNC240  files tell one process of another
 
 from __future__ import annotations

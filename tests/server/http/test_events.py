@@ -1,4 +1,4 @@
-"""Clients of earlier generations whose connection breaks in the midst of a call."""
+"""Clients of earlier generations whose connection breaks during a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, tool
 from standards_mcp.host import Host
-from standards_mcp.server.http.events import Events, SessionEvents
+from standards_mcp.server.http.sessions import Events, SessionEvents
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -122,7 +122,7 @@ async def replayed(session: SessionEvents, last: str) -> tuple[list[JSONRPCMessa
     return [each.message for each in found], stream
 
 
-async def test_what_came_later_in_a_stream_is_sent_again_until_its_answer():
+async def test_later_events_of_a_stream_are_sent_again_up_to_its_answer():
     session = SessionEvents(Events())
     begun = await session.store_event("7\n", None)
     assert "\n" not in begun

@@ -1,4 +1,4 @@
-"""What a service tells of its health."""
+"""The health checks of a service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from support.http import patient_client, served_over_http
+from support.http import requests_to
 from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Health, Plugin, hookimpl
@@ -49,11 +49,11 @@ class QuietPlugin(Plugin):
 
 
 async def health_of(host: Host, times: int = 1) -> dict[str, Any]:
-    async with served_over_http(host) as url, patient_client(timeout=None) as http:
+    async with requests_to(host, timeout=None) as http:
         found: list[httpx2.Response] = []
 
         async def ask() -> None:
-            found.append(await http.get(f"{url}/health"))
+            found.append(await http.get("/health"))
 
         async with anyio.create_task_group() as tasks:
             for _ in range(times):
@@ -97,7 +97,7 @@ async def test_health_has_the_plugins_own_checks_however_often_it_is_asked(make_
     [({"quiet": QuietPlugin}, "ok"), ({"broken": lambda *_: 1 / 0}, "degraded")],
     ids=["quiet", "broken"],
 )
-async def test_a_service_without_what_failed_is_well(
+async def test_the_status_is_degraded_only_if_a_plugin_failed(
     make_host: MakeHost, plugins: dict[str, Any], status: str
 ):
     assert (await health_of(make_host(plugins, server={"port": 0})))["status"] == status
@@ -109,7 +109,7 @@ async def test_a_catalog_that_does_not_answer_cannot_be_read(
     monkeypatch.setattr(health, "_CATALOG_SECONDS", 0.1)
     host = make_host({}, server={"port": 0, "metrics": True})
     monkeypatch.setattr(host, "catalog_stats", anyio.sleep_forever)
-    async with served_over_http(host) as url, patient_client(base_url=url) as http:
+    async with requests_to(host) as http:
         assert (await http.get("/health/ready")).status_code == 503
         told = (await http.get("/health")).json()
         assert (told["status"], told["catalog"]) == (
@@ -119,7 +119,7 @@ async def test_a_catalog_that_does_not_answer_cannot_be_read(
         assert "standards_mcp_catalog_up 0.0" in (await http.get("/metrics")).text
 
 
-async def test_who_waits_no_longer_leaves_the_question_to_others():
+async def test_a_caller_that_stops_waiting_does_not_cancel_the_refresh():
     asked, answer = 0, anyio.Event()
 
     async def ask() -> str:
@@ -136,7 +136,7 @@ async def test_who_waits_no_longer_leaves_the_question_to_others():
     assert await fresh.within(WAIT) == "answer 2"
 
 
-async def test_what_is_known_is_asked_for_again_once_it_is_old(monkeypatch: pytest.MonkeyPatch):
+async def test_an_old_result_is_refreshed(monkeypatch: pytest.MonkeyPatch):
     asked = 0
 
     async def ask() -> int:

@@ -1,4 +1,4 @@
-"""What no client should send over HTTP: a right status or a closed connection, and no crash."""
+"""Malformed and hostile HTTP requests: a correct status or a closed connection, and no crash."""
 
 # ruff: noqa: S311  chance, for messages
 from __future__ import annotations
@@ -231,9 +231,7 @@ async def test_a_request_behind_another_one_needs_a_token_of_its_own(url: str, s
         ("HEAD", "/plugins/odd/echo"),
     ],
 )
-async def test_no_spelling_of_a_name_reaches_what_a_scope_does_not_give(
-    url: str, method: str, path: str
-):
+async def test_no_spelling_of_a_name_evades_a_scope(url: str, method: str, path: str):
     async with patient_client(base_url=url, headers=bearer(NONE)) as client:
         answer = await client.request(method, path, json={"text": "a"})
         assert answer.status_code in (403, 404)
@@ -262,9 +260,7 @@ async def test_no_spelling_of_a_name_reaches_what_a_scope_does_not_give(
     ],
     ids=lambda given: given[0],
 )
-async def test_no_method_of_mcp_reaches_what_a_scope_does_not_give(
-    url: str, request_of: tuple[str, dict[str, Any]]
-):
+async def test_no_method_of_mcp_evades_a_scope(url: str, request_of: tuple[str, dict[str, Any]]):
     method, params = request_of
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -285,7 +281,7 @@ async def test_no_method_of_mcp_reaches_what_a_scope_does_not_give(
     assert "result" not in answer.json()
 
 
-async def test_slow_and_half_open_connections_starve_nobody(url: str):
+async def test_slow_and_half_open_connections_do_not_block_other_callers(url: str):
     port = int(url.rpartition(":")[2])
     held = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(100)]
     try:

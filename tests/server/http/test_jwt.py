@@ -17,12 +17,20 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from support.http import ACCEPT, INITIALIZE, bearer, http_client, patient_client, served_over_http
+from support.http import (
+    bearer,
+    http_client,
+    open_session,
+    patient_client,
+    requests_to,
+    rpc,
+    served_over_http,
+)
 from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
 from standards_mcp.host import Host
-from standards_mcp.server.http import jwt as tokens
+from standards_mcp.server.http import authorization as tokens
 
 pytestmark = pytest.mark.anyio
 AUDIENCE = "https://mcp.example.org/mcp"
@@ -158,7 +166,7 @@ async def status(url: str, token: str) -> int:
         return (await client.get("/health", headers=bearer(token))).status_code
 
 
-async def test_a_token_of_the_issuer_shows_what_its_scopes_let_it(host: Host, issuer: Issuer):
+async def test_a_token_of_the_issuer_lists_only_the_tools_of_its_scopes(host: Host, issuer: Issuer):
     async with served_over_http(host) as url:
         for scopes in ({"scope": "openid reader"}, {"scope": None, "scp": ["reader"]}):
             async with http_client(url, issuer.token(**scopes)) as client:
@@ -185,7 +193,7 @@ async def test_a_scope_that_the_configuration_does_not_have_opens_no_route(
 
 
 @pytest.mark.slow
-async def test_who_signs_in_is_an_operator_only_by_a_configured_scope(
+async def test_signing_in_makes_an_operator_only_with_a_configured_scope(
     make_host: Callable[..., Host], issuer: Issuer
 ):
     of_issuer = {"issuer": issuer.url, "audience": AUDIENCE}
@@ -263,7 +271,7 @@ async def test_new_keys_are_fetched_and_not_more_often_than_needed(
 
 
 @pytest.mark.slow
-async def test_who_has_a_known_key_does_not_wait_for_a_slow_issuer(
+async def test_a_token_with_a_cached_key_does_not_wait_for_a_slow_issuer(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
     stranger = issuer.token(kid="gone", key=STRANGER)
@@ -303,7 +311,7 @@ async def test_an_answer_without_an_end_is_given_up(
         assert await status(url, issuer.token()) == 200
 
 
-async def test_after_a_rest_a_key_that_was_withdrawn_counts_no_more(
+async def test_after_an_idle_time_a_withdrawn_key_is_refused(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
     async with served_over_http(host) as url:
@@ -316,7 +324,7 @@ async def test_after_a_rest_a_key_that_was_withdrawn_counts_no_more(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_named", [False, True], ids=["kind", "name"])
-async def test_a_key_is_for_the_algorithm_that_it_names_or_for_those_of_its_kind(
+async def test_a_key_is_for_its_named_algorithm_or_for_all_of_its_kind(
     host: Host, issuer: Issuer, *, is_named: bool
 ):
     issuer.kids, issuer.names_algorithms = ["one", "two"], is_named
@@ -368,7 +376,7 @@ async def test_while_the_issuer_is_down_its_last_keys_count(
 
 
 async def test_clients_learn_whose_tokens_they_need(host: Host, issuer: Issuer):
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         refused = await client.post("/mcp", json={})
         path = "/.well-known/oauth-protected-resource/mcp"
         assert (
@@ -389,16 +397,15 @@ async def test_a_stream_ends_when_the_token_that_opened_it_expires(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tokens, "_LEEWAY_SECONDS", 0)
-    async with served_over_http(host) as url, patient_client(base_url=url, timeout=None) as client:
-        opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(issuer.token()))
-        session = ACCEPT | {"mcp-session-id": opened.headers["mcp-session-id"]}
+    async with requests_to(host, timeout=None) as client:
+        session = await open_session(client, issuer.token())
         short, now = bearer(issuer.token()), time.time
         async with client.stream("GET", "/mcp", headers=session | short) as stream:
             assert stream.status_code == 200
             monkeypatch.setattr(time, "time", lambda: now() + 700)
             let_time_pass(700)
             assert [line async for line in stream.aiter_lines()] == []
-        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        ping = rpc("ping")
         expired = await client.post("/mcp", json=ping, headers=session | short)
         renewed = await client.post("/mcp", json=ping, headers=session | bearer(issuer.token()))
         assert (expired.status_code, renewed.status_code) == (401, 200)

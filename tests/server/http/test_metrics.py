@@ -1,4 +1,4 @@
-"""What Prometheus reads of a service."""
+"""The metrics of a service for Prometheus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 from prometheus_client.parser import text_string_to_metric_families
-from support.http import bearer, http_client, patient_client, served_over_http
+from support.http import bearer, http_client, patient_client, requests_to, served_over_http
 from support.waiting import until
 
 from standards_mcp import Plugin, Prompt, ToolError, hookimpl, tool
@@ -132,11 +132,8 @@ async def test_all_metrics_are_documented(make_host: MakeHost, tmp_path: Path):
     page = Path(__file__).parents[3] / "docs" / "serving.md"
     documented = set(re.findall(r"`(standards_mcp_\w+)`", page.read_text(encoding="utf-8")))
     audit = {"path": tmp_path / "audit.jsonl"}
-    async with (
-        served_over_http(make_desk(make_host, audit=audit)) as url,
-        patient_client() as http,
-    ):
-        told = (await http.get(f"{url}/metrics")).text
+    async with requests_to(make_desk(make_host, audit=audit)) as http:
+        told = (await http.get("/metrics")).text
     found = set(re.findall(r"# TYPE (standards_mcp_\w+)", told))
     assert {name for name in found if not name.endswith("_created")} == documented
 
@@ -148,19 +145,16 @@ async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
         "prometheus": {"sha256": token_hash(PROMETHEUS), "scopes": ["metrics"]},
     }
     auth = {"tokens": tokens, "scopes": {"few": ["look"]}}
-    async with (
-        served_over_http(make_desk(make_host, auth=auth)) as url,
-        patient_client() as http,
-    ):
+    async with requests_to(make_desk(make_host, auth=auth)) as http:
         statuses = [
-            (await http.get(f"{url}/metrics", headers=headers)).status_code
+            (await http.get("/metrics", headers=headers)).status_code
             for headers in ({}, bearer("wrong"), bearer(ANN), bearer(BOB))
         ]
         of_prometheus = bearer(PROMETHEUS)
-        measured = await http.get(f"{url}/metrics", headers=of_prometheus)
-        health = (await http.get(f"{url}/health", headers=of_prometheus)).json()
+        measured = await http.get("/metrics", headers=of_prometheus)
+        health = (await http.get("/health", headers=of_prometheus)).json()
         accept = {"accept": "application/openmetrics-text; version=1.0.0"}
-        told = await http.get(f"{url}/metrics", headers=bearer(BOB) | accept)
+        told = await http.get("/metrics", headers=bearer(BOB) | accept)
     assert statuses == [401, 401, 403, 200]
     assert measured.status_code == 200
     assert "plugins" not in health
@@ -169,9 +163,6 @@ async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
     assert 'http_requests_total{status="401"} 2.0' in told.text
 
 
-async def test_a_service_has_no_metrics_unless_it_is_told_to(make_host: MakeHost):
-    async with (
-        served_over_http(make_desk(make_host, metrics=False)) as url,
-        patient_client() as http,
-    ):
-        assert (await http.get(f"{url}/metrics")).status_code == 404
+async def test_a_service_has_no_metrics_unless_they_are_configured(make_host: MakeHost):
+    async with requests_to(make_desk(make_host, metrics=False)) as http:
+        assert (await http.get("/metrics")).status_code == 404

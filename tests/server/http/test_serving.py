@@ -1,4 +1,4 @@
-"""The service over HTTP: both generations, who gets in, and how it ends."""
+"""The service over HTTP: both generations, access, and its end."""
 # ruff: noqa: ASYNC240  small files, in tests
 
 from __future__ import annotations
@@ -28,8 +28,12 @@ from support.http import (
     MODERN,
     bearer,
     call_anew,
+    client_of,
     http_client,
+    open_session,
     patient_client,
+    requests_to,
+    rpc,
     served_over_http,
     told_url,
 )
@@ -46,11 +50,12 @@ from standards_mcp.config.toml.editing import without_token
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of
-from standards_mcp.server.http.sockets import check_exposure, listen
+from standards_mcp.server.http.listening import check_exposure, listen
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 ANN, BOB, CAROL = (new_token() for _ in range(3))
+WAITING = rpc("tools/call", name="wait", arguments={})
 
 
 class BooksPlugin(Plugin):
@@ -139,7 +144,7 @@ async def names_for(url: str, token: str, mode: str = "auto") -> list[str]:
 async def test_clients_of_both_generations_are_served(
     make_books: MakeHost, server: dict[str, Any], mode: str
 ):
-    async with served_over_http(make_books(**server)) as url, http_client(url, mode=mode) as client:
+    async with client_of(make_books(**server), mode=mode) as client:
         assert [each.name for each in (await client.list_tools()).tools] == [
             "find_book",
             "drop_book",
@@ -152,7 +157,7 @@ async def test_clients_of_both_generations_are_served(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_token_shows_and_calls_what_its_scopes_let_it(guarded: str, mode: str):
+async def test_a_token_lists_and_calls_only_the_tools_of_its_scopes(guarded: str, mode: str):
     assert await names_for(guarded, BOB, mode) == ["find_book", "drop_book", "wait"]
     async with http_client(guarded, ANN, mode=mode) as client:
         assert [each.name for each in (await client.list_tools()).tools] == ["find_book"]
@@ -181,7 +186,7 @@ async def test_a_token_shows_and_calls_what_its_scopes_let_it(guarded: str, mode
     ],
     ids=["none", "wrong", "hash", "basic", "short", "odd"],
 )
-async def test_without_a_token_that_is_known_nobody_gets_in(guarded: str, headers: dict[str, str]):
+async def test_requests_without_a_valid_token_are_refused(guarded: str, headers: dict[str, str]):
     async with patient_client(base_url=guarded, headers=ACCEPT) as client:
         odd = {name: value.encode("utf-8", "surrogateescape") for name, value in headers.items()}
         for path in ("/mcp", "/health", "/health/ready", "/else"):
@@ -193,17 +198,14 @@ async def test_without_a_token_that_is_known_nobody_gets_in(guarded: str, header
 
 async def test_a_session_belongs_to_the_token_that_opened_it(guarded: str):
     async with patient_client(base_url=guarded, headers=ACCEPT) as client:
-        opened = await client.post("/mcp", json=INITIALIZE, headers=bearer(BOB))
-        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
-        tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-        stolen = await client.post("/mcp", json=tools, headers=bearer(ANN) | session)
+        session = await open_session(client, BOB)
+        stolen = await client.post("/mcp", json=rpc("tools/list"), headers=session | bearer(ANN))
         assert stolen.status_code == 404
 
 
-async def test_a_client_without_a_session_is_told_to_initialize_first(guarded: str):
-    tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+async def test_the_refusal_of_a_request_without_a_session_names_initialize(guarded: str):
     async with patient_client(base_url=guarded, headers=ACCEPT | bearer(BOB)) as client:
-        refused = await client.post("/mcp", json=tools)
+        refused = await client.post("/mcp", json=rpc("tools/list"))
         assert refused.status_code == 400
         assert "send initialize first, and the mcp-session-id" in refused.json()["error"]["message"]
         params = {key: INITIALIZE["params"][key] for key in ("capabilities", "clientInfo")}
@@ -272,14 +274,14 @@ async def test_a_page_of_the_service_itself_has_its_scheme(
 ):
     host = make_books(auth=auth(), allowed_hosts=["mcp.example.org"], trusted_proxies=["127.0.0.1"])
     sent = {"host": "mcp.example.org", "origin": origin, **forwarded}
-    async with served_over_http(host) as url, patient_client(base_url=url) as http:
+    async with requests_to(host) as http:
         answer = await http.get("/health", headers=bearer(BOB) | sent)
     assert answer.status_code == status
 
 
 async def test_any_host_does_not_mean_a_host_with_a_path(make_books: MakeHost):
     host = make_books(allowed_hosts=["*"])
-    async with served_over_http(host) as url, patient_client(base_url=url) as http:
+    async with requests_to(host) as http:
         for name, status in (("any.example", 200), ("any.example/x", 421), ("a#b", 421)):
             assert (await http.get("/health", headers={"host": name})).status_code == status
 
@@ -292,7 +294,7 @@ async def test_only_a_trusted_proxy_says_from_where_a_request_comes(
 ):
     caplog.set_level("INFO", "standards_mcp")
     host = make_books(auth=auth(), trusted_proxies=trusted)
-    async with served_over_http(host) as url, patient_client(base_url=url) as http:
+    async with requests_to(host) as http:
         await http.get("/health", headers=bearer("wrong") | {"x-forwarded-for": "203.0.113.7"})
     refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
     assert refused == [client]
@@ -305,7 +307,7 @@ async def test_a_service_for_its_own_machine_takes_nothing_from_a_proxy(
     make_books: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     async def statuses(host: Host, headers: dict[str, str]) -> set[int]:
-        async with served_over_http(host) as url, patient_client(base_url=url) as http:
+        async with requests_to(host) as http:
             pages = [
                 await http.get("/health", headers=headers | {name: "for=me"}) for name in FORWARDED
             ]
@@ -322,7 +324,7 @@ async def test_a_service_for_its_own_machine_takes_nothing_from_a_proxy(
 async def test_pages_of_an_allowed_origin_may_use_the_service(make_books: MakeHost):
     chat = "https://chat.example.org"
     host = make_books(allowed_origins=[chat], allowed_hosts=["*.example.org", "127.0.0.1"])
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         asked = {"origin": chat, "access-control-request-method": "POST"}
         answer = await client.options("/mcp", headers=asked)
         assert answer.headers["access-control-allow-origin"] == chat
@@ -340,12 +342,11 @@ class ScalePlugin(Plugin):
 @pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
 async def test_numbers_that_json_does_not_have_reach_no_tool(make_host: MakeHost, number: str):
     host = make_host({"scale": ScalePlugin}, server={"port": 0, "stateless": True})
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "weigh"}
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         for headers, meta in (({}, {}), (modern, {"_meta": MODERN})):
-            params = {"name": "weigh", "arguments": {"grams": "@"}, **meta}
-            body = json.dumps(call | {"params": params}).replace('"@"', number)
+            call = rpc("tools/call", name="weigh", arguments={"grams": "@"}, **meta)
+            body = json.dumps(call).replace('"@"', number)
             sent = ACCEPT | headers | {"content-type": "application/json"}
             answer = await client.post("/mcp", content=body, headers=sent)
             assert "invalid_input" in answer.text or answer.status_code == 400, answer.text
@@ -353,10 +354,7 @@ async def test_numbers_that_json_does_not_have_reach_no_tool(make_host: MakeHost
 
 async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
     host = make_books(max_request_bytes=1000, max_sessions=1)
-    async with (
-        served_over_http(host) as url,
-        patient_client(base_url=url, headers=ACCEPT) as client,
-    ):
+    async with requests_to(host, headers=ACCEPT) as client:
         large = INITIALIZE | {"id": "x" * 1000}
         assert (await client.post("/mcp", json=large)).status_code == 413
 
@@ -372,10 +370,7 @@ async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
 
 async def test_a_token_has_a_share_of_the_sessions_only(make_books: MakeHost):
     host = make_books(auth=auth(), max_sessions=10, max_sessions_per_client=2)
-    async with (
-        served_over_http(host) as url,
-        patient_client(base_url=url, headers=ACCEPT) as client,
-    ):
+    async with requests_to(host, headers=ACCEPT) as client:
         opened = [await client.post("/mcp", json=INITIALIZE, headers=bearer(ANN)) for _ in range(3)]
         assert [each.status_code for each in opened] == [200, 200, 429]
         assert "this token has 2 sessions open" in opened[2].json()["error"]["message"]
@@ -419,20 +414,16 @@ async def test_a_token_has_a_share_of_the_streams_of_changes_only(make_books: Ma
 
 async def test_the_sessions_of_a_token_end_when_it_is_revoked(make_books: MakeHost):
     host = make_books(auth=auth())
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
-        sessions: list[dict[str, str]] = []
-        for token in (ANN, BOB):
-            opened = await client.post("/mcp", json=INITIALIZE, headers=bearer(token) | ACCEPT)
-            named = {"mcp-session-id": opened.headers["mcp-session-id"]}
-            sessions.append(bearer(token) | named | ACCEPT)
-        anns, bobs = sessions
+    async with requests_to(host) as client:
+        anns, bobs = [await open_session(client, token) for token in (ANN, BOB)]
         async with client.stream("GET", "/mcp", headers=bobs) as stream:
             replace_tokens(host, without="bob")
             assert [line async for line in stream.aiter_lines()] == []
         replace_tokens(host)
-        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-        assert (await client.post("/mcp", json=ping, headers=bobs)).status_code == 404
-        assert (await client.post("/mcp", json=ping, headers=anns)).status_code == 200
+        for session, status in ((bobs, 404), (anns, 200)):
+            assert (
+                await client.post("/mcp", json=rpc("ping"), headers=session)
+            ).status_code == status
 
 
 def replace_tokens(host: Host, without: str = "") -> None:
@@ -445,19 +436,14 @@ def replace_tokens(host: Host, without: str = "") -> None:
 
 
 async def test_an_idle_session_is_closed(make_books: MakeHost):
-    async with (
-        served_over_http(make_books(session_idle=0.05)) as url,
-        patient_client(base_url=url, headers=ACCEPT) as client,
-    ):
-        opened = await client.post("/mcp", json=INITIALIZE)
-        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
-        tools = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    async with requests_to(make_books(session_idle=0.05), headers=ACCEPT) as client:
+        session, tools = await open_session(client), rpc("tools/list")
         await anyio.wait_all_tasks_blocked()  # from now on it is idle
         await anyio.sleep(0.5)
         assert (await client.post("/mcp", json=tools, headers=session)).status_code == 404
 
 
-async def test_health_tells_what_is_served(url: str):
+async def test_health_shows_plugins_and_catalog(url: str):
     async with patient_client(base_url=url) as client:
         assert (await client.get("/health/ready")).json() == {"status": "ready"}
         told = (await client.get("/health")).json()
@@ -472,10 +458,8 @@ async def test_a_call_in_flight_is_answered_before_the_end(make_books: MakeHost)
     answers: list[str] = []
 
     async def call(url: str) -> None:
-        params = {"name": "wait", "arguments": {}}
-        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
         async with patient_client(base_url=url, headers=ACCEPT) as client:
-            answer = (await client.post("/mcp", json=message)).json()
+            answer = (await client.post("/mcp", json=WAITING)).json()
             answers.append(answer["result"]["content"][0]["text"])
 
     async with anyio.create_task_group() as tasks, served_over_http(host) as url:
@@ -491,7 +475,7 @@ async def _go_soon(plugin: BooksPlugin) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "mcp.example.org"])  # noqa: S104
-def test_beyond_this_machine_it_asks_who_comes_or_is_told_by_which_names(host: str):
+def test_a_public_address_needs_tokens_or_allowed_hosts(host: str):
     with pytest.raises(ConfigError, match="auth token new NAME"):
         check_exposure(HttpSettings(host=host))
     for here in ("127.0.0.1", "127.0.0.2", "::1", "LOCALHOST"):
@@ -582,7 +566,7 @@ def test_an_address_that_is_taken_is_named():
     ],
     ids=["scope", "token", "name", "taken", "jwt", "profile"],
 )
-def test_mistakes_in_who_may_come_are_refused(auth: dict[str, Any], message: str):
+def test_mistakes_in_the_authorization_settings_are_refused(auth: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):
         Settings.model_validate({"server": {"auth": auth}})
 
@@ -593,15 +577,14 @@ async def test_streams_that_clients_listen_to_end_with_the_service(make_books: M
     async def listen_to(url: str, session: dict[str, str], going: anyio.Event) -> None:
         async with (
             patient_client(base_url=url) as client,
-            client.stream("GET", "/mcp", headers=ACCEPT | session) as stream,
+            client.stream("GET", "/mcp", headers=session) as stream,
         ):
             going.set()
             received.extend([line async for line in stream.aiter_lines()])
 
     async with anyio.create_task_group() as tasks, served_over_http(make_books()) as url:
-        async with patient_client(base_url=url, headers=ACCEPT) as client:
-            opened = await client.post("/mcp", json=INITIALIZE)
-        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+        async with patient_client(base_url=url) as client:
+            session = await open_session(client)
         going = anyio.Event()
         tasks.start_soon(listen_to, url, session, going)
         await going.wait()
@@ -610,14 +593,8 @@ async def test_streams_that_clients_listen_to_end_with_the_service(make_books: M
 
 async def hear(url: str, token: str, heard: list[str], going: anyio.Event) -> None:
     """Listen to changes of a resource in the way of 2026-07-28, until the stream ends."""
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    }
-    params = {"notifications": {"resourceSubscriptions": ["books://all"]}, "_meta": meta}
-    method = "subscriptions/listen"
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    method, uris = "subscriptions/listen", {"resourceSubscriptions": ["books://all"]}
+    message = rpc(method, notifications=uris, _meta=MODERN)
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method, **ACCEPT}
     who = bearer(token) if token else {}
     async with (
@@ -638,7 +615,7 @@ async def test_listeners_end_with_the_service_and_do_not_hold_it_up(make_books: 
     assert any("acknowledged" in line for line in heard)
 
 
-async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: MakeHost):
+async def test_a_revoked_token_ends_its_streams_and_no_others(make_books: MakeHost):
     host = make_books(auth=auth() | {"required": False})
     heard: dict[str, list[str]] = {token: [] for token in (ANN, BOB, "")}
     ended = list[str]()
@@ -658,7 +635,7 @@ async def test_who_loses_a_token_hears_no_more_of_what_it_was_for(make_books: Ma
     assert ended[-1] == ANN, "hers ends with the service"
 
 
-async def test_what_a_client_carries_while_its_user_is_asked_counts_for_its_token_only(
+async def test_the_state_of_a_question_is_valid_for_its_token_only(
     make_host: MakeHost,
 ):
     tokens = {name: {"sha256": token_hash(token)} for name, token in (("ann", ANN), ("bob", BOB))}
@@ -674,33 +651,28 @@ async def test_what_a_client_carries_while_its_user_is_asked_counts_for_its_toke
     assert answer["content"][0]["text"] == "True"
 
 
-async def test_what_is_no_token_is_nobody_even_where_none_is_needed(make_books: MakeHost):
-    async with (
-        served_over_http(make_books(auth=auth() | {"required": False})) as url,
-        patient_client(base_url=url) as client,
-    ):
+async def test_a_wrong_token_is_refused_even_if_tokens_are_optional(make_books: MakeHost):
+    async with requests_to(make_books(auth=auth() | {"required": False})) as client:
         assert (await client.get("/health")).status_code == 200
         assert (await client.get("/health", headers=bearer("smcp_wrong"))).status_code == 401
 
 
-async def test_health_tells_those_who_may_not_see_all_no_plugins(guarded: str):
+async def test_health_shows_plugins_only_with_the_admin_scope(guarded: str):
     async with patient_client(base_url=guarded) as client:
         assert "plugins" in (await client.get("/health", headers=bearer(BOB))).json()
         told = (await client.get("/health", headers=bearer(ANN))).json()
     assert told.keys() == {"version", "uptime_seconds"}
 
 
-async def test_calls_that_are_given_up_are_told(make_books: MakeHost):
+async def test_calls_that_outlast_the_drain_get_503(make_books: MakeHost):
     host = make_books(json_response=True, stateless=True, drain=0.1)
     plugin = host.manager.records["books"].plugin
     assert isinstance(plugin, BooksPlugin)
     statuses: list[int] = []
 
     async def call(url: str) -> None:
-        params = {"name": "wait", "arguments": {}}
-        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
         async with patient_client(base_url=url, headers=ACCEPT) as client:
-            statuses.append((await client.post("/mcp", json=message)).status_code)
+            statuses.append((await client.post("/mcp", json=WAITING)).status_code)
 
     async with anyio.create_task_group() as tasks, served_over_http(host) as url:
         tasks.start_soon(call, url)
@@ -722,7 +694,7 @@ def test_globs_of_scopes_add_up_and_profiles_narrow():
 @pytest.mark.slow
 @pytest.mark.usefixtures("starter_catalog")
 @pytest.mark.skipif(sys.platform == "win32", reason="a process is ended there without a signal")
-async def test_a_token_that_is_revoked_counts_no_more_and_the_service_ends_when_asked():
+async def test_a_revoked_token_is_refused_and_sigterm_ends_the_service():
     run = partial(CliRunner().invoke, cli)
     Path("standards-mcp.toml").write_text("", encoding="utf-8")
     made = run(["auth", "token", "new", "ann"])
@@ -762,7 +734,7 @@ def test_the_service_does_not_start_beyond_this_machine_by_accident():
 HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
-async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(
+async def test_a_client_that_leaves_during_its_request_causes_no_error(
     url: str, caplog: pytest.LogCaptureFixture
 ):
     host, _, port = url.removeprefix("http://").partition(":")
@@ -776,7 +748,7 @@ async def test_a_client_that_leaves_in_the_midst_of_its_request_is_no_error(
 @pytest.mark.slow
 @given(body=st.binary(max_size=300) | st.text(max_size=300).map(str.encode), modern=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_whatever_comes_is_answered_and_never_costs_the_service(
+async def test_any_body_gets_an_answer_and_the_service_lives_on(
     url: str, body: bytes, *, modern: bool
 ):
     version = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"} if modern else {}

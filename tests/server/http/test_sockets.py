@@ -21,7 +21,7 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.server.http.sockets import check_exposure, listen
+from standards_mcp.server.http.listening import check_exposure, listen
 
 pytestmark = [
     pytest.mark.anyio,
@@ -94,7 +94,7 @@ def test_a_file_is_replaced_only_where_a_process_has_left_a_socket(path: Path):
     listen(settings).close()
     path.unlink()
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(StandardsMcpError, match="is no socket"):
+    with pytest.raises(StandardsMcpError, match="is not a socket"):
         listen(settings)
     assert path.read_text("utf-8") == "mine"
 
@@ -115,7 +115,7 @@ def test_a_process_that_is_stuck_listens_too(path: Path):
 @pytest.mark.parametrize(
     ("wrong", "why"), [("gone/socket", "No such file"), ("x" * 200, "too long")], ids=str
 )
-def test_a_path_at_which_nobody_can_listen_is_named(tmp_path: Path, wrong: str, why: str):
+def test_the_error_names_a_path_that_cannot_be_listened_at(tmp_path: Path, wrong: str, why: str):
     with pytest.raises(StandardsMcpError, match=rf"cannot listen at .*{why}.*\[server\] uds"):
         listen(HttpSettings(uds=tmp_path / wrong))
 
@@ -126,7 +126,7 @@ def test_a_path_in_the_file_is_relative_to_it(tmp_path: Path):
     assert load_settings(file).settings.server.uds == tmp_path / "run" / "socket"
 
 
-def test_windows_has_none(path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_windows_has_no_unix_sockets(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delattr(socket, "AF_UNIX")
     with pytest.raises(StandardsMcpError, match="use host and port"):
         listen(HttpSettings(uds=path))

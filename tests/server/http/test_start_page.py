@@ -1,4 +1,4 @@
-"""What stands at the root of the service."""
+"""The start page of the service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.http import bearer, patient_client, served_over_http
+from support.http import bearer, requests_to
 
 from standards_mcp import Plugin
 from standards_mcp._utils.tokens import new_token, token_hash
@@ -27,11 +27,11 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     ],
     ids=str,
 )
-async def test_the_root_names_what_is_served(
+async def test_the_root_links_to_the_served_pages(
     make_host: MakeHost, server: dict[str, Any], paths: list[str]
 ):
     host = make_host({"empty": Plugin}, server={"port": 0, **server})
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         page = await client.get("/", headers=BROWSER)
         assert page.status_code == 200
         assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -51,7 +51,7 @@ async def test_the_root_names_what_is_served(
 @pytest.mark.parametrize("rest", [False, True])
 async def test_browsers_get_no_icon(make_host: MakeHost, *, rest: bool):
     host = make_host({"empty": Plugin}, server={"port": 0, "rest": rest})
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         answer = await client.get("/favicon.ico")
     assert (answer.status_code, answer.content) == (204, b"")
 
@@ -60,6 +60,6 @@ async def test_the_root_needs_a_token_where_the_service_does(make_host: MakeHost
     token = new_token()
     server = {"port": 0, "auth": {"tokens": {"ann": {"sha256": token_hash(token)}}}}
     host = make_host({"empty": Plugin}, server=server)
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         assert (await client.get("/", headers=BROWSER)).status_code == 401
         assert (await client.get("/", headers=BROWSER | bearer(token))).status_code == 200

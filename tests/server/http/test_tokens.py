@@ -1,4 +1,4 @@
-"""Tokens of the configuration: how they expire, and what a refusal says."""
+"""Tokens of the configuration: their expiry, and the text of a refusal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 from pydantic import ValidationError
-from support.http import ACCEPT, INITIALIZE, bearer, patient_client, served_over_http
+from support.http import bearer, open_session, patient_client, requests_to, rpc, served_over_http
 from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Plugin
@@ -29,7 +29,6 @@ pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 ANN, BOB = new_token(), new_token()
 PAST = "2001-01-01T00:00:00Z"
-PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 SCOPES = '[server.auth.scopes]\nteacher = ["find_*"]\nguest = ["get_*"]\n'
 
 
@@ -61,12 +60,6 @@ def reload_with(host: Host, ann_expires: str | None) -> None:
     host.take_over(host.loaded, host.settings.model_copy(update={"server": server}))
 
 
-async def open_session(client: httpx2.AsyncClient) -> dict[str, str]:
-    """Open a session with the token of Ann; return the headers of its requests."""
-    opened = await client.post("/mcp", json=INITIALIZE, headers=ACCEPT | bearer(ANN))
-    return ACCEPT | bearer(ANN) | {"mcp-session-id": opened.headers["mcp-session-id"]}
-
-
 async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
     make_service: MakeHost,
 ):
@@ -76,10 +69,7 @@ async def test_a_missing_a_wrong_and_an_expired_token_get_different_answers(
         ({"authorization": "Digest x"}, "invalid_token", "the token is not valid here"),
         (bearer(ANN), "invalid_token", f"the token expired at {PAST}; ask for a new one"),
     ]
-    async with (
-        served_over_http(make_service(PAST)) as url,
-        patient_client(base_url=url) as client,
-    ):
+    async with requests_to(make_service(PAST)) as client:
         for headers, error, why in cases:
             refused = await client.get("/health", headers=headers)
             assert refused.status_code == 401
@@ -107,14 +97,14 @@ async def test_a_token_counts_until_it_expires_and_its_stream_ends_then(
     make_service: MakeHost, monkeypatch: pytest.MonkeyPatch
 ):
     host, now = make_service(in_seconds(600)), time.time
-    async with served_over_http(host) as url, patient_client(base_url=url, timeout=None) as client:
-        session = await open_session(client)
+    async with requests_to(host, timeout=None) as client:
+        session = await open_session(client, ANN)
         async with client.stream("GET", "/mcp", headers=session) as stream:
             assert stream.status_code == 200
             monkeypatch.setattr(time, "time", lambda: now() + 700)
             let_time_pass(700)
             assert [line async for line in stream.aiter_lines()] == []
-        assert (await client.post("/mcp", json=PING, headers=session)).status_code == 401
+        assert (await client.post("/mcp", json=rpc("ping"), headers=session)).status_code == 401
 
 
 @pytest.mark.parametrize("expires", [PAST, in_seconds(86_400)], ids=["past", "sooner"])
@@ -122,13 +112,13 @@ async def test_a_new_expiry_holds_for_open_streams_and_sessions_after_a_reload(
     make_service: MakeHost, expires: str
 ):
     host = make_service(in_seconds(172_800))
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
-        session = await open_session(client)
+    async with requests_to(host) as client:
+        session = await open_session(client, ANN)
         with anyio.fail_after(WAIT):
             async with client.stream("GET", "/mcp", headers=session) as stream:
                 reload_with(host, expires)
                 assert [line async for line in stream.aiter_lines()] == []
-        status = (await client.post("/mcp", json=PING, headers=session)).status_code
+        status = (await client.post("/mcp", json=rpc("ping"), headers=session)).status_code
         assert status == (401 if expires == PAST else 404)
 
 
@@ -138,7 +128,7 @@ def test_an_expired_token_is_revoked():
 
 
 @pytest.mark.parametrize("expires", ["tomorrow", "2026-01-01", "2026-13-01T00:00:00Z", ""])
-def test_an_expiry_that_is_no_time_is_refused(expires: str):
+def test_an_invalid_expiry_is_refused(expires: str):
     with pytest.raises(ValidationError):
         TokenSection(sha256=token_hash(ANN), expires=expires)
 
@@ -174,7 +164,7 @@ def test_a_token_that_is_replaced_without_a_time_does_not_expire(file: Path):
     assert run("list").stdout.split() == ["ann", "*", "does", "not", "expire"]
 
 
-def test_the_list_says_which_tokens_have_expired(file: Path):
+def test_the_list_marks_expired_tokens(file: Path):
     file.write_text(
         f'[server.auth.tokens.ann]\nsha256 = "{"0" * 64}"\nexpires = "{PAST}"\n', encoding="utf-8"
     )
@@ -182,7 +172,7 @@ def test_the_list_says_which_tokens_have_expired(file: Path):
 
 
 @pytest.mark.parametrize("text", ["90", "0d", "d", "-1d", "1.5d", "99999999w", "2026-01-01", ""])
-def test_a_time_that_is_none_makes_no_token(file: Path, text: str):
+def test_an_invalid_duration_makes_no_token(file: Path, text: str):
     refused = run("new", "ann", "--expires", text)
     assert refused.exit_code == 2
     assert "give hours, days or weeks, such as 12h, 90d or 4w" in " ".join(refused.output.split())

@@ -1,4 +1,4 @@
-"""What one request may cost on the wire, and how a connection ends after an early answer."""
+"""Limits of one request on the wire, and the end of a connection after an early answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import SocketStream
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from support.http import ACCEPT, bearer, patient_client, served_over_http
+from support.http import ACCEPT, bearer, patient_client, requests_to, served_over_http
 
 from standards_mcp import Plugin, Route, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
@@ -295,6 +295,6 @@ async def test_a_body_with_very_many_values_is_refused_before_it_is_parsed(url: 
 async def test_commas_in_texts_are_no_values(make_host: MakeHost, text: str):
     tools = {"max_argument_values": 3}
     host = make_host({"notes": NotesPlugin}, server={"port": 0, "rest": True}, tools=tools)
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         answer = await client.post("/tools/count_words", json={"text": text})
     assert answer.status_code == 200

@@ -22,7 +22,7 @@ from support.waiting import WAIT, until
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import ConfigError
-from standards_mcp.server.http.workers import check_workers
+from standards_mcp.server.http.listening import check_workers
 
 pytestmark = [
     pytest.mark.processes,
@@ -137,7 +137,7 @@ async def end_during_a_call(peer: Peer) -> None:
     Path("go").touch()
 
 
-async def test_the_metrics_of_workers_are_told_apart(install: Install):
+async def test_the_metrics_of_workers_have_different_labels(install: Install):
     install("books", BOOKS)
     Path("standards-mcp.toml").write_text("[server]\nmetrics = true\n", encoding="utf-8")
     async with served(*BOTH) as (_, url):
@@ -174,7 +174,7 @@ async def is_served(url: str) -> bool:
         return True
 
 
-async def test_what_keeps_a_worker_from_starting_is_told_once(install: Install):
+async def test_an_error_at_the_start_of_workers_is_reported_once(install: Install):
     install("books", BROKEN)
     text = "[plugins.books]\nrequired = true\n"
     Path("standards-mcp.toml").write_text(text, encoding="utf-8")

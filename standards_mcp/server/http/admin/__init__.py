@@ -1,1 +1,1 @@
-"""The admin page at ``/admin``: what the service does, and switches of its tools."""
+"""The admin page at ``/admin``: state of the service, and switches for its tools."""

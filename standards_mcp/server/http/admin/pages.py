@@ -1,36 +1,46 @@
-"""The routes of the admin page: who may see it, its pages, and what their forms do."""
+"""The routes and templates of the admin page. Texts of plugins and requests are always escaped."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
 import anyio
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.http import ADMIN
 from standards_mcp.host import Host
-from standards_mcp.server.http.api.bodies import media_type, with_body
 from standards_mcp.server.http.authorization import ANONYMOUS
+from standards_mcp.server.http.bodies import media_type, with_body
 from standards_mcp.server.http.guards import is_own_origin
 from standards_mcp.server.http.health import CatalogState, Health
+from standards_mcp.server.http.listening import is_private
 from standards_mcp.server.http.sessions import Sessions
-from standards_mcp.server.http.sockets import is_private
 from standards_mcp.server.reload import waiting_for_restart
 
-from .changes import Changes, NotAgreedError, RefusedError
-from .charts import calls_chart, latency_chart
-from .facts import PluginFacts, config_tables, plugin_facts, served_tokens
-from .history import History, Hour
-from .rendering import Templates
+from .controls import (
+    Controls,
+    NotAgreedError,
+    PluginFacts,
+    RefusedError,
+    config_tables,
+    plugin_facts,
+    served_tokens,
+)
+from .history import History, Hour, calls_chart, duration, latency_chart
 
 log = logging.getLogger(__name__)
 
@@ -44,27 +54,40 @@ _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
 _UNKNOWN: Final = CatalogState(problem="The catalog has not answered yet.")
 _OTHER_WORKER_SECONDS: Final = 2.0
+_FOLDER: Final = Path(__file__).parent / "templates"
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none';"
+    " frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    # With "no-referrer", browsers would omit the origin of a POST, which is checked.
+    "referrer-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_UNITS: Final = (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1))
 _Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
 
 class Admin:
-    """Shows what a service does, and switches its tools.
+    """Show the state of a service, and switch its tools.
 
     Args:
-        principal_of: Returns who asks.
-        streams: Returns how many clients listen to what may come.
+        principal_of: Returns the caller of a request.
+        streams: Returns the number of open streams.
     """
 
     def __init__(
         self,
         host: Host,
         principal_of: Callable[[Request], Principal],
-        changes: Changes,
+        controls: Controls,
         health: Health,
         sessions: Sessions,
         streams: Callable[[], int],
     ) -> None:
-        self._host, self._principal_of, self._changes = host, principal_of, changes
+        self._host, self._principal_of, self._controls = host, principal_of, controls
         self._health, self._sessions, self._streams = health, sessions, streams
         self._history = History()
         host.observe(self._history)
@@ -102,14 +125,14 @@ class Admin:
         return answer
 
     def _admin(self, request: Request) -> Principal:
-        """Return who asks.
+        """Return the caller.
 
         Raises:
-            HTTPException: It is nobody who may administer the service.
+            HTTPException: The caller may not administer the service.
         """
         principal = self._principal_of(request)
         if principal is ANONYMOUS and not self._is_open:
-            why = "This page needs a token where others than programs of this machine reach it."
+            why = "This page needs a token if other machines reach the service."
             raise HTTPException(403, f"{why} Make one: auth token new NAME --scope {ADMIN}")
         if not principal.holds(ADMIN):
             raise HTTPException(403, f"This page needs a token with the scope {ADMIN!r}.")
@@ -164,7 +187,7 @@ class Admin:
             tokens=served_tokens(plugins),
             problem=problem,
             changed=next((tool for tool in tools if tool.name == changed), None),
-            can_change=self._changes.are_possible,
+            can_change=self._controls.are_possible,
         )
 
     async def _switch(self, request: Request, principal: Principal) -> Response:
@@ -173,7 +196,7 @@ class Admin:
         if action not in ("enable", "disable"):
             raise HTTPException(400, "This form says neither enable nor disable.")
         try:
-            await self._changes.switch(
+            await self._controls.switch(
                 tool, principal.name, enabled=action == "enable", agreed=form.get("agreed", "")
             )
         except NotAgreedError as exc:
@@ -198,17 +221,17 @@ class Admin:
             file=file.resolve() if (file := self._host.loaded.file) else None,
             tables=config_tables(self._host, is_whole=is_whole),
             is_whole=is_whole,
-            is_waiting=self._changes.is_waiting(),
+            is_waiting=self._controls.is_waiting(),
             needs_restart=waiting_for_restart(self._host),
             problem=problem,
             is_changed="changed" in request.query_params,
-            can_change=self._changes.are_possible,
+            can_change=self._controls.are_possible,
         )
 
     async def _take_over(self, request: Request, principal: Principal) -> Response:
         await read_form(request)
         try:
-            await self._changes.take_over(principal.name)
+            await self._controls.take_over(principal.name)
         except RefusedError as exc:
             return self._show_configuration(request, 409, problem=self._masked(exc))
         return _see("configuration?changed=")
@@ -226,19 +249,19 @@ class Admin:
         return mask(str(exc), self._host.secrets())
 
     async def _other_worker(self) -> None:
-        """Wait for what another worker has changed, which is then taken over here, too."""
+        """Wait until this worker has applied the change of another one."""
         if self._host.settings.server.workers == 1:
             return
         with anyio.move_on_after(_OTHER_WORKER_SECONDS):
-            while self._changes.is_waiting():  # noqa: ASYNC110  - another process writes the file
+            while self._controls.is_waiting():  # noqa: ASYNC110  - another process writes the file
                 await anyio.sleep(0.05)
 
 
 def check_own_page(request: Request) -> None:
-    """Refuse a form that a page of another origin sends: browsers add passwords by themselves.
+    """Refuse a form of another origin, because browsers add the password to it, too.
 
     Raises:
-        HTTPException: It comes from elsewhere, or does not say from where.
+        HTTPException: The form has another origin, or none.
     """
     site = request.headers.get("sec-fetch-site")
     if site not in (None, "same-origin") or not is_own_origin(request.scope):
@@ -246,10 +269,10 @@ def check_own_page(request: Request) -> None:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; of several with one name, the last.
+    """Return the fields of a form; the last one of several with the same name.
 
     Raises:
-        HTTPException: The body is no form, or too long.
+        HTTPException: The body is not a form, or too long.
     """
     if media_type(request) != _FORM:
         raise HTTPException(415, "This takes a form of the page only.")
@@ -263,3 +286,57 @@ async def read_form(request: Request) -> dict[str, str]:
 
 def _see(address: str) -> Response:
     return RedirectResponse(address, 303)
+
+
+class Templates:
+    """Render the templates of this package.
+
+    Args:
+        shared: Values for all templates.
+    """
+
+    def __init__(self, **shared: Any) -> None:
+        self._environment = Environment(
+            autoescape=True,
+            loader=FileSystemLoader(_FOLDER),
+            undefined=StrictUndefined,
+            finalize=_plain,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "breakable": _breakable,
+            "duration": duration,
+            "span": _span,
+        }
+        self._shared = shared
+        self._style = (_FOLDER / "style.css").read_text(encoding="utf-8")
+
+    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page."""
+        now = f"{datetime.now(UTC):%H:%M:%S}"
+        text = self._environment.get_template(template).render(self._shared, now=now, **values)
+        return HTMLResponse(text, status, _HEADERS)
+
+    def style(self) -> Response:
+        """Return the style sheet."""
+        headers = _HEADERS | {"cache-control": "private, max-age=300"}
+        return Response(self._style, headers=headers, media_type="text/css")
+
+
+def _span(seconds: int) -> str:
+    """Return a long time in two units."""
+    for name, size, smaller, part in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {name} {seconds % size // part} {smaller}"
+    return f"{seconds} s"
+
+
+def _breakable(name: str) -> Markup:
+    """Allow line breaks in a long name after its underscores."""
+    return escape(readable(name)).replace("_", Markup("_<wbr>"))
+
+
+def _plain(value: object) -> object:
+    """Make control characters visible, such as a change of the text direction."""
+    return readable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,4 +1,4 @@
-"""The admin page, as a browser asks for it: who may see it, and what its forms do."""
+"""The admin page as a browser requests it: access, pages and forms."""
 # ruff: noqa: ASYNC240  small files, in tests
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from support.http import bearer, http_client, patient_client, served_over_http
+from support.http import bearer, http_client, patient_client, requests_to, served_over_http
 from support.waiting import WAIT, until
 
 from standards_mcp import Health, Plugin, Prompt, ToolError, hookimpl, tool
@@ -105,7 +105,7 @@ async def read(url: str, page: str = "", **options: Any) -> str:
         return unescape((await http.get(f"{url}/admin{page}")).text)
 
 
-async def test_there_is_no_page_unless_it_is_asked_for(make_host: MakeHost):
+async def test_there_is_no_page_unless_it_is_configured(make_host: MakeHost):
     host = make_host({"desk": DeskPlugin}, server={"port": 0, "rest": True})
     async with served_over_http(host) as url, patient_client() as http:
         assert {(await http.get(url + page)).status_code for page in PAGES} == {404}
@@ -144,13 +144,13 @@ async def test_without_tokens_the_page_is_for_programs_of_this_machine_only(make
     async with served_over_http(make_host({}, server=server)) as url:
         assert "Overview" in await read(url)
     host = make_host({}, server={**server, "allowed_hosts": ["*"]})
-    async with served_over_http(host) as url, patient_client() as http:
-        answer = await http.get(f"{url}/admin")
+    async with requests_to(host) as http:
+        answer = await http.get("/admin")
     assert answer.status_code == 403
     assert "auth token new NAME --scope admin" in answer.text
 
 
-async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_the_catalog(
+async def test_the_overview_shows_calls_errors_plugins_sessions_and_the_catalog(
     starter_catalog: Path,
 ):
     del starter_catalog
@@ -229,7 +229,7 @@ async def test_a_switch_reaches_clients_of_both_generations_and_gives_the_file_b
         assert [each.name for each in (await client.list_tools()).tools] == ["look", "wait"]
 
 
-async def test_what_a_switch_would_serve_beside_its_tool_is_asked_for():
+async def test_a_switch_asks_before_it_serves_more_than_its_tool():
     file = written(f'{TEXT}disable = ["wait"]\n')
     async with administered(file) as (host, url):
         assert host.visible().prompts[0].hidden_reason
@@ -339,7 +339,7 @@ async def test_a_file_that_cannot_be_written_stays_as_it_is():
     assert file.read_text() == TEXT
 
 
-async def test_a_file_with_mistakes_stays_as_it_is_and_is_told():
+async def test_a_file_with_mistakes_stays_unchanged_and_the_page_says_so():
     file = written()
     async with administered(file) as (host, url):
         for mistake in ('[tools]\ndisabel = ["look"]\n', "[tools", f"{TEXT}disable = 5\n"):
@@ -350,13 +350,13 @@ async def test_a_file_with_mistakes_stays_as_it_is_and_is_told():
             assert file.read_text() == mistake
             again = await sent(f"{url}/admin/configuration", action="reload")
             assert again.status_code == 409
-            assert "so nothing else is in force" in again.text
+            assert "the old one stays in force" in again.text
         file.unlink()
         assert (await press(url, "disable", "look")).status_code == 409
         assert [item.published for item in host.visible().visible_tools] == ["look", "wait"]
 
 
-async def test_what_somebody_else_has_written_meanwhile_is_kept_and_taken_over():
+async def test_later_edits_of_the_file_are_kept_and_applied():
     file = written()
     told = list[str]()
     async with administered(file, tell_others=lambda: told.append("others")) as (host, url):
@@ -374,7 +374,7 @@ async def test_what_somebody_else_has_written_meanwhile_is_kept_and_taken_over()
         assert told == ["others", "others"]
 
 
-async def test_the_first_switch_makes_a_file_where_there_is_none(monkeypatch: pytest.MonkeyPatch):
+async def test_the_first_switch_makes_a_file_if_there_is_no_file(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("STANDARDS_MCP_SERVER__ADMIN", "true")
     monkeypatch.setenv("STANDARDS_MCP_SERVER__PORT", "0")
     async with administered(None) as (host, url):
@@ -385,7 +385,7 @@ async def test_the_first_switch_makes_a_file_where_there_is_none(monkeypatch: py
         assert "look is not served" in await read(url, "/tools?changed=look")
 
 
-async def test_what_stands_above_the_file_is_told(monkeypatch: pytest.MonkeyPatch):
+async def test_the_page_names_a_variable_that_overrides_the_file(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("STANDARDS_MCP_TOOLS__DISABLE", '["look"]')
     async with administered(written()) as (_, url):
         assert (await press(url, "enable", "look")).status_code == 303
@@ -458,7 +458,7 @@ async def test_a_change_without_a_line_counts_as_lost_where_the_log_is_not_requi
     assert [line["lost"] for line in lines if line["event"] == "audit resumed"] == [1]
 
 
-async def test_the_log_and_the_audit_log_tell_who_changed_what(
+async def test_the_log_and_the_audit_log_name_the_caller_of_a_change(
     caplog: pytest.LogCaptureFixture,
 ):
     caplog.set_level("INFO", "standards_mcp")

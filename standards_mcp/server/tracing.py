@@ -1,4 +1,4 @@
-"""OpenTelemetry: spans of requests, which the SDK makes, sent to where ``OTEL_*`` says."""
+"""OpenTelemetry: export the spans of requests to the collector in ``OTEL_*``."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _SERVICE: Final = "OTEL_SERVICE_NAME"
 
 @asynccontextmanager
 async def traced(host: Host, transport: str, version: str) -> AsyncGenerator[None]:
-    """Export spans while the context is open, if the configuration says so.
+    """Export spans while the context is open, if traces are configured.
 
     Args:
-        transport: As OpenTelemetry calls it: ``tcp`` or ``pipe``.
+        transport: The name of the transport in OpenTelemetry: ``tcp`` or ``pipe``.
 
     Raises:
-        ConfigError: What exports them is not installed.
+        ConfigError: The exporter is not installed.
     """
     if not host.settings.server.telemetry.traces:
         yield
@@ -51,7 +51,7 @@ async def traced(host: Host, transport: str, version: str) -> AsyncGenerator[Non
     try:
         yield
     finally:
-        # In a thread that may be left behind: a collector may not answer.
+        # In a daemon thread, because the collector may not answer.
         ending = threading.Thread(target=provider.shutdown, daemon=True)
         ending.start()
         with anyio.CancelScope(shield=True):
@@ -68,10 +68,10 @@ def _provider(version: str) -> Any:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  - as above
     except ImportError:
         raise ConfigError(
-            "[server.telemetry] traces needs OpenTelemetry; remove it, or run "
+            "[server.telemetry] traces needs OpenTelemetry: remove the key, or run "
             f"`{install_command(HOST, 'otel')}`"
         ) from None
-    # What the environment says of the service goes before this.
+    # Values from the environment take precedence.
     own = {"service.version": version} | (
         {} if _SERVICE in os.environ else {"service.name": "standards-mcp"}
     )
@@ -81,9 +81,9 @@ def _provider(version: str) -> Any:
 
 
 class _Spans:
-    """Adds what the host knows of a call to the span of its request.
+    """Add the fields of a call to the span of its request.
 
-    Requests of MCP have one of the SDK's; a call that came otherwise gets one here.
+    The SDK makes the spans of MCP requests. Other calls get their spans here.
     """
 
     def __init__(self, transport: str) -> None:
@@ -91,7 +91,7 @@ class _Spans:
         self._own: dict[int, Token[Context]] = {}
 
     def call_started(self, record: CallRecord) -> None:
-        """Begin a span where there is none. An observer runs within the context of the call."""
+        """Begin a span if the call has none. An observer runs within the context of the call."""
         around = get_current_span().get_span_context()
         if not around.is_valid or around.is_remote:
             attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": record.name}
@@ -119,9 +119,9 @@ class _Spans:
 
 
 def with_parents(app: ASGIApp) -> ASGIApp:
-    """Return *app*, whose spans belong to the trace that a request names in its headers.
+    """Return *app* with its spans in the trace that the headers of a request name.
 
-    One that stands in ``_meta`` goes before it: that is the SDK's doing.
+    The SDK gives precedence to a trace in ``_meta``.
     """
 
     async def parented(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""The routes of plugins below ``/plugins/<plugin>``, by the same rules as their tools."""
+"""Serve the routes of plugins below ``/plugins/<plugin>``, by the same rules as their tools."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from standards_mcp.contributions.routes import PREFIX, RegisteredRoute, find_rou
 from standards_mcp.contributions.visible.selection import visible
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
-from standards_mcp.server.http.guards import Answer
 
-from .bodies import while_connected, with_body
-from .failures import failed_with, refused
+from .bodies import failed_with, refused, while_connected, with_body
+from .guards import Answer
 
-_GIVEN: Final = (
+_PASSED_KEYS: Final = (
     "type",
     "asgi",
     "http_version",
@@ -38,24 +37,24 @@ _GIVEN: Final = (
     "client",
     "server",
 )
-"""What a plugin gets of a request. The rest is the service's own, such as the app."""
-_SECRET: Final = ("authorization", "cookie", "proxy-authorization")
+"""The keys of the ASGI scope that a plugin gets. Other keys, such as the app, are internal."""
+_SECRET_HEADERS: Final = (b"authorization", b"cookie", b"proxy-authorization")
 _LEFT: Final = 499
-"""In the log: the client left before the answer. It is no status of HTTP."""
+"""The status in the log if the client left before the answer; HTTP does not define it."""
 
 
 class PluginRoutes:
-    """Answers the requests for routes of plugins, as they are at the moment.
+    """Answer requests for the current routes of plugins.
 
     Args:
-        principal_of: Returns who asks.
+        principal_of: Returns the caller of a request.
     """
 
     def __init__(self, host: Host, principal_of: Callable[[Request], Principal]) -> None:
         self._host, self._principal_of = host, principal_of
 
     def routes(self) -> list[BaseRoute]:
-        """Return the one route below which all of them are."""
+        """Return the one route that covers the routes of all plugins."""
         return [Mount(PREFIX, app=self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,13 +71,13 @@ class PluginRoutes:
             self._host.refused("route", f"{request.method} {request.url.path}", context)
             raise
         whole = await with_body(request, self._host.settings.server.max_request_bytes)
-        given = _given(whole, principal, parameters)
+        passed = _passed(whole, principal, parameters)
         answer = Answer(send)
         call = Call(
             item=route,
-            function=partial(_respond, route, request, given, answer, context),
+            function=partial(_respond, route, request, passed, answer, context),
             render=lambda sent: sent,
-            # As in an address, by which secrets in it are found and masked.
+            # With the question mark of an address, so that secrets in it are found and masked.
             arguments={**parameters, "query": f"?{request.url.query}"},
             context=context,
         )
@@ -88,16 +87,15 @@ class PluginRoutes:
             if not answer.has_begun:
                 failure = failed_with(exc.error_type, str(exc), exc.data)
                 await failure(scope, request.receive, send)
-            elif not answer.has_ended:  # uvicorn closes the connection, which tells the client
+            elif not answer.has_ended:  # uvicorn closes the connection, so the client notices
                 raise ConnectionAbortedError("the answer of a route has broken off") from None
 
     def _find(
         self, request: Request, principal: Principal
     ) -> tuple[RegisteredRoute, dict[str, Any]]:
         plugin, slash, rest = request.scope["path"].removeprefix(f"{PREFIX}/").partition("/")
-        routes = [
-            each for each in visible(self._host.visible(principal).routes) if each.plugin == plugin
-        ]
+        served = visible(self._host.visible(principal).routes)
+        routes = [candidate for candidate in served if candidate.plugin == plugin]
         route, parameters, methods = find_route(routes, slash + rest, request.method)
         if route is None:
             allowed = {"Allow": ", ".join(sorted(methods))}
@@ -112,31 +110,31 @@ class PluginRoutes:
 async def _respond(
     route: RegisteredRoute,
     request: Request,
-    given: Request,
+    passed: Request,
     answer: Answer,
     context: Unattended,
 ) -> None:
-    """Let the function of a route answer, and send what it returns.
+    """Call the function of a route, and send its response.
 
     Args:
-        request: The request whose body was read, in which the client's leaving comes next.
-        given: What the function gets, with the body.
+        request: The request after its body, which receives the end of the connection.
+        passed: The request for the function, with the body.
     """
     try:
         async with while_connected(request):
-            response = await response_of(route, given)
+            response = await response_of(route, passed)
     except ClientDisconnect:
         context.add_log_fields(status=_LEFT)
         return
     context.add_log_fields(status=response.status_code)
-    await response(given.scope, request.receive, answer.send)
+    await response(passed.scope, request.receive, answer.send)
 
 
 async def response_of(route: RegisteredRoute, request: Request) -> Response:
-    """Return what the function of a route answers to a request.
+    """Return the response of the function of a route.
 
     Raises:
-        TypeError: It returned no response.
+        TypeError: The function did not return a response.
     """
     try:
         response: Any = await route.route.function(request)
@@ -147,12 +145,12 @@ async def response_of(route: RegisteredRoute, request: Request) -> Response:
     return response
 
 
-def _given(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:
-    """Return what a plugin gets of a request: nothing of the service, and no secret."""
+def _passed(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:
+    """Return the request for a plugin, without internals of the service and without secrets."""
     headers = Headers(scope=request.scope)
     scopes = sorted(principal.scopes or ())
-    scope = {key: request.scope[key] for key in _GIVEN if key in request.scope} | {
-        "headers": [pair for pair in headers.raw if pair[0].decode("latin-1") not in _SECRET],
+    scope = {key: request.scope[key] for key in _PASSED_KEYS if key in request.scope} | {
+        "headers": [item for item in headers.raw if item[0] not in _SECRET_HEADERS],
         "path_params": parameters,
         "user": SimpleUser(principal.name),
         "auth": AuthCredentials(scopes),

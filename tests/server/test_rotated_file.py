@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.server.operations.rotated_file import RotatedFile
+from standards_mcp.server.audit import RotatedFile
 
 MOST = 1000
 posix = pytest.mark.skipif(os.name == "nt", reason="a file that is open cannot be renamed there")
@@ -71,7 +71,7 @@ def test_only_its_owner_can_read_it(tmp_path: Path):
 
 
 @posix
-def test_a_file_that_somebody_else_renamed_or_removed_is_begun_anew(tmp_path: Path):
+def test_a_file_that_another_program_renamed_or_removed_is_begun_again(tmp_path: Path):
     path = tmp_path / "log"
     file = RotatedFile(path, MOST, 3)
     file.append(b"first\n")
@@ -98,7 +98,7 @@ def test_a_link_is_written_to_and_not_renamed(tmp_path: Path):
 
 
 @posix
-def test_a_file_that_cannot_be_renamed_grows_on_which_is_told_once(
+def test_a_file_that_cannot_be_renamed_grows_and_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     path = tmp_path / "log"
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_renamed_grows_on_which_is_told_once(
 WRITER = """
     import sys
     from pathlib import Path
-    from standards_mcp.server.operations.rotated_file import RotatedFile
+    from standards_mcp.server.audit import RotatedFile
 
     file = RotatedFile(Path(sys.argv[1]), 2000, 1000)
     sys.stdin.readline()
@@ -147,7 +147,7 @@ def test_several_processes_lose_and_mix_no_line(tmp_path: Path):
 LIMITED = """
     import resource, sys
     from pathlib import Path
-    from standards_mcp.server.operations.rotated_file import RotatedFile
+    from standards_mcp.server.audit import RotatedFile
 
     file = RotatedFile(Path(sys.argv[1]), 1_000_000, 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -163,7 +163,7 @@ LIMITED = """
 """
 
 
-def test_what_another_process_left_of_a_line_spoils_no_line_of_this_one(tmp_path: Path):
+def test_an_incomplete_line_of_another_process_damages_no_other_line(tmp_path: Path):
     path = tmp_path / "log"
     path.write_bytes(b"whole\nto")
     file = RotatedFile(path, MOST, 1)

@@ -20,7 +20,7 @@ from support.waiting import WAIT, until
 
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
-from standards_mcp.server.operations.tracing import traced
+from standards_mcp.server.tracing import traced
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 OF_REQUEST, OF_FAILURE, OF_MESSAGE = "a" * 32, "b" * 32, "c" * 32

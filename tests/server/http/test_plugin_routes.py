@@ -12,7 +12,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from support.http import bearer, patient_client, served_over_http
+from support.http import bearer, patient_client, requests_to, served_over_http
 from support.waiting import WAIT
 
 from standards_mcp import NotFoundError, Plugin, Route, hookimpl
@@ -187,7 +187,7 @@ async def test_a_route_that_fails_answers_as_a_tool_does(
     assert line.outcome == (kind if how != "teapot" else "ok")
 
 
-async def test_a_route_may_raise_what_has_no_body(
+async def test_a_route_may_raise_a_status_without_a_body(
     client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
 ):
     answer = await client.get("/fail/unchanged")
@@ -224,7 +224,7 @@ async def test_an_answer_that_the_end_of_the_service_cuts_is_not_taken_for_whole
     assert broken.is_set()
 
 
-async def test_limits_of_rate_time_and_size_are_those_of_tools(client: httpx2.AsyncClient):
+async def test_routes_have_the_same_limits_as_tools(client: httpx2.AsyncClient):
     assert (await client.get("/slow")).status_code == 504
     assert (await client.get("/rare")).status_code == 201
     again = await client.get("/rare")
@@ -235,7 +235,7 @@ async def test_limits_of_rate_time_and_size_are_those_of_tools(client: httpx2.As
 
 async def test_a_client_that_leaves_cancels_the_route(make_reports: MakeHost):
     host = make_reports()
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         plugin: Any = host.manager.records["reports"].plugin
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.get, "/plugins/reports/wait")
@@ -286,7 +286,7 @@ async def test_a_plugin_that_is_switched_off_has_no_routes(make_host: MakeHost):
         profile="small",
         profiles={"small": {"plugins": ["other"]}},
     )
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         assert (await client.get("/plugins/reports/reports/7")).status_code == 404
 
 
@@ -330,7 +330,7 @@ async def test_a_route_that_is_declared_wrongly_fails_its_plugin(
 
 
 @pytest.mark.parametrize("item", [1, "x", answer])
-async def test_what_is_no_route_fails_its_plugin(make_host: MakeHost, item: Any):
+async def test_an_invalid_route_fails_its_plugin(make_host: MakeHost, item: Any):
     class WrongPlugin(Plugin):
         @hookimpl
         def register_routes(self) -> list[Route]:

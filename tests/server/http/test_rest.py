@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
-from support.http import bearer, patient_client, served_over_http
+from support.http import bearer, requests_to, served_over_http
 from support.schemathesis import check_openapi
 from support.waiting import WAIT, until
 
@@ -32,7 +32,7 @@ from standards_mcp import (
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.host import Host
 from standards_mcp.remote.tools import read_remote_tool
-from standards_mcp.server.http.api.openapi import openapi
+from standards_mcp.server.http.rest import openapi
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_search import SearchPlugin
 
@@ -113,10 +113,7 @@ def make_shelf(make_host: MakeHost) -> MakeHost:
 
 @pytest.fixture
 async def client(make_shelf: MakeHost) -> AsyncGenerator[httpx2.AsyncClient]:
-    async with (
-        served_over_http(make_shelf()) as url,
-        patient_client(base_url=url) as found,
-    ):
+    async with requests_to(make_shelf()) as found:
         yield found
 
 
@@ -128,7 +125,9 @@ async def test_a_tool_answers_with_its_structured_content(client: httpx2.AsyncCl
     assert (await client.post("/tools/rare", json={})).json() == {"result": [1, 2]}
 
 
-async def test_the_list_of_tools_has_what_a_program_needs_to_call_them(client: httpx2.AsyncClient):
+async def test_the_list_of_tools_has_descriptions_schemas_and_annotations(
+    client: httpx2.AsyncClient,
+):
     listed = (await client.get("/tools")).json()["tools"]
     tools = {each["name"]: each for each in listed}
     assert tools["shelf_find"]["description"] == "Find."
@@ -142,7 +141,7 @@ async def test_without_structure_the_answer_has_content_blocks(client: httpx2.As
     assert answer.json() == {"content": [{"type": "text", "text": "hello anonymous"}]}
 
 
-async def test_what_a_tool_notes_beside_its_structure_is_in_a_header(client: httpx2.AsyncClient):
+async def test_the_notes_of_a_structured_answer_are_in_a_header(client: httpx2.AsyncClient):
     answer = await client.post("/tools/note", json={})
     assert answer.json() == {"count": 1}
     assert answer.headers["standards-mcp-notes"] == "Cut to half. Ask for less."
@@ -162,14 +161,14 @@ async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncCl
     assert answer.headers.get("retry-after") == ("8" if how == "broken" else None)
 
 
-async def test_a_failure_in_a_form_of_its_own_is_told_in_that_of_all(client: httpx2.AsyncClient):
+async def test_a_failure_of_another_form_gets_the_common_envelope(client: httpx2.AsyncClient):
     answer = await client.post("/tools/odd", json={})
     assert answer.status_code == 422
     assert answer.json()["success"] is False
     assert (answer.json()["message"], answer.json()["error_type"]) == ("no room", "tool_error")
 
 
-async def test_a_call_that_comes_too_often_is_told_when_to_come_again(client: httpx2.AsyncClient):
+async def test_a_rate_limited_call_gets_the_time_of_the_next_one(client: httpx2.AsyncClient):
     await client.post("/tools/rare", json={})
     answer = await client.post("/tools/rare", json={})
     assert answer.status_code == 429
@@ -229,10 +228,7 @@ async def test_any_path_and_body_gets_an_answer_of_the_client_s_kind(
 
 
 async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
-    async with (
-        served_over_http(make_shelf(max_request_bytes=50)) as url,
-        patient_client(base_url=url) as client,
-    ):
+    async with requests_to(make_shelf(max_request_bytes=50)) as client:
         refused = {
             (await client.post("/tools/say", content=b"{}")).status_code: 415,
             (await client.post("/tools/say", json={"a": "b" * 100})).status_code: 413,
@@ -270,10 +266,7 @@ async def test_requests_that_are_refused_before_a_call_count_against_the_rate_li
 
 
 async def test_a_tool_that_is_switched_off_is_forbidden(make_shelf: MakeHost):
-    async with (
-        served_over_http(make_shelf(tools={"disable": ["say"]})) as url,
-        patient_client(base_url=url) as client,
-    ):
+    async with requests_to(make_shelf(tools={"disable": ["say"]})) as client:
         answer = await client.post("/tools/say", json={})
         assert (answer.status_code, answer.json()["error_type"]) == (403, "disabled")
         listed = (await client.get("/tools")).json()["tools"]
@@ -282,7 +275,7 @@ async def test_a_tool_that_is_switched_off_is_forbidden(make_shelf: MakeHost):
 
 async def test_a_client_that_leaves_cancels_its_call(make_shelf: MakeHost):
     host = make_shelf()
-    async with served_over_http(host) as url, patient_client(base_url=url) as client:
+    async with requests_to(host) as client:
         await until(lambda: host.manager.records["shelf"].plugin is not None)
         plugin: Any = host.manager.records["shelf"].plugin
         async with anyio.create_task_group() as tasks:
@@ -298,10 +291,7 @@ async def test_tokens_and_scopes_count_as_over_mcp(make_shelf: MakeHost):
         "tokens": {"ann": {"sha256": token_hash(ANN), "scopes": ["finder"]}},
         "scopes": {"finder": ["say", "shelf_*"]},
     }
-    async with (
-        served_over_http(make_shelf(auth=auth)) as url,
-        patient_client(base_url=url, headers=bearer(ANN)) as client,
-    ):
+    async with requests_to(make_shelf(auth=auth), headers=bearer(ANN)) as client:
         said = await client.post("/tools/say", json={})
         assert said.json()["content"][0]["text"] == "hello ann"
         for path in ("/tools/rare", "/tools/fail", "/x.rare"):
@@ -321,10 +311,7 @@ async def test_tokens_and_scopes_count_as_over_mcp(make_shelf: MakeHost):
 
 async def test_a_browser_asks_for_the_token_as_a_password(make_shelf: MakeHost):
     auth = {"tokens": {"ann": {"sha256": token_hash(ANN)}}}
-    async with (
-        served_over_http(make_shelf(auth=auth)) as url,
-        patient_client(base_url=url, headers={"accept": "text/html,*/*"}) as client,
-    ):
+    async with requests_to(make_shelf(auth=auth), headers={"accept": "text/html,*/*"}) as client:
         challenges = (await client.get("/docs")).headers.get_list("www-authenticate")
         assert [each.split()[0] for each in challenges] == ["Bearer", "Basic"]
         given = {"authorization": f"Basic {b64encode(f'anybody:{ANN}'.encode()).decode()}"}
@@ -337,10 +324,7 @@ async def test_a_browser_asks_for_the_token_as_a_password(make_shelf: MakeHost):
 
 
 async def test_without_the_setting_there_is_no_rest(make_shelf: MakeHost):
-    async with (
-        served_over_http(make_shelf(rest=False)) as url,
-        patient_client(base_url=url) as client,
-    ):
+    async with requests_to(make_shelf(rest=False)) as client:
         for path in ("/tools", "/openapi.json", "/docs"):
             assert (await client.get(path)).status_code == 404
 

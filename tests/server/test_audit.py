@@ -1,4 +1,4 @@
-"""The audit log: who called what, with which outcome."""
+"""The audit log: caller, tool and outcome of each call."""
 # ruff: noqa: ASYNC240  small files, in tests
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr, ValidationError
-from support.http import bearer, call_anew, http_client, patient_client, served_over_http
+from support.http import bearer, call_anew, client_of, http_client, patient_client, served_over_http
 
 from standards_mcp import (
     InvalidInputError,
@@ -34,7 +34,7 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.config.models.http import AuditSettings
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.server.operations.audit import audited, canonical
+from standards_mcp.server.audit import audited, canonical
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -126,9 +126,7 @@ def calls_of(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-async def test_each_call_leaves_a_line_with_who_what_and_how_it_ended(
-    make_shelf: MakeHost, path: Path
-):
+async def test_each_call_is_a_line_with_caller_tool_and_outcome(make_shelf: MakeHost, path: Path):
     async with served_over_http(make_shelf({"auth": AUTH})) as url:
         async with http_client(url, ANN, mode="legacy") as client:
             await client.call_tool("find_book", {"title": "Emma"})
@@ -192,12 +190,12 @@ async def test_a_client_cannot_choose_the_session_in_its_line(make_shelf: MakeHo
 
 
 @pytest.mark.slow
-async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_the_key(
+async def test_equal_arguments_have_equal_hashes_that_depend_on_the_key(
     make_shelf: MakeHost, path: Path
 ):
     for given_arguments in ({"title": "Emma", "api_key": "1"}, {"api_key": "1", "title": "Emma"}):
         host = make_shelf()
-        async with served_over_http(host) as url, http_client(url) as client:
+        async with client_of(host) as client:
             await client.call_tool("find_book", given_arguments)
     first, second = (line["arguments_hmac"] for line in calls_of(path))
     assert first == second
@@ -205,7 +203,7 @@ async def test_equal_arguments_have_equal_hashes_which_nobody_can_guess_without_
     if os.name != "nt":
         assert key.stat().st_mode & 0o777 == 0o600
     key.write_text("it was changed", encoding="ascii")
-    async with served_over_http(make_shelf()) as url, http_client(url) as client:
+    async with client_of(make_shelf()) as client:
         await client.call_tool("find_book", given_arguments)
     assert calls_of(path)[-1]["arguments_hmac"] != first
 
@@ -218,7 +216,7 @@ async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
     key.parent.mkdir(parents=True, exist_ok=True)
     key.touch()
     for _ in range(2):
-        async with served_over_http(make_shelf()) as url, http_client(url) as client:
+        async with client_of(make_shelf()) as client:
             await client.call_tool("find_book", {"title": "Emma"})
     assert len({line["arguments_hmac"] for line in calls_of(path)}) == 1
     assert [each.name for each in key.parent.glob("audit.key*") if each.suffix != ".lock"] == [
@@ -228,7 +226,7 @@ async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
         assert key.stat().st_mode & 0o777 == 0o600
     key.write_text("it was changed", encoding="ascii")
     with audited(make_shelf(), "http", "1"):
-        assert "remove it if it is no key" in caplog.text
+        assert "remove it if it is not a key" in caplog.text
 
 
 @pytest.mark.slow
@@ -237,7 +235,7 @@ async def test_a_key_that_a_full_disk_has_left_empty_is_made_anew(
         st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5)
     )
 )
-def test_arguments_have_one_canonical_text_whatever_their_order(arguments: dict[str, Any]):
+def test_the_order_of_arguments_does_not_change_their_canonical_text(arguments: dict[str, Any]):
     turned = dict(reversed(arguments.items()))
     assert canonical(arguments) == canonical(turned)
     assert json.loads(canonical(arguments)) == arguments
@@ -247,10 +245,7 @@ def test_arguments_have_one_canonical_text_whatever_their_order(arguments: dict[
 async def test_redacted_arguments_stand_in_the_line_without_secrets(
     make_shelf: MakeHost, path: Path
 ):
-    async with (
-        served_over_http(make_shelf(arguments="redacted")) as url,
-        http_client(url, mode="legacy") as client,
-    ):
+    async with client_of(make_shelf(arguments="redacted"), mode="legacy") as client:
         await client.call_tool("find_book", {"title": "by shelf-secret", "api_key": "k-12345"})
         await client.call_tool("find_book", {"title": "x" * 100_000})
         with pytest.raises(MCPError):

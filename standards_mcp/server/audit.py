@@ -1,0 +1,385 @@
+"""The audit log: the caller, the arguments and the outcome of each call, as one JSON object a line.
+
+It is written to a file that several processes may share, and that is rotated when it is full.
+"""
+
+from __future__ import annotations
+
+import errno
+import hmac
+import json
+import logging
+import math
+import os
+import secrets
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+from standards_mcp._utils.full_disk import reason_of
+from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
+from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
+from standards_mcp.calls.records import NO_ERRORS, CallRecord
+from standards_mcp.config.models.http import AuditSettings
+from standards_mcp.errors import NotAuditedError, StandardsMcpError
+from standards_mcp.host import Host
+
+log = logging.getLogger(__name__)
+
+_CANONICAL: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+)
+_LINE: Final = json.JSONEncoder(default=str)
+_KEY_BYTES: Final = 32
+_MOST_ARGUMENTS: Final = 16_384  # characters of redacted arguments
+_APPENDING: Final = (
+    os.O_WRONLY
+    | os.O_APPEND
+    | os.O_CREAT
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)  # Windows
+)
+_Fields: TypeAlias = Mapping[str, Any]
+
+
+class Audit:
+    """Write a line at the end of each call, and before it, too, if the log is required.
+
+    Args:
+        path: The file.
+        transport: The transport of the calls: ``http`` or ``stdio``.
+        describe: Returns the fields of a line for the arguments of a call.
+        secrets: Returns the texts that must not appear in the file.
+    """
+
+    def __init__(
+        self,
+        settings: AuditSettings,
+        path: Path,
+        transport: str,
+        describe: Callable[[_Fields], _Fields],
+        secrets: Callable[[], Iterable[str]],
+    ) -> None:
+        self._path, self._transport = path, transport
+        self._describe, self._secrets = describe, secrets
+        self._file = RotatedFile(path, settings.max_bytes, settings.files)
+        self._is_required = settings.required
+        self._admitted: dict[int, str] = {}
+        self._problem = ""
+        self._lost = self._lost_now = 0
+
+    @property
+    def is_required(self) -> bool:
+        """True if calls without a line in the log are refused."""
+        return self._is_required
+
+    @property
+    def problem(self) -> str:
+        """The reason why the last line was not written, or an empty string."""
+        return self._problem
+
+    @property
+    def lost(self) -> int:
+        """Number of calls and changes without a line since the start of this process."""
+        return self._lost
+
+    def check(self) -> str:
+        """Try again to write after a failure; return the problem, or an empty string."""
+        if self._problem and self._write({"event": "audit resumed", "lost": self._lost_now}):
+            fields = {"path": str(self._path), "lost": self._lost_now}
+            log.warning("the audit log is written again", extra=fields)
+            self._problem, self._lost_now = "", 0
+        return self._problem
+
+    def begin(self, version: str) -> None:
+        """Write that the service has started."""
+        self._write({"event": "service started", "version": version, "process": os.getpid()})
+
+    def admit(self, record: CallRecord) -> None:
+        """Write that a call begins.
+
+        Raises:
+            NotAuditedError: The line cannot be written, so the call must not run.
+        """
+        call = secrets.token_hex(8)
+        if self.check() or not self._write(self._line(record) | {"call": call}):
+            raise NotAuditedError
+        self._admitted[id(record)] = call
+
+    def call_started(self, record: CallRecord) -> None:
+        """Do nothing. See `Observer`."""
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Write the outcome of a call."""
+        line = self._line(record)
+        if call := self._admitted.pop(id(record), None):
+            line["call"] = call
+        self._write_or_count(line)
+
+    def announce(self, event: str, fields: Mapping[str, str]) -> None:
+        """Write a planned action, if the log is required.
+
+        Raises:
+            NotAuditedError: The line cannot be written, so the action must not be taken.
+        """
+        if self._is_required and (self.check() or not self._write({"event": event, **fields})):
+            raise NotAuditedError
+
+    def note(self, event: str, fields: Mapping[str, str]) -> None:
+        """Write an event other than a call, such as a change of the configuration."""
+        self._write_or_count({"event": event, **fields})
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _line(self, record: CallRecord) -> dict[str, Any]:
+        line: dict[str, Any] = {
+            "event": "call",
+            "caller": record.caller,
+            "transport": self._transport,
+            "session": record.session,
+            "kind": record.kind,
+            "name": record.name if record.plugin else mask(record.name, self._secrets()),
+            "plugin": record.plugin,
+            **self._describe(record.arguments),
+        }
+        if record.outcome in NO_ERRORS:
+            line["outcome"] = record.outcome
+        else:
+            line |= {"outcome": "error", "error_type": record.outcome, "incident": record.incident}
+        if record.outcome != "running":
+            line["duration_ms"] = round(record.seconds * 1000, 2)
+        return {key: value for key, value in line.items() if value != ""}
+
+    def _write_or_count(self, line: _Fields) -> None:
+        if self.check() or not self._write(line):
+            self._lost += 1
+            self._lost_now += 1
+
+    def _write(self, line: _Fields) -> bool:
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        text = _LINE.encode({"time": time, **line})
+        try:
+            self._file.append(f"{text}\n".encode())
+        except OSError as exc:
+            reason = reason_of(exc)
+            if not self._problem:
+                fields = {"path": str(self._path), "reason": reason}
+                log.error("the audit log cannot be written", extra=fields)  # noqa: TRY400  - the reason says it all
+            self._problem = reason
+            return False
+        return True
+
+
+@contextmanager
+def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]:
+    """Write the audit log of a host while the context is open, if one is configured.
+
+    Raises:
+        StandardsMcpError: The log is required and cannot be written.
+    """
+    settings = host.settings.server.audit
+    if settings.path is None:
+        yield None
+        return
+    is_hashed = settings.arguments == "hash"
+    describe = _hashed(_key(host.state_dir)) if is_hashed else _redacted(host.secrets)
+    audit = Audit(settings, settings.path, transport, describe, host.secrets)
+    audit.begin(version)
+    if settings.required:
+        if problem := audit.check():
+            raise StandardsMcpError(
+                f"the audit log {settings.path} cannot be written: {problem}; change [server.audit]"
+                " path, or set required = false"
+            )
+        host.guard(audit.admit)
+    host.observe(audit)
+    try:
+        yield audit
+    finally:
+        audit.close()
+
+
+def _hashed(key: bytes) -> Callable[[_Fields], _Fields]:
+    """Return a function that describes arguments by a keyed hash."""
+    keyed = hmac.new(key, digestmod="sha256")
+
+    def describe(arguments: _Fields) -> _Fields:
+        digest = keyed.copy()
+        digest.update(canonical(arguments).encode("utf-8", "surrogatepass"))
+        return {"arguments_hmac": digest.hexdigest()}
+
+    return describe
+
+
+def canonical(arguments: _Fields) -> str:
+    """Return arguments as JSON, the same text for equal arguments."""
+    return _CANONICAL.encode(dict(arguments))
+
+
+def _redacted(secrets: Callable[[], Iterable[str]]) -> Callable[[_Fields], _Fields]:
+    """Return a function that describes arguments by their values without secrets."""
+
+    def describe(arguments: _Fields) -> _Fields:
+        values, texts = _without_secrets(arguments), frozenset(secrets())
+        line = _LINE.encode(values)
+        if len(line) > _MOST_ARGUMENTS:
+            # Cut before and after: masking megabytes is slow, and mask() misses half a secret.
+            start = mask(line[: 2 * _MOST_ARGUMENTS], texts)[:_MOST_ARGUMENTS]
+            return {"arguments": start, "arguments_are_cut": True}
+        return {"arguments": masked_data(values, texts)}
+
+    return describe
+
+
+def _without_secrets(value: object) -> Any:
+    """Mask the values in *value* whose keys look like the name of a secret."""
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, object]", value).items()
+        return {
+            key: MASK if looks_secret(str(key)) else _without_secrets(item) for key, item in items
+        }
+    if isinstance(value, list | tuple):
+        return [_without_secrets(item) for item in cast("Iterable[object]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such number
+    return value
+
+
+def _key(folder: Path) -> bytes:
+    """Return the key of the hashes, shared by all processes with this state folder.
+
+    Without a key, a reader of the log could guess short arguments from their hashes.
+    """
+    import filelock  # noqa: PLC0415  - costs start-up time
+
+    path = folder / "audit.key"
+    try:
+        private_folder(folder)
+        with filelock.FileLock(f"{path}.lock", 10, FILE_MODE):
+            # A full disk can leave an empty file.
+            if not path.exists() or not path.stat().st_size:
+                # Rename a complete file, so that no process can read half a key.
+                new = path.with_name(f"{path.name}.new")
+                write_private(new, secrets.token_hex(_KEY_BYTES))
+                new.replace(path)
+            key = bytes.fromhex(path.read_text(encoding="ascii"))
+        if len(key) != _KEY_BYTES:
+            raise ValueError("the file does not contain a key")  # noqa: TRY301  - as an unreadable file
+    except (OSError, ValueError) as exc:
+        log.warning(
+            "the key of the audit log cannot be stored, so its hashes can be compared within this "
+            "process only; make the file writable for the service, or remove it if it is not a key",
+            extra={"path": str(path), "reason": str(exc)},
+        )
+        return secrets.token_bytes(_KEY_BYTES)
+    return key
+
+
+class RotatedFile:
+    """Append lines to a file; a full file is renamed to ``.1``, that one to ``.2``, and so on.
+
+    Each line is one write to the end of the file, so lines of several processes do not mix. After
+    `append` the operating system has the line, so that it survives the process, but not a power
+    failure. A line that does not fit on the disk is removed again. If another program renames the
+    file, a new one is begun. A link, such as ``/dev/stderr``, is never renamed.
+
+    Args:
+        max_bytes: The size at which the file is full.
+        kept: Number of full files to keep.
+    """
+
+    def __init__(self, path: Path, max_bytes: int, kept: int) -> None:
+        self._path, self._max_bytes, self._kept = path, max_bytes, kept
+        self._descriptor: int | None = None
+        self._size = 0
+        self._is_cut = self._is_stuck = False
+
+    def append(self, line: bytes) -> None:
+        """Write a line, which includes its line feed.
+
+        Raises:
+            OSError: The line was not written, or not completely.
+        """
+        descriptor, size = self._open()
+        is_full = size > 0 and size + len(line) > self._max_bytes
+        if is_full and not self._path.is_symlink():
+            self._try_to_rotate(descriptor)
+            descriptor, size = self._open()
+        data = b"\n" + line if self._ends_within_line(size) else line
+        written = os.write(descriptor, data)
+        if written < len(data):
+            self._is_cut = not self._removed(descriptor, written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._is_cut = False
+        self._size = size + written
+
+    @staticmethod
+    def _removed(descriptor: int, written: int) -> bool:
+        """Remove the incomplete line that was just written; return False if it has to stay."""
+        with suppress(OSError):  # a pipe cannot be cut
+            end = os.lseek(descriptor, 0, os.SEEK_CUR)
+            if os.fstat(descriptor).st_size == end:  # no other process has written after it
+                os.ftruncate(descriptor, end - written)
+                return True
+        return False
+
+    def _ends_within_line(self, size: int) -> bool:
+        """True if this or another process has left an incomplete line at the end."""
+        if size == 0:  # an empty file, or a pipe
+            return self._is_cut
+        if size == self._size:  # the last line is from this process
+            return False
+        with suppress(OSError), self._path.open("rb", buffering=0) as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+        return self._is_cut  # the file cannot be read
+
+    def close(self) -> None:
+        """Close the file; the next line opens it again."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self) -> tuple[int, int]:
+        """Return the descriptor and the size of the file that has the path now."""
+        if self._descriptor is not None:
+            with suppress(FileNotFoundError):
+                current = self._path.stat()
+                if os.path.samestat(current, os.fstat(self._descriptor)):
+                    return self._descriptor, current.st_size
+            self.close()
+        self._descriptor = os.open(self._path, _APPENDING, 0o600)
+        self._size, self._is_cut = 0, False
+        return self._descriptor, os.fstat(self._descriptor).st_size
+
+    def _try_to_rotate(self, full: int) -> None:
+        """Rename the full file; if that fails, let it grow, so that no line is lost."""
+        import filelock  # noqa: PLC0415  - costs start-up time
+
+        try:
+            # A timeout or a missing file means that another process is renaming the file.
+            others = suppress(filelock.Timeout, FileNotFoundError)
+            with others, filelock.FileLock(f"{self._path}.lock", timeout=0):
+                if os.path.samestat(self._path.stat(), os.fstat(full)):
+                    self._rotate()
+        except OSError as exc:
+            if not self._is_stuck:
+                fields = {"path": str(self._path), "reason": reason_of(exc)}
+                log.error("a full file cannot be renamed, and grows on", extra=fields)  # noqa: TRY400  - the reason says it all
+            self._is_stuck = True
+        else:
+            self._is_stuck = False
+
+    def _rotate(self) -> None:
+        self.close()  # on Windows, an open file cannot be renamed
+        for number in range(self._kept - 1, 0, -1):
+            with suppress(FileNotFoundError):
+                self._numbered(number).replace(self._numbered(number + 1))
+        self._path.replace(self._numbered(1))
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")

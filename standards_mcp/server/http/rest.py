@@ -1,0 +1,312 @@
+"""The tools as a REST API: ``POST /tools/{name}`` with the arguments as a JSON object.
+
+``/openapi.json`` describes it from the schemas of MCP, and ``/docs`` shows it by Swagger UI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pydantic_core
+from importlib_metadata import PackageNotFoundError, distribution
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from standards_mcp._utils.text import printable
+from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.config.models.tools import ToolSettings
+from standards_mcp.contributions.arguments.schemas import Schema, plain_object
+from standards_mcp.contributions.results import error_result
+from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.errors import InvalidInputError, RateLimitedError, UnknownToolError
+from standards_mcp.host import Host
+from standards_mcp.plugin import ToolResult
+from standards_mcp.server.definitions import wire_result, wire_tool
+
+from .bodies import (
+    failed,
+    has_more_values,
+    html_page,
+    json_response,
+    media_type,
+    while_connected,
+    with_body,
+)
+
+NOTES: Final = "standards-mcp-notes"
+"""The header for notes on a structured answer, such as that it was cut."""
+_LONGEST_HEADER: Final = 1000
+_PACKAGE: Final = "flask-swagger-ui"
+# Relative, so that the page works below the path of a proxy, too.
+_STYLE: Final = '<link rel="stylesheet" href="docs/assets/swagger-ui.css">'
+_BODY: Final = """\
+<div id="page"></div>
+<script src="docs/assets/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>"""
+_START: Final = (
+    'SwaggerUIBundle({url: "openapi.json", dom_id: "#page", tryItOutEnabled: true,'
+    " displayRequestDuration: true});\n"
+)
+_POLICY: Final = (
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline';"
+    " frame-ancestors 'none'"
+)
+_COMPONENTS: Final = "#/components/schemas/"
+_JSON: Final = "application/json"
+_CONTENT: Final[Schema] = {
+    "type": "object",
+    "description": "The content blocks of MCP: texts, images and the like.",
+    "properties": {"content": {"type": "array", "items": {"type": "object"}}},
+    "required": ["content"],
+}
+_FAILURE: Final[Schema] = {
+    "type": "object",
+    "description": "The reason of a failure, and the next step.",
+    "properties": {
+        "success": {"const": False},
+        "results": {"type": "array", "maxItems": 0},
+        "message": {"type": "string"},
+        "error_type": {"type": "string"},
+    },
+    "required": ["success", "results", "message", "error_type"],
+}
+_LIST: Final[Schema] = {
+    "type": "object",
+    "properties": {"tools": {"type": "array", "items": {"type": "object"}}},
+    "required": ["tools"],
+}
+_FAILURES: Final = {
+    "400": "The body is not a JSON object, or the arguments do not fit.",
+    "403": "The tool is not served here, or not for pages of this origin.",
+    "404": "The tool, or an item that the arguments name, does not exist.",
+    "413": "The body is too large.",
+    "415": "The body is not JSON.",
+    "422": "The tool cannot do what was asked.",
+    "429": "The tool was called too often.",
+    "500": "The tool failed unexpectedly; the log has the reason under the id in the message.",
+    "502": "A service or a store that the tool needs has failed.",
+    "504": "The tool did not answer in time.",
+}
+_UNAUTHORIZED: Final[Schema] = {
+    "description": "The request has no token, or one that is not valid.",
+    "content": {_JSON: {"schema": {"type": "object"}}},
+}
+
+
+class Rest:
+    """Call tools for programs that do not speak MCP, by the same rules.
+
+    Args:
+        principal_of: Returns the caller of a request.
+        needs_token: Returns True if requests need a token.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        version: str,
+        principal_of: Callable[[Request], Principal],
+        needs_token: Callable[[], bool],
+    ) -> None:
+        self._host, self._version = host, version
+        self._principal_of, self._needs_token = principal_of, needs_token
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes; the last one matches any path of one part with a dot."""
+        return [
+            Route("/tools", self._list, methods=["GET"]),
+            Route("/tools/{name}", self._call, methods=["POST"]),
+            Route("/openapi.json", self._describe, methods=["GET"]),
+            *docs_routes(),
+            Route("/{group}.{name}", self._call_declared, methods=["POST"]),
+        ]
+
+    async def _list(self, request: Request) -> Response:
+        listed = [wire_tool(item) for item in await self._visible(request)]
+        tools = [each.model_dump(mode="json", exclude_none=True) for each in listed]
+        return json_response({"tools": tools})
+
+    async def _describe(self, request: Request) -> Response:
+        tools = await self._visible(request)
+        return json_response(openapi(tools, self._version, needs_token=self._needs_token()))
+
+    async def _visible(self, request: Request) -> list[RegisteredTool]:
+        await self._host.manager.wait_listed()
+        return self._host.visible(self._principal_of(request)).visible_tools
+
+    async def _call(self, request: Request) -> Response:
+        return await self._answer(request, request.path_params["name"])
+
+    async def _call_declared(self, request: Request) -> Response:
+        parts = request.path_params
+        return await self._answer(request, f"{parts['group']}.{parts['name']}")
+
+    async def _answer(self, request: Request, name: str) -> Response:
+        request = await with_body(request, self._host.settings.server.max_request_bytes)
+        body = await request.body()
+        async with while_connected(request):
+            return _answered(name, await self._result(request, name, body))
+
+    async def _result(self, request: Request, name: str, body: bytes) -> ToolResult:
+        most = most_values(self._host.settings.tools)
+        context = Unattended(self._principal_of(request))
+        # MCP corrects small mistakes of models in arguments. Programs must follow the schema, as
+        # the OpenAPI document says.
+        context.is_exact = True
+        try:
+            try:
+                arguments = _arguments(body, media_type(request), most)
+            except (InvalidInputError, HTTPException):
+                await self._host.count_refused(name, context)
+                raise
+            return await self._host.call_tool(name, arguments, context)
+        except UnknownToolError as exc:
+            return error_result("not_found", str(exc))
+        except (InvalidInputError, RateLimitedError) as exc:
+            return error_result(exc.error_type, str(exc), exc.data)
+
+
+def most_values(settings: ToolSettings) -> int:
+    """Return the highest number of values in a request, checked before it is parsed.
+
+    It is twice the limit for arguments: slightly too many are refused in the call, so that the
+    model can read the reason.
+    """
+    return 2 * settings.max_argument_values
+
+
+def _arguments(body: bytes, kind: str, most: int) -> Mapping[str, Any]:
+    """Return the arguments in a body.
+
+    Raises:
+        InvalidInputError: The body is not a JSON object.
+        HTTPException: The body has another media type, or more than *most* values.
+    """
+    if kind != "application/json":
+        raise HTTPException(415, "send the arguments as JSON, with Content-Type: application/json")
+    if has_more_values(body, most):
+        raise HTTPException(413, f"the body has more than {most:,} values; send fewer")
+    try:
+        arguments: object = pydantic_core.from_json(body, allow_inf_nan=False)
+    except ValueError as exc:
+        raise InvalidInputError(f"the body is not JSON: {exc}") from None
+    if not isinstance(arguments, dict):
+        raise InvalidInputError("the body is not a JSON object with the arguments")
+    return cast("dict[str, Any]", arguments)
+
+
+def _answered(name: str, result: ToolResult) -> Response:
+    answer = wire_result(name, result)
+    body: Mapping[str, Any] | None = answer.structured_content
+    if answer.is_error:
+        return failed(body, result.text)
+    if body is None:
+        dumped = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        body = {"content": dumped["content"]}
+    notes = _header(" ".join(result.notes))
+    return json_response(body, headers={NOTES: notes} if notes else {})
+
+
+def _header(text: str) -> str:
+    """Return a text as the value of a header, cut because proxies refuse long headers."""
+    return printable(" ".join(text.split())).encode("ascii", "replace").decode()[:_LONGEST_HEADER]
+
+
+def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool) -> dict[str, Any]:
+    """Return the OpenAPI document of the tools that one caller may use.
+
+    Args:
+        needs_token: True if requests need a bearer token.
+    """
+    schemas: dict[str, Schema] = {"failure": _FAILURE, "tools": _LIST}
+    paths: dict[str, Any] = {"/tools": {"get": _list_operation()}}
+    for item in tools:
+        # The references in a schema count from the document, so they must be resolved.
+        schemas[f"{item.published}.arguments"] = plain_object(item.arguments.schema)
+        schemas[f"{item.published}.result"] = plain_object(item.result.schema or _CONTENT)
+        paths[f"/tools/{item.published}"] = {"post": _call_operation(item, item.published)}
+        if "." in item.declared:
+            paths[f"/{item.declared}"] = {"post": _call_operation(item, f"{item.declared}!")}
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "Tools of standards-mcp", "version": version},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+    if needs_token:
+        scheme = {"type": "http", "scheme": "bearer"}
+        document["components"]["securitySchemes"] = {"token": scheme}
+        document["security"] = [{"token": []}]
+    return document
+
+
+def _list_operation() -> dict[str, Any]:
+    return {
+        "operationId": "list_tools",
+        "summary": "List the tools",
+        "responses": {
+            "200": {"description": "The tools, as MCP lists them.", **_body("tools")},
+            "401": _UNAUTHORIZED,
+        },
+    }
+
+
+def _call_operation(item: RegisteredTool, operation: str) -> dict[str, Any]:
+    return {
+        "operationId": operation,
+        "summary": item.title or item.published,
+        "description": item.description,
+        "tags": [item.plugin],
+        "requestBody": {"required": True, **_body(f"{item.published}.arguments")},
+        "responses": {
+            "200": {"description": "The answer.", **_body(f"{item.published}.result")},
+            "401": _UNAUTHORIZED,
+            **{
+                status: {"description": why, **_body("failure"), **_retry(status)}
+                for status, why in _FAILURES.items()
+            },
+        },
+    }
+
+
+def _retry(status: str) -> dict[str, Any]:
+    if status != "429":
+        return {}
+    header = {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
+    return {"headers": {"Retry-After": header}}
+
+
+def _body(schema: str) -> dict[str, Any]:
+    return {"content": {_JSON: {"schema": {"$ref": f"{_COMPONENTS}{schema}"}}}}
+
+
+def docs_routes() -> list[BaseRoute]:
+    """Return the routes of ``/docs``; without Swagger UI, the page names the missing package."""
+    try:
+        # Only its files are used: importing the package would import Flask.
+        folder = Path(str(distribution(_PACKAGE).locate_file("flask_swagger_ui/dist")))
+    except PackageNotFoundError:
+        return [Route("/docs", _docs_missing, methods=["GET"])]
+    return [
+        Route("/docs", _docs_page, methods=["GET"]),
+        Route("/docs/start.js", _docs_script, methods=["GET"]),
+        Mount("/docs/assets", StaticFiles(directory=folder)),
+    ]
+
+
+async def _docs_page(_: Request) -> Response:
+    page = html_page("Tools of standards-mcp", _STYLE, _BODY)
+    return HTMLResponse(page, headers={"content-security-policy": _POLICY})
+
+
+async def _docs_script(_: Request) -> Response:
+    return Response(_START, media_type="text/javascript")
+
+
+async def _docs_missing(_: Request) -> Response:
+    raise HTTPException(404, f"this page needs {_PACKAGE}: install it, or ask the server's admin")
