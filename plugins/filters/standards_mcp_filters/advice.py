@@ -63,7 +63,7 @@ async def _hindering(
     either: FilterExpression | None = {"$or": limits} if len(limits) == len(others) else None
     hits = (await catalog.search(str(arguments.get("activity", "")), _MOST_HITS, either)).hits
     records = [record for hit in hits for record in (hit.record, *hit.also_in)]
-        fields = [with_prefixes(record.to_dict()) for record in records]
+    fields = [with_prefixes(record.to_dict()) for record in records]
     parsed = {name: parse_filter(limit) for name, limit in others.items()}
     return [name for name, node in parsed.items() if any(matches(node, item) for item in fields)]
 

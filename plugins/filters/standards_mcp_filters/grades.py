@@ -25,7 +25,7 @@ def grade_filter(text: str) -> FilterExpression | None:
     """Return the filter for ``3-5``, or for ``4 within 1``: one grade more on either side.
 
     Raises:
-                InvalidInputError: The grade does not exist; the message names the existing ones.
+        InvalidInputError: The grade does not exist; the message names the existing ones.
     """
     text = " ".join(text.split())
     if not text:
@@ -41,7 +41,7 @@ def grade_filter(text: str) -> FilterExpression | None:
 
 
 def _widened(levels: Iterable[str], count: int) -> tuple[str, ...]:
-        widened = {near for level in levels for near in _around(level, count)}
+    widened = {near for level in levels for near in _around(level, count)}
     return tuple(sorted(widened, key=grade_order))
 
 

@@ -42,7 +42,7 @@ async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterE
 async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of a state or body, by its name or its id.
 
-        A name may be a state's postal code, its publisher, initials, or cut after a word:
+    A name may be a state's postal code, its publisher, initials, or cut after a word:
     ``TX``, ``CPALMS``, ``CCSS``, ``Common Core``. If the catalog cannot list all jurisdictions,
     the filter has every name of the place.
 
@@ -74,7 +74,7 @@ async def set_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of one set, by its id or its title.
 
     Raises:
-                InvalidInputError: The set does not exist; the message names sets with similar titles.
+        InvalidInputError: The set does not exist; the message names sets with similar titles.
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, _SET_FIELDS)

@@ -44,7 +44,7 @@ async def describe(
     """Return all fields of each record with its ancestors, children and siblings.
 
     Args:
-                retired: Retirements, by the ids of the retired records.
+        retired: Retirements, by the ids of the retired records.
 
     Raises:
         CatalogError: The catalog cannot be read.

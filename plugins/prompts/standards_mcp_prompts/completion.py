@@ -11,7 +11,7 @@ _GRADES: Final = ("K", *map(str, range(1, 13)))
 
 
 class Completion:
-    """Completes arguments from what the catalog holds."""
+    """Complete arguments from the catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -30,7 +30,7 @@ class Completion:
         return sorted(found, key=lambda name: (-counts[name], name))
 
     async def codes(self, typed: str, others: Mapping[str, str]) -> list[str]:
-        """Return the codes of the catalog with *typed* in them, those that begin so first."""
+        """Return the codes of the catalog that contain *typed*; codes that begin with it come first."""
         del others
         text = typed.strip().casefold()
         if not text:

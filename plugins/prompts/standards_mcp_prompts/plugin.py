@@ -1,4 +1,4 @@
-"""The plugin: its prompts, and what completes their arguments."""
+"""The plugin: its prompts, and the completion of their arguments."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class PromptsPlugin(Plugin):
                 name="unpack_standard",
                 title="Unpack a standard in plain words",
                 description=(
-                    "Say what a standard asks of students, in words for them, for families and for "
-                    f"planning. Needs {DETAILS}."
+                    "Explain the demands of a standard, in words for students, for families and "
+                    f"for planning. Needs {DETAILS}."
                 ),
                 function=texts.unpack_standard,
                 needs=(DETAILS,),

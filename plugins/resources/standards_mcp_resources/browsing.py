@@ -25,16 +25,16 @@ PAGE: Final = 50
 _BELOW: Final = "Call browse_standards with parent = the _id or code of one that has children."
 _DETAILS: Final = "get_standard_details tells all about one."
 _Shown: TypeAlias = tuple[list[Node], str]
-"""What is shown, and the message with it."""
+"""The nodes of an answer, and its message."""
 _INCOMPLETE: Final = "There are more sets than this index can list; any set opens by its id."
 
 
 async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
-    """Return one page of what stands directly below *parent*; at the top where that is blank.
+    """Return one page of the children of *parent*, or of the jurisdictions if it is blank.
 
     Raises:
-        NotFoundError: Nothing is called *parent*.
-        InvalidInputError: There is no such page.
+        NotFoundError: *parent* names nothing.
+        InvalidInputError: The page does not exist.
         CatalogError: The catalog cannot be read.
     """
     known = await catalog.sets()
@@ -61,7 +61,7 @@ async def _below(catalog: Catalog, known: StandardSets, parent: str) -> _Shown:
 
 
 async def _named(catalog: Catalog, known: StandardSets, text: str) -> _Shown | None:
-    """Return what stands below the one thing, or the several, of this name, code or id."""
+    """Return the children of the item with this name, code or id, or several items of one name."""
     if found := sets_named(text, known.sets):
         if len(found) == 1:
             return await _set_contents(catalog, found[0])
@@ -77,7 +77,7 @@ async def _named(catalog: Catalog, known: StandardSets, text: str) -> _Shown | N
 
 
 async def _resembling(catalog: Catalog, known: StandardSets, text: str) -> _Shown | None:
-    """Return what has the text in its code or its title, where nothing is called so itself."""
+    """Return items with the text in their code or title, if no item has it as its name."""
     if under := await under_code(catalog, text):
         count = _count(len(under), "standard")
         nodes = _told_apart([standard_node(each) for each in under], under)
@@ -107,7 +107,7 @@ def _jurisdictions(known: StandardSets) -> _Shown:
     if not nodes:
         return (
             [],
-            "There are no standards here. The administrator runs `standards-mcp data import`.",
+            "The catalog is empty. The administrator fills it with `standards-mcp data import`.",
         )
     count = _count(len(nodes), "jurisdiction")
     return list(nodes.values()), (
@@ -154,9 +154,7 @@ async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> _Sho
     nodes = [standard_node(each) for each in await children_of(catalog, record)]
     what = f"{name_of(record)} ({record.jurisdiction_title})"
     first = (
-        f"{_count(len(nodes), 'part')} of {what}, in order."
-        if nodes
-        else (f"{what} has no parts: nothing stands below it.")
+        f"{_count(len(nodes), 'part')} of {what}, in order." if nodes else f"{what} has no parts."
     )
     return nodes, " ".join(filter(None, (first, namesakes(others), _DETAILS)))
 

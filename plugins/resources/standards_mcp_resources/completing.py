@@ -1,4 +1,4 @@
-"""Ids and codes while they are typed."""
+"""Complete ids and codes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from standards_mcp_catalog.vocabulary.places import folded
 from .tree import code_order
 
 _MOST: Final = 100
-"""Standards that are read for one completion; the protocol sends no more values."""
+"""The most values of one completion, by the protocol."""
 
 
 async def set_ids(catalog: Catalog, typed: str) -> list[str]:
-    """Return the ids of the sets whose id or title begins with a text, then of those with it.
+    """Return the ids of sets whose id or title begins with a text, then of sets that contain it.
 
-    A name of a jurisdiction stands for its sets, such as ``FL``.
+    The name of a jurisdiction, such as ``FL``, means all of its sets.
     """
     wanted = folded(typed)
     begin, contain = list[str](), list[str]()
@@ -35,9 +35,9 @@ async def set_ids(catalog: Catalog, typed: str) -> list[str]:
 
 
 async def standard_ids(catalog: Catalog, typed: str) -> list[str]:
-    """Return the codes that begin with a text, in full or without what stands before the grade.
+    """Return the codes that begin with a text, in full or from the grade on.
 
-    Without any, the ids that begin with it.
+    If no code does, return the ids that begin with it.
     """
     text = typed.strip().casefold()
     values = await catalog.values("statement_notation")

@@ -19,11 +19,11 @@ FoundBy: TypeAlias = Literal["stated", "tree", "code", "strand", "heading", "mea
 
 
 class Node(TypedDict):
-    """What `browse_standards` shows: a jurisdiction, a standard set or a standard.
+    """A jurisdiction, a standard set or a standard in `browse_standards`.
 
-    ``children`` counts what stands directly below: the sets of a jurisdiction, the parts of a
-    standard. ``standards`` counts all records of a jurisdiction or a set. ``jurisdiction_title``
-    is there where several jurisdictions are shown.
+    ``children`` counts the sets of a jurisdiction or the parts of a standard. ``standards`` counts
+    all records of a jurisdiction or a set. ``jurisdiction_title`` is set if the nodes belong to
+    several jurisdictions.
     """
 
     _id: str
@@ -48,17 +48,17 @@ class Twin(TypedDict):
 
 
 class Heading(TypedDict):
-    """What stands above a standard without a code: the nearest that has one, if any has."""
+    """The nearest heading above a standard without a code, if possible one with a code."""
 
     statement_notation: NotRequired[str]
     description: str
 
 
 class Related(TypedDict):
-    """A standard that is related to the one that was asked about.
+    """A standard that is related to the requested one.
 
-    ``relation`` and ``origin`` are there where a source states it (``found_by`` is ``stated``).
-    Where such a standard is not loaded (``loaded`` is false), only its ``_id`` is known.
+    ``relation`` and ``origin`` are set if a source states the relation (``found_by`` is
+    ``stated``). If such a standard is not loaded (``loaded`` is false), only its ``_id`` is known.
     """
 
     _id: str
@@ -81,7 +81,7 @@ ResultT = TypeVar("ResultT", bound=Node | Related)
 
 
 class Envelope(TypedDict, Generic[ResultT]):
-    """What the tools answer with. Errors have the same shape, with ``error_type``."""
+    """The answer of the tools. Errors have the same shape, with ``error_type``."""
 
     success: bool
     results: list[ResultT]
@@ -129,7 +129,7 @@ def related(record: StandardRecord, found_by: FoundBy) -> Related:
 
 
 def related_hit(hit: SearchHit, found_by: FoundBy) -> Related:
-    """Return what a search found as `get_related_standards` shows it."""
+    """Return a search hit as `get_related_standards` shows it."""
     shown = related(hit.record, found_by)
     shown["score"] = round(hit.score, 4)
     if hit.also_in:
@@ -138,7 +138,7 @@ def related_hit(hit: SearchHit, found_by: FoundBy) -> Related:
 
 
 def related_as_stated(stated: StatedRelation) -> Related:
-    """Return what a source states as `get_related_standards` shows it."""
+    """Return a stated relation as `get_related_standards` shows it."""
     shown: Related = (
         related(stated.record, "stated")
         if stated.record
@@ -162,7 +162,7 @@ def _twin(record: StandardRecord) -> Twin:
 def answer(
     results: Sequence[ResultT], message: str, notes: Iterable[str] = ()
 ) -> Envelope[ResultT]:
-    """Return the envelope for *results*; without any, *message* says what to do."""
+    """Return the envelope for *results*; if they are empty, *message* has the next step."""
     paraphrased = any(each.get("text_status") == "paraphrase" for each in results)
     added = dict.fromkeys((*((PARAPHRASED,) if paraphrased else ()), *notes))
     sentences = (message, *(each for each in added if each not in message))

@@ -1,6 +1,6 @@
-"""The grade before and after, and which part of the Common Core continues where.
+"""Find the next and previous grade, and the continuation of a Common Core strand.
 
-A strand is named by what its codes begin with, as `canonical_key` spells it.
+The name of a strand is the beginning of its codes, in the spelling of `canonical_key`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "RP": ("F", "EE"),
 }
 _CATEGORIES: Final[Mapping[str, str]] = {"NS": "N", "EE": "A", "F": "F", "G": "G", "SP": "S"}
-"""The conceptual category of high school in which a domain of grade 8 goes on."""
+"""The conceptual category of high school that continues a domain of grade 8."""
 _DOMAINS: Final[Mapping[str, str]] = {
     "CC": "K", "OA": "K12345", "NBT": "K12345", "NF": "345", "MD": "K12345", "G": "K12345678",
     "RP": "67", "NS": "678", "EE": "678", "F": "8", "SP": "678",
@@ -37,20 +37,20 @@ _LITERACY: Final = re.compile(
     r"(?P<strand>RL|RI|RF|RH|RST|WHST|W|SL|L)\.(?:K|\d+|\d+-\d+)\.(?P<number>\d+)(?P<part>\..+)?"
 )
 _SUBJECT_STRANDS: Final[Mapping[str, str]] = {"RH": "RI", "RST": "RI", "WHST": "W"}
-"""Strands for history and science, and where their standards stand, by number, up to grade 5."""
+"""Strands for history and science, and the strands of their standards up to grade 5, by number."""
 _UP_TO_GRADE_5: Final = SCHOOL_GRADES[: SCHOOL_GRADES.index("06")]
 _HIGH: Final = SCHOOL_GRADES[10:]
 
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """Where a standard of the Common Core goes on in another grade.
+    """The continuation of a Common Core standard in another grade.
 
     Attributes:
-        code: The same standard's code there, where codes tell.
-        strands: What codes of the same strand begin with, the narrowest first; a strand may go on
-            in several.
-        note: Why the strand is another one, or why there is none, where that is known.
+        code: The same standard's code there, if codes decide.
+        strands: Beginnings of the codes of the same strand, the narrowest first; a strand may
+            continue in several.
+        note: The reason for another strand or for a missing one, if it is known.
     """
 
     code: str | None = None
@@ -61,7 +61,7 @@ class Continuation:
 def neighbouring_grade(levels: Collection[str], step: int) -> str | None:
     """Return the grade after the last of *levels* (*step* 1) or before the first (-1).
 
-    None where school begins or ends, and for levels beyond school.
+    The result is None before the first grade, after the last, and for levels beyond school.
     """
     places = sorted(SCHOOL_GRADES.index(each) for each in levels if each in SCHOOL_GRADES)
     if not places:
@@ -83,7 +83,7 @@ def grades_name(levels: Sequence[str]) -> str:
 
 
 def strand_name(strand: str) -> str:
-    """Return a strand as its codes are written: those of high school begin with HS."""
+    """Return a strand as in its codes, which begin with HS for high school."""
     return f"HS{strand}" if strand in _CATEGORIES.values() else strand
 
 
@@ -105,7 +105,7 @@ def _literacy(strand: str, number: str, part: str | None, level: str) -> Continu
     grade, note = _literacy_grade(strand, level), ""
     if strand in _SUBJECT_STRANDS and level in _UP_TO_GRADE_5:
         before = _SUBJECT_STRANDS[strand]
-        note = f"{strand} begins in grade 6; up to grade 5 its standards stand within {before}."
+        note = f"{strand} begins in grade 6; up to grade 5 its standards belong to {before}."
         narrow, wide = f"{before}.{grade}.{number}", f"{before}.{grade}"
         return Continuation(strands=((narrow,), (wide,)), note=note)
     if strand == "RF" and level not in _UP_TO_GRADE_5:

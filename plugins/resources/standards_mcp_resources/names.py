@@ -1,4 +1,4 @@
-"""What a text names: a standard, a standard set, or a jurisdiction."""
+"""Find the standard, the standard set or the jurisdiction that a text names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def standards_named(catalog: Catalog, identifier: str) -> list[StandardRec
     """Return the standards that an id or a code names, the best match first; at least one.
 
     Raises:
-        InvalidInputError: The text is no identifier.
-        NotFoundError: There is no such standard; the message names the nearest codes.
+        InvalidInputError: The text is not an identifier.
+        NotFoundError: The standard does not exist; the message names the nearest codes.
         CatalogError: The catalog cannot be read.
     """
     text = checked(identifier, "standard_id")
@@ -57,13 +57,13 @@ async def nothing_named(catalog: Catalog, text: str, sets: Sequence[StandardSet]
         return NotFoundError(str(unknown_jurisdiction(text, sets)))
     advice = await _advice(catalog, text)
     return NotFoundError(
-        f"{text!r} is no jurisdiction, standard set or standard here. Leave parent out to begin at "
-        f"the top.{advice}"
+        f"No jurisdiction, standard set or standard is called {text!r} here. Leave parent out to "
+        f"begin at the top.{advice}"
     )
 
 
 def name_of(record: StandardRecord) -> str:
-    """Return the code of a standard; of one without, its text and the nearest heading above it."""
+    """Return the code of a standard, or its text and nearest heading if it has no code."""
     if record.statement_notation:
         return record.statement_notation
     text = repr(shorten(record.description, _LONGEST_NAME, placeholder=" ..."))
@@ -72,7 +72,7 @@ def name_of(record: StandardRecord) -> str:
 
 
 def namesakes(others: Sequence[StandardRecord]) -> str:
-    """Return what to say of the other standards that an identifier names too."""
+    """Return the sentence on other standards with the same identifier."""
     if not others:
         return ""
     listed = ", ".join(
@@ -107,10 +107,10 @@ def sets_named(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
 
 
 def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the sets of a state or body, by its id or a name; none where there is no such one.
+    """Return the sets of a state or body, by its id or a name; an empty list if it is unknown.
 
     Raises:
-        InvalidInputError: The name may be that of several; the message names them.
+        InvalidInputError: The name is ambiguous; the message names the jurisdictions.
     """
     titles = {each.jurisdiction_title for each in sets}
     if not jurisdictions_named(text, titles):
@@ -124,7 +124,7 @@ def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[Standar
 
 
 def unknown_jurisdiction(text: str, sets: Sequence[StandardSet]) -> InvalidInputError:
-    """Return the error for a jurisdiction that has no standards here; it names those that have."""
+    """Return the error for a jurisdiction without standards; it names jurisdictions with some."""
     titles = dict.fromkeys(each.jurisdiction_title for each in sets)
     error = no_jurisdiction(text, list(titles))
     return InvalidInputError(f"{error} browse_standards without parent lists all.")

@@ -1,4 +1,4 @@
-"""The plugin: its resources, its tools, and what a model reads of them."""
+"""The plugin: its resources, its tools, and their descriptions."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ JSON: Final = "application/json"
 BROWSE: Final = """\
 Walk through the educational standards that are loaded here from the top: without parent the \
 jurisdictions (states and bodies), then the standard sets of one (a subject in a grade), then the \
-headings and standards of a set, then the parts of a standard. Answers with what stands directly \
-below parent, in order, 50 a page, each with the number of its own children. To find standards by \
+headings and standards of a set, then the parts of a standard. Answers with the children \
+of parent, in order, 50 a page, each with the number of its own children. To find standards by \
 topic, call find_relevant_standards instead."""
 RELATED: Final = """\
-Find the standards around one: what sources state about it and others (crosswalks, what replaces \
-it), then what is like it in meaning; its siblings under the same heading; what continues it in \
-the next grade or prepares it in the previous grade of the same strand; or its counterparts in \
+Find the standards around one: the relations that sources state (crosswalks, successors), \
+then standards of similar meaning; its siblings under the same heading; its continuation in \
+the next grade or its preparation in the previous grade of the same strand; or its counterparts in \
 another jurisdiction (elsewhere), such as another state. Each result says how it was found \
-(found_by: stated, tree, code, strand, heading or meaning): what is stated has a relation and its \
-origin, and what a search ranked has a score from 0 to 1. Call only what is stated a crosswalk. \
+(found_by: stated, tree, code, strand, heading or meaning): a stated result has a relation and its \
+origin, and a result of a search has a score from 0 to 1. Call only stated results a crosswalk. \
 For the parts and the headings of a standard, call get_standard_details."""
 
 Parent = Annotated[
     str,
     Field(
         description="The _id or name of a jurisdiction or a standard set, the _id or code of a "
-        "standard, or what codes begin with, such as RL.3. Leave it out for the jurisdictions."
+        "standard, or the beginning of codes, such as RL.3. Leave it out for the jurisdictions."
     ),
 ]
 Page = Annotated[int, Field(ge=1, description="The page of a long answer, from 1.")]
@@ -76,7 +76,7 @@ class ResourcesPlugin(Plugin):
         """Return the codes of the standards that a text begins, or their ids."""
         return await completing.standard_ids(self.context.catalog, typed)
 
-    # What lists stand for themselves, then the templates.
+    # Resources of the list first, then templates.
 
     @resource(reading.SETS, name="sets", title="Standard sets", mime_type=JSON)
     async def all_sets(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class ResourcesPlugin(Plugin):
         complete={"id": complete_set},
     )
     async def standard_set(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
-        """Read one standard set: what it is, and all of its standards in order."""
+        """Read one standard set: its facts, and all of its standards in order."""
         return await self._read(reading.standard_set(self.context.catalog, id, page))
 
     @resource(
@@ -142,7 +142,7 @@ class ResourcesPlugin(Plugin):
         complete={"id": complete_standard},
     )
     async def tree(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
-        """Read a heading or a standard with all that stands below it, in order."""
+        """Read a heading or a standard with its subtree, in order."""
         return await self._read(reading.tree(self.context.catalog, id, page))
 
     async def _read(self, contents: Awaitable[dict[str, Any]]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class ResourcesPlugin(Plugin):
         returns_untrusted_text=True,
     )
     async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
-        """Return what stands directly below something."""
+        """Return the children of a jurisdiction, a set or a standard."""
         return await browse(self.context.catalog, parent, page)
 
     @tool(
@@ -177,7 +177,7 @@ class ResourcesPlugin(Plugin):
         jurisdiction: Jurisdiction = "",
         max_results: Most = 5,
     ) -> Envelope[Related]:
-        """Return the standards that stand in a relation to one."""
+        """Return the standards that are related to one."""
         return await related_standards(
             self.context.catalog, standard_id, relation, jurisdiction, max_results
         )

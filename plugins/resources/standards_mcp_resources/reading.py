@@ -1,4 +1,4 @@
-"""What the resources hold: the catalog as JSON, with the URIs that lead on."""
+"""Contents of the resources: the catalog as JSON, with URIs of related parts."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ async def grades(catalog: Catalog) -> dict[str, Any]:
 
 
 async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, Any]:
-    """Return a set and a page of its standards, each followed by what stands below it.
+    """Return a set and a page of its standards, each followed by its subtree.
 
     Raises:
-        NotFoundError: There is no such set or page.
+        NotFoundError: The set or the page does not exist.
     """
     set_id, known = checked(set_id, "id"), await catalog.sets()
     found = sets_named(set_id, known.sets)
@@ -66,16 +66,16 @@ async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, An
         raise NotFoundError(f"{len(found)} sets are called {set_id!r}. Read one by its id: {ids}.")
     records = await outline_of_set(catalog, found[0].id if found else set_id)
     if not records:
-        raise NotFoundError(f"There is no standard set {set_id!r}. {SETS} lists the sets.")
+        raise NotFoundError(f"No standard set is called {set_id!r}. {SETS} lists the sets.")
     about = _set(found[0], counted=known.counted) if found else _set_of(records[0], set_id)
     return {**about, **_outline(about["uri"], records, page)}
 
 
 async def standard(catalog: Catalog, standard_id: str) -> dict[str, Any]:
-    """Return all about one standard, and where to read on.
+    """Return one standard with its relatives and their URIs.
 
     Raises:
-        NotFoundError: There is no such standard.
+        NotFoundError: The standard does not exist.
     """
     record, *others = await standards_named(catalog, standard_id)
     around = {
@@ -97,7 +97,7 @@ async def tree(catalog: Catalog, standard_id: str, page: int) -> dict[str, Any]:
     """Return a page of a standard and all below it, each followed by its children.
 
     Raises:
-        NotFoundError: There is no such standard or page.
+        NotFoundError: The standard or the page does not exist.
     """
     root = (await standards_named(catalog, standard_id))[0]
     uri = f"{_standard_uri(root.id)}/tree"
@@ -114,7 +114,7 @@ def _page(uri: str, name: str, items: Sequence[Any], page: int) -> dict[str, Any
     """Return one page of *items*, how many there are, and the URI of the next page.
 
     Raises:
-        NotFoundError: There is no such page.
+        NotFoundError: The page does not exist.
     """
     pages = -(-len(items) // PAGE) or 1
     if page > pages:
@@ -126,14 +126,14 @@ def _page(uri: str, name: str, items: Sequence[Any], page: int) -> dict[str, Any
 
 def _set(item: StandardSet, *, counted: bool) -> dict[str, Any]:
     data = {"uri": _set_uri(item.id), **item.to_dict()}
-    del data["source_url"]  # that of one of its standards
+    del data["source_url"]  # the address of one of its standards
     if not counted:
         del data["records"]
     return {name: value for name, value in data.items() if value is not None}
 
 
 def _set_of(record: StandardRecord, set_id: str) -> dict[str, Any]:
-    """Return what a standard says of a set that it is in, where the catalog does not list that."""
+    """Return a set as one of its standards describes it, if the catalog does not list it."""
     membership = memberships(record).get(set_id)
     return {
         "uri": _set_uri(set_id),

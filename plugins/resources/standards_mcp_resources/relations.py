@@ -41,7 +41,7 @@ _LONGEST_QUERY: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where to look for the counterpart of a standard, and how that came about."""
+    """A filter for the counterparts of a standard, with its reason."""
 
     filter: FilterExpression
     found_by: FoundBy
@@ -51,10 +51,10 @@ class _Scope:
 async def related_standards(
     catalog: Catalog, standard_id: str, relation: Relation, jurisdiction: str, most: int
 ) -> Envelope[Related]:
-    """Return the standards that stand in a relation to the best match of an identifier.
+    """Return the standards that are related to the best match of an identifier.
 
     Raises:
-        NotFoundError: There is no such standard.
+        NotFoundError: The standard does not exist.
         InvalidInputError: The identifier or the jurisdiction is wrong, or does not go together
             with the relation.
         CatalogError: The catalog cannot be read.
@@ -82,7 +82,7 @@ async def related_standards(
 
 
 async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envelope[Related]:
-    """Return what sources state of a standard, then what is like it in meaning, wherever it is."""
+    """Return the stated relations of a standard, then standards of similar meaning anywhere."""
     stated = await relations_of(catalog, record)
     expression = {"is_leaf": True} if record.is_leaf else {}
     count = most + len(stated)
@@ -90,28 +90,29 @@ async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envel
     hits = [related_hit(hit, "meaning") for hit in result.hits[:count]]
     message = f"Then {_LIKENESS}." if stated else f"No source states any. This is {_LIKENESS}."
     if not hits:
-        message = "No source states a relation, and nothing here is like it in meaning."
+        message = "No source states a relation, and no standard here has a similar meaning."
     found = answer(hits, message, (*result.notes, *catalog.notes()))
     return with_stated_first(found, stated, name_of(record), most, catalog.notes())
 
 
 async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
-    """Return the standards beside one, in order; for a root, those of its strand in its set."""
+    """Return the siblings of a standard, in order; for a root, the roots of its strand."""
     around = await siblings_of(catalog, record)
-    where = f"beside {name_of(record)} under the same heading"
+    where = "under the same heading"
     if not record.parent_id:
         strand = _strand_of(record.statement_notation)
         same = [each for each in around if _strand_of(each.statement_notation) == strand]
         around = same or around
-        where = f"beside {name_of(record)} at the top of {record.standard_set_title}"
-    message = f"In order, what stands {where}." if around else f"Nothing stands {where}."
+        where = f"at the top of {record.standard_set_title}"
+    which = f"siblings of {name_of(record)} {where}"
+    message = f"The {which}, in order." if around else f"No {which}."
     return answer([related(each, "tree") for each in around], message, catalog.notes())
 
 
 async def _in_grade(
     catalog: Catalog, record: StandardRecord, step: int, most: int
 ) -> Envelope[Related]:
-    """Return what continues one standard in the next grade (*step* 1) or comes before it (-1)."""
+    """Return the continuation of a standard in the next (*step* 1) or the previous grade (-1)."""
     level = neighbouring_grade(record.education_levels, step)
     if level is None:
         return answer((), _no_grade(record, step))
@@ -140,7 +141,7 @@ async def _nothing_in_grade(catalog: Catalog, record: StandardRecord, level: str
 async def _elsewhere(
     catalog: Catalog, record: StandardRecord, jurisdiction: str, most: int
 ) -> Envelope[Related]:
-    """Return what is stated and what is nearest in another jurisdiction, or in all others.
+    """Return stated and similar standards of another jurisdiction, or of all others.
 
     Raises:
         InvalidInputError: The jurisdiction is unknown, or the standard's own.
@@ -183,8 +184,8 @@ async def _like_it(
             hits = [related_hit(hit, "meaning") for hit in result.hits]
             return answer(hits, message, (*result.notes, *catalog.notes()))
     message = (
-        "Nothing like it stands in another jurisdiction here. browse_standards without parent "
-        "lists those that are loaded; the administrator adds more with `standards-mcp data import`."
+        "No other jurisdiction here has a similar standard. browse_standards without parent lists "
+        "the loaded ones; the administrator adds more with `standards-mcp data import`."
     )
     return answer((), message, catalog.notes())
 
@@ -271,7 +272,7 @@ async def _nearest(
 
 
 def _grade_filter(record: StandardRecord, level: str, step: int) -> FilterExpression:
-    # What is for both grades, such as anchor standards, leads from neither to the other.
+    # A standard for both grades, such as an anchor standard, is no step between them.
     return {
         "jurisdiction_id": record.jurisdiction_id,
         "subject": record.subject,

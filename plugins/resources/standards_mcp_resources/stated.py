@@ -1,4 +1,4 @@
-"""What sources state about a standard and others: crosswalks, successors, progressions."""
+"""Relations that sources state between standards: crosswalks, successors, progressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST: Final = 50
 async def relations_of(
     catalog: Catalog, record: StandardRecord, kinds: Collection[str] = KINDS
 ) -> list[StatedRelation]:
-    """Return what is stated of one standard, the closest kinds first.
+    """Return the stated relations of one standard, the closest kinds first.
 
     Raises:
         CatalogError: The catalog cannot be read.
@@ -33,12 +33,12 @@ def with_stated_first(
     most: int,
     notes: Iterable[str],
 ) -> Envelope[Related]:
-    """Return the first of *found* behind what is stated; what is in both is only stated.
+    """Put the stated relations before the results of *found*, each standard once.
 
     Args:
-        name: What to call the standard that was asked about.
-        most: How many of *found* to return.
-        notes: What the catalog tells about its answers.
+        name: The name of the requested standard.
+        most: The most results of *found* to return.
+        notes: Notes of the catalog.
     """
     if not stated:
         return found
@@ -46,7 +46,7 @@ def with_stated_first(
     others = [each for each in found["results"] if each["_id"] not in known][:most]
     results = [*map(related_as_stated, stated), *others]
     more = f" {found['message']}" if others else ""
-    return answer(results, f"{_told(stated, name)}{more}", notes)
+    return answer(results, f"{_sentence(stated, name)}{more}", notes)
 
 
 def without(record: StandardRecord, result: SearchResult) -> SearchResult:
@@ -59,13 +59,13 @@ def without(record: StandardRecord, result: SearchResult) -> SearchResult:
     return replace(result, hits=tuple(hits))
 
 
-def _told(stated: Sequence[StatedRelation], name: str) -> str:
+def _sentence(stated: Sequence[StatedRelation], name: str) -> str:
     count = len(stated)
     first = f"The first {count} relations" if count == _MOST else f"{count} relations"
     which = "1 relation" if count == 1 else first
-    told = f"{which} of {name} that sources state (found_by stated), with the origin."
+    sentence = f"{which} of {name} that sources state (found_by stated), with the origin."
     missing = sum(each.record is None for each in stated)
     if missing:
         are = "leads to a standard that is" if missing == 1 else "lead to standards that are"
-        told += f" {missing} {are} not loaded here, of which only the identifier is known."
-    return told
+        sentence += f" {missing} {are} not loaded here; only the identifier is known."
+    return sentence

@@ -19,7 +19,7 @@ async def children_of(catalog: Catalog, record: StandardRecord) -> list[Standard
 
 
 async def roots_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
-    """Return what stands at the top of a set, in the order of the codes."""
+    """Return the roots of a set, in the order of their codes."""
     roots = await catalog.select({"$and": [_members(set_id), {"is_root": True}]}, MOST)
     return _by_code(roots or _tops(await catalog.select(_members(set_id), MOST)))
 
@@ -32,10 +32,10 @@ async def under_code(catalog: Catalog, prefix: str) -> list[StandardRecord]:
 
 
 async def outline_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
-    """Return at most `MOST` standards of a set, each followed by what stands below it."""
+    """Return at most `MOST` standards of a set, each followed by its subtree."""
     members = await catalog.select(_members(set_id), MOST)
     known = {each.id: each for each in members}
-    # Whatever no parent names comes at the end: nothing may be lost.
+    # Standards that no parent names come at the end, so that none is lost.
     return _in_order([*_by_code(_tops(members)), *_by_code(members)], known)
 
 
@@ -60,14 +60,14 @@ async def siblings_of(catalog: Catalog, record: StandardRecord) -> list[Standard
 
 
 def code_order(code: str | None) -> tuple[bool, list[tuple[bool, int, str]]]:
-    """Return what to sort codes by, so that ``3.NF.10`` stands after ``3.NF.9``; none is last."""
+    """Return a sort key that puts ``3.NF.10`` after ``3.NF.9``, and standards without code last."""
     parts = re.findall(r"\d+|\D+", code or "")
     ordered = [(not each.isdecimal(), int(each) if each.isdecimal() else 0, each) for each in parts]
     return code is None, ordered
 
 
 def _members(set_id: str) -> FilterExpression:
-    # A standard that stands in several sets has one of them for its own.
+    # A standard in several sets has a main set and others.
     alternatives: list[dict[str, Any]] = [
         {"standard_set_id": set_id},
         {"also_in_set_ids": set_id},

@@ -223,7 +223,7 @@ async def test_a_set_that_is_cut_says_that_it_is_not_complete(
 
 
 MISSING = {
-    "standards://sets/nowhere": "There is no standard set 'nowhere'. standards://sets lists",
+    "standards://sets/nowhere": "No standard set is called 'nowhere'. standards://sets lists",
     "standards://standards/3.NF.A.7": "Nearest codes: ",
     "standards://standards/3.NF.A.7/tree": "Nearest codes: ",
     "standards://standards/" + "x" * 600: "600 characters",

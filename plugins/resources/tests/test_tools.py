@@ -281,8 +281,8 @@ async def test_the_message_says_where_the_strand_goes_on(ask: Ask):
 NOTHING: list[tuple[dict[str, str], str, str]] = [
     ({"standard_id": "CCRA.R.1", "relation": "next_grade"}, "no_results", "kindergarten to grade"),
     ({"standard_id": "6.EE.A.1", "relation": "next_grade"}, "no_results", "for grade 7 in Math"),
-    ({"standard_id": "B.4.7", "relation": "elsewhere"}, "no_results", "Nothing like it stands"),
-    ({"standard_id": "CCRA.R.1", "relation": "siblings"}, "no_results", "Nothing stands beside"),
+    ({"standard_id": "B.4.7", "relation": "elsewhere"}, "no_results", "No other jurisdiction here"),
+    ({"standard_id": "CCRA.R.1", "relation": "siblings"}, "no_results", "No siblings of"),
     ({"standard_id": " ", "relation": "siblings"}, "invalid_input", "standard_id is empty"),
     ({"standard_id": "x" * 600, "relation": "siblings"}, "invalid_input", "600 characters"),
     ({"standard_id": "S31", "relation": "cousins"}, "invalid_input", "relation: "),

@@ -32,7 +32,7 @@ class Heading(TypedDict):
 class Standard(TypedDict):
     """One result.
 
-        ``content`` is the standard's own text, or with full detail the searched text, which begins
+    ``content`` is the standard's own text, or with full detail the searched text, which begins
     with the headings above it. ``description`` is then the standard's own text.
     ``statement_notation`` is its code; a standard without a code has its ``heading``, if there is
     one. A ``weak`` result hardly fits. Without a measured threshold, as for Pinecone, no result is
@@ -70,7 +70,7 @@ def found(
     """Return the envelope of a search with hits, in *full* or short detail.
 
     Args:
-                retired: Retirements, by the ids of the retired hits.
+        retired: Retirements, by the ids of the retired hits.
     """
     results = [_standard(hit, full=full) for hit in result.hits]
     weak = 0
@@ -87,7 +87,7 @@ def found(
 
 
 def _count(count: int, weak: int | None) -> str:
-    """Return the count of results as a sentence; *weak* is ``None`` without a measured threshold."""
+    """Return the count of results as a sentence; *weak* is None without a measured threshold."""
     standards = "standard" if count == 1 else "standards"
     if weak is None:
         return (
@@ -96,11 +96,11 @@ def _count(count: int, weak: int | None) -> str:
         )
     if weak == count:
         return (
-                        f"Found {count} {standards}, but only weak matches: the subject of the text is probably "
-            "not among the standards that are loaded here. Do not cite them as standards that it "
-            "meets."
+            f"Found {count} {standards}, but only weak matches: the subject of the text is "
+            "probably not among the standards that are loaded here. Do not cite them as standards "
+            "that it meets."
         )
-        if not weak:
+    if not weak:
         return f"Found {count} matching {standards}"
     matching = count - weak
     return (

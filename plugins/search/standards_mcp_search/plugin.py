@@ -196,8 +196,8 @@ def _checked(activity: str) -> str:
     text = activity.strip()
     if not text:
         raise InvalidInputError(
-            "activity is empty. Describe the students' activity, for example 'measuring the classroom "
-            "with rulers'."
+            "activity is empty. Describe the students' activity, for example 'measuring the "
+            "classroom with rulers'."
         )
     if len(text) > MAX_CHARACTERS:
         raise InvalidInputError(

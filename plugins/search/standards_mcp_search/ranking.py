@@ -33,7 +33,7 @@ async def search_by_text(
     """Search with a filter; rank the grade and the subject that the text names first.
 
     Args:
-                reads_grade: True if the grade in the text counts, because the argument has none.
+        reads_grade: True if the grade in the text counts, because the argument has none.
         reads_subject: The same for the subject.
 
     Raises:

@@ -21,7 +21,7 @@ async def scope_filter(
     """Return one expression for the grade, the subject and *extra*, or None without any.
 
     Raises:
-                InvalidInputError: The grade or the subject does not exist; the message names existing
+        InvalidInputError: The grade or the subject does not exist; the message names existing
             ones.
     """
     return combine(
@@ -40,7 +40,7 @@ async def how_to_widen(
 ) -> str:
     """Suggest a wider search after a search for *text* without a result.
 
-    This takes at most one search, and only if there is a grade or a subject. *extra* stays in force.
+    This takes at most one search, and only with a grade or a subject. *extra* stays in force.
 
     Raises:
         CatalogError: The catalog cannot be read.
@@ -53,7 +53,7 @@ async def how_to_widen(
     advice = "Describe the activity in other or more general words."
     if not given:
         return advice
-        # One search finds the matches of either limit, which are then sorted by limit.
+    # One search finds the matches of either limit, which are then sorted by limit.
     either: FilterExpression | None = {"$or": list(given.values())} if len(given) > 1 else None
     hits = (await catalog.search(text, MOST_HITS, combine(either, extra))).hits
     records = [record for hit in hits for record in (hit.record, *hit.also_in)]

@@ -74,7 +74,9 @@ def test_the_plugin_keeps_the_rules():
 def test_the_best_match_comes_first_and_scores_fall(search: Search):
     result = search(activity="slicing a pizza into equal parts", max_results=3)
     assert codes(result)[0] == "3.NF.A.1"
-    assert result.structured["message"].startswith("Found 3 matching standards")
+    weak = sum("weak" in standard for standard in result.structured["results"])
+    assert result.structured["message"].startswith(f"Found {3 - weak} matching standard")
+    assert len(result.structured["results"]) == 3
     scores = [standard["score"] for standard in result.structured["results"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
@@ -139,8 +141,8 @@ def test_a_result_without_a_code_has_the_nearest_heading_with_one(full: bool):
     ("scores", "weak", "message"),
     [
         ((0.6, 0.5), [False, False], "Found 2 matching standards"),
-        ((0.6, 0.2), [False, True], "Found 2 matching standards; 1 of them only weakly (weak)"),
-        ((0.29,), [True], "Found 1 standard, but only weak matches: what the text is about is"),
+        ((0.6, 0.2), [False, True], "Found 1 matching standard and 1 weak one"),
+        ((0.29,), [True], "Found 1 standard, but only weak matches: the subject of the text is"),
     ],
 )
 def test_what_hardly_fits_is_marked_and_told(
@@ -253,7 +255,7 @@ def test_wrong_arguments_are_named(search: Search, arguments: dict[str, Any], me
 
 def test_a_subject_of_which_nothing_is_loaded_comes_with_the_command_that_loads_it(search: Search):
     message = search(activity="paint a mural", subject="art").structured["message"]
-    assert message.startswith("No standards of art are loaded here. Whoever runs the server can")
+    assert message.startswith("No standards of art are loaded here. The operator of the server can")
     assert "data import --from-api csp --jurisdiction STATE --subject 'art'" in message
     assert message.endswith("Subjects here: English Language Arts, Mathematics, Science.")
     named = search(activity="mix water and paint, an art lesson")
@@ -294,7 +296,7 @@ def test_what_is_of_the_grade_in_the_text_comes_first_and_the_answer_says_so(sea
     read, not_read = (search(activity=text, grade=grade) for grade in (None, "any"))
     assert codes(read)[0] == "4.NF.A.1"
     assert set(codes(read)[1:]) >= {"3.NF.A.1"}, "near grades stay within reach"
-    assert "The text names grade 4, so that comes first; with grade = 'any' it" in read.text
+    assert "The text names grade 4, which was ranked first. Pass grade = 'any' to" in read.text
     assert codes(not_read)[0] == "3.NF.A.1"
     assert "The text names" not in not_read.text
 
@@ -303,7 +305,7 @@ def test_a_subject_in_the_text_counts_like_a_grade(search: Search):
     result = search(activity="ask about equal pieces, a science lesson for grade 5")
     assert result.structured["results"][0]["subject"] == "Science"
     assert "The text names grade 5 and science" in result.text
-    assert "with grade = 'any' and subject = 'any' it has no effect" in result.text
+    assert "Pass grade = 'any' and subject = 'any' to ignore it" in result.text
 
 
 @pytest.mark.parametrize("arguments", [{"grade": "3"}, {"subject": "math", "grade": "ANY"}])
