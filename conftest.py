@@ -33,7 +33,7 @@ OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 Install = Callable[..., Path]
 
 # By its module: what pytest loads by entry point is imported before coverage is measured.
-pytest_plugins = ["standards_mcp.testing"]
+pytest_plugins = ["standards_mcp.testing", "standards_mcp_catalog.testing"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background so, and the processes of tests would inherit it.

@@ -13,11 +13,12 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import Catalog, Plugin, StandardRecord, ToolResult
+from standards_mcp import Plugin, ToolResult
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 
 Ask = Callable[..., ToolResult]

@@ -10,8 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import CatalogError, StandardRecord, ToolResult
+from standards_mcp import ToolResult
 from standards_mcp.testing import Connect, check_plugin
+from standards_mcp_catalog import CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.pinecone.client import PineconeClient
 from standards_mcp_catalog.pinecone.fallback import FallbackCatalog

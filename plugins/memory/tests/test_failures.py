@@ -15,7 +15,8 @@ from mcp import Client
 from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
 
-from standards_mcp import Catalog, PluginContext
+from standards_mcp import PluginContext
+from standards_mcp_catalog import Catalog
 from standards_mcp_memory.plugin import MemoryPlugin
 from standards_mcp_memory.settings import MemorySettings
 

@@ -12,22 +12,14 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import (
-    CatalogError,
-    Filter,
-    Plugin,
-    SearchHit,
-    SearchResult,
-    StandardRecord,
-    ToolResult,
-    hookimpl,
-)
+from standards_mcp import Filter, Plugin, ToolResult, hookimpl
 from standards_mcp.cli import run
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
+from standards_mcp_catalog import CatalogError, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.starter import starter_records
 from standards_mcp_encoders import minilm

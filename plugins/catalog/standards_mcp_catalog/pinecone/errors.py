@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from standards_mcp._utils.text import printable
+from standards_mcp.commands import printable
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 Cause: TypeAlias = Literal[

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp import StandardRecord
 from standards_mcp.cli import run as run_program
+from standards_mcp_catalog import StandardRecord
 from standards_mcp_catalog.local.store import LocalStore
 
 Run = Callable[..., tuple[int, str, str]]

@@ -16,9 +16,9 @@ from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.vectors import embed_missing
 from standards_mcp_catalog.texts import passages
 from standards_mcp_encoders.encoders import open_encoder
+from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import (
     MINILM_NAME,
-    EncoderUnavailableError,
     TextEncoder,
 )
 
