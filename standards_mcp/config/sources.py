@@ -321,7 +321,7 @@ def _nearest_variable(name: str) -> str:
     own = name.removeprefix(ENV_PREFIX)
     rest = own.partition("__")[2]  # the keys of a plugin or a server are not known
     paths = [*_paths(Settings), *((table, rest) for table in Settings.model_fields if rest)]
-    known = [*map(variable_name, paths), *_OTHER_VARIABLES]
+    known = [*map(variable_name, paths), CONFIG_VARIABLE]
     meant = {each.removeprefix(ENV_PREFIX): each for each in known}
     found = nearest(own, meant)
     return f"; did you mean {meant[found]!r}?" if found else ""

@@ -34,7 +34,7 @@ class CatalogPlugin(Plugin[CatalogSettings]):
             type=Catalog,
             factory=self.open,
             health=self._health,
-            close=Catalog.aclose,
+            close=lambda catalog: catalog.aclose(),
             facts=facts,
             is_remote=backend == "pinecone",
         )

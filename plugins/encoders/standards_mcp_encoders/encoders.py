@@ -22,7 +22,7 @@ from .minilm import TextEncoder, Vectors, normalised, shared_minilm
 from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address, shown_spec
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
-_CATALOG_REMEDY = f"check [catalog.local] model and {API_KEY_VARIABLE}"
+_CATALOG_REMEDY = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"
 _TEXTS_IN_REQUEST = 64
 _TIMEOUT = 60.0
 

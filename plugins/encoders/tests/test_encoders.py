@@ -226,8 +226,8 @@ def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
     seed = Seed(records=small_catalog, model="other", hashes=(), vectors=np.zeros((0, 2)))
     monkeypatch.setattr(catalog, "_starter", lambda: seed)
     Path(".env").write_text(
-        f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_CATALOG__LOCAL__MODEL={endpoint.url}\n"
-        "STANDARDS_MCP_CATALOG__PATH=here\n",
+        f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
+        "STANDARDS_MCP_PLUGINS__CATALOG__PATH=here\n",
         encoding="utf-8",
     )
     host = Host(load_settings(), installed=())

@@ -153,13 +153,14 @@ async def catalog(
 
 
 @pytest.mark.slow
-def test_the_plugin_keeps_the_rules():
+def test_the_plugin_keeps_the_rules(ten_records: Catalog):
     filters = {"grade_range": "3-4", "notation_prefix": "3.NF", "jurisdiction": "aland"}
     arguments = {"activity": "cutting a pizza into equal slices", "is_leaf": True, **filters}
     check_plugin(
         FiltersPlugin,
         name="filters",
         beside={"search": SearchPlugin},
+        services={Catalog: ten_records},
         calls=[("find_relevant_standards", arguments)],
     )
 
@@ -188,7 +189,7 @@ def host_of(catalog: Catalog, tmp_path: Path, **settings: Any) -> Host:
         PluginInfo(name=name, load=lambda found=plugin: found) for name, plugin in plugins.items()
     ]
     loaded = LoadedSettings(Settings(state_dir=tmp_path, strict=True, **settings), None)
-    host = Host(loaded, installed=installed, catalog=catalog)
+    host = Host(loaded, installed=installed, services={Catalog: catalog})
     host.load()
     return host
 

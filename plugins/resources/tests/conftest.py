@@ -164,7 +164,7 @@ def make_host(tmp_path: Path) -> MakeHost:
     def make(catalog: Catalog) -> Host:
         installed = [PluginInfo(name="resources", load=lambda: ResourcesPlugin)]
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
-        host = Host(loaded, installed=installed, catalog=catalog)
+        host = Host(loaded, installed=installed, services={Catalog: catalog})
         host.load()
         return host
 

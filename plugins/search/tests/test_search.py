@@ -19,7 +19,7 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
-from standards_mcp_catalog import CatalogError, SearchHit, SearchResult, StandardRecord
+from standards_mcp_catalog import Catalog, CatalogError, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.starter import starter_records
 from standards_mcp_encoders import minilm
@@ -55,12 +55,12 @@ def codes(result: ToolResult) -> list[str | None]:
 
 
 @pytest.mark.slow
-def test_the_plugin_keeps_the_rules():
+def test_the_plugin_keeps_the_rules(ten_records: Catalog):
     calls = [
         ("find_relevant_standards", {"activity": "cutting a pizza into equal slices"}),
         ("find_relevant_standards", {"activity": "rolling balls", "grade": "4", "subject": "math"}),
     ]
-    check_plugin(SearchPlugin, name="search", calls=calls)
+    check_plugin(SearchPlugin, name="search", services={Catalog: ten_records}, calls=calls)
 
 
 def test_the_best_match_comes_first_and_scores_fall(search: Search):
@@ -334,7 +334,9 @@ def test_a_filter_on_grades_counts_more_than_the_text(catalog: LocalCatalog, tmp
         PluginInfo(name="levels", load=lambda: Levels),
     ]
     host = Host(
-        LoadedSettings(Settings(state_dir=tmp_path), None), installed=installed, catalog=catalog
+        LoadedSettings(Settings(state_dir=tmp_path), None),
+        installed=installed,
+        services={Catalog: catalog},
     )
     host.load()
     arguments = {"activity": "equal slices of a pizza for 4th graders", "level": "03"}
@@ -373,7 +375,7 @@ def test_the_advice_takes_one_search_and_keeps_to_the_filters_of_plugins(
         PluginInfo(name="search", load=lambda: SearchPlugin),
         PluginInfo(name="states", load=lambda: States),
     ]
-    host = Host(settings, installed=installed, catalog=catalog)
+    host = Host(settings, installed=installed, services={Catalog: catalog})
     host.load()
     arguments = {"activity": "pizza", "grade": "3", "subject": "math", "state": "Borduria"}
 
@@ -419,7 +421,7 @@ def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalo
     anyio.run(lexical.upsert, found)
     settings = LoadedSettings(Settings(state_dir=tmp_path), None)
     record = PluginInfo(name="search", load=lambda: SearchPlugin)
-    host = Host(settings, installed=[record], catalog=lexical)
+    host = Host(settings, installed=[record], services={Catalog: lexical})
     host.load()
     call = partial(host.call_tool, "find_relevant_standards", {"activity": "pizza"})
     result = anyio.run(call)
@@ -435,9 +437,9 @@ class TestPluginsCheck:
     def check(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
         def check(path: Path = tmp_path / "catalog", model: str = "minilm") -> tuple[str, str]:
             settings = (
-                f"catalog.path={path}",
-                f"catalog.local.model={model}",
-                "catalog.backend=local",
+                f"plugins.catalog.path={path}",
+                f"plugins.catalog.local.model={model}",
+                "plugins.catalog.backend=local",
             )
             options = [part for setting in settings for part in ("--set", setting)]
             code = run([*options, "plugins", "check", "--json"])
@@ -477,7 +479,7 @@ class TestPluginsCheck:
         (tmp_path / "file").write_text("in the way")
         status, message = check(tmp_path / "file")
         assert status == "failed"
-        assert "file is not a folder; set [catalog] path" in message
+        assert "file is not a folder; set [plugins.catalog] path" in message
 
     def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], own_catalog: Path):
         assert check(own_catalog) == (
@@ -501,7 +503,7 @@ def test_retired_standards_are_found_where_they_rank_and_say_so(tmp_path: Path) 
         await catalog.upsert([old, new])
         installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
-        host = Host(loaded, installed=installed, catalog=catalog)
+        host = Host(loaded, installed=installed, services={Catalog: catalog})
         host.load()
         result = await host.call_tool("find_relevant_standards", {"activity": old.description})
         ranked = await catalog.search(old.description, 5)

@@ -159,6 +159,6 @@ class CatalogFolder:
             if blocking := self._blocking_file():
                 reason = f"{blocking} is not a folder"
         return CatalogUnavailableError(
-            f"cannot write the catalog in {self.path}: {reason}; set [catalog] path "
-            "(STANDARDS_MCP_CATALOG__PATH) to a folder that can be written"
+            f"cannot write the catalog in {self.path}: {reason}; set [plugins.catalog] path "
+            "(STANDARDS_MCP_PLUGINS__CATALOG__PATH) to a folder that can be written"
         )

@@ -25,8 +25,8 @@ _ADVICE: Mapping[int | None, str] = {
     sqlite3.SQLITE_NOTADB: _RESTORE,
     sqlite3.SQLITE_CORRUPT: _RESTORE,
     sqlite3.SQLITE_BUSY: "another program is using it; try again when that is done",
-    None: "see that it can be read and written, or set [catalog] path "
-    "(STANDARDS_MCP_CATALOG__PATH) to another folder",
+    None: "see that it can be read and written, or set [plugins.catalog] path "
+    "(STANDARDS_MCP_PLUGINS__CATALOG__PATH) to another folder",
 }
 
 _SCHEMA = """
@@ -187,7 +187,7 @@ class SqliteFile:
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     if int(connection.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
         raise CatalogUnavailableError(
-            f"{path} is not a catalog of standards; move it away or set another [catalog] path"
+            f"{path} is not a catalog of standards; move it away or set another [plugins.catalog] path"
         )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in (_WITHOUT_RELATIONS, SCHEMA_VERSION):
