@@ -19,6 +19,7 @@ class CatalogPlugin(Plugin[CatalogSettings]):
 
     title = "Educational standards"
     settings_type = CatalogSettings
+    uses = (Catalog,)  # its own, unless the configuration chooses another plugin's
 
     @hookimpl
     def register_services(self) -> Iterable[Service[Any]]:

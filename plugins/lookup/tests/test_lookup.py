@@ -100,7 +100,7 @@ def test_an_answer_from_the_embedded_index_in_place_of_pinecone_says_so(
         LookupPlugin,
         "get_standard_details",
         standard_id=written,
-        services={Catalog: FallbackCatalog(nobody, catalog)},
+        catalog=FallbackCatalog(nobody, catalog),
     )
     note = "Answered from the embedded index, because of Pinecone: "
     assert f"{answer}{note}" in result.structured["message"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -13,7 +11,6 @@ import anyio
 import pytest
 
 from standards_mcp import Filter, Plugin, ToolResult, hookimpl
-from standards_mcp.cli import run
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
@@ -21,8 +18,6 @@ from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
 from standards_mcp_catalog import Catalog, CatalogError, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.starter import starter_records
-from standards_mcp_encoders import minilm
 from standards_mcp_search import SearchPlugin
 from standards_mcp_search.envelope import found
 
@@ -428,68 +423,6 @@ def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalo
     assert codes(result) == ["3.NF.A.1"]
     assert result.structured["message"].startswith("Found 1 standard, best first;")
     assert "that each fits. Searched by words" in result.structured["message"]
-
-
-class TestPluginsCheck:
-    """What ``standards-mcp plugins check`` says of the search."""
-
-    @pytest.fixture
-    def check(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-        def check(path: Path = tmp_path / "catalog", model: str = "minilm") -> tuple[str, str]:
-            settings = (
-                f"plugins.catalog.path={path}",
-                f"plugins.catalog.local.model={model}",
-                "plugins.catalog.backend=local",
-            )
-            options = [part for setting in settings for part in ("--set", setting)]
-            code = run([*options, "plugins", "check", "--json"])
-            states = {each["name"]: each["health"] for each in json.loads(capsys.readouterr().out)}
-            health = states["search"]
-            assert code == (1 if health["status"] == "failed" else 0)
-            return health["status"], health["message"]
-
-        return check
-
-    def test_tells_what_a_new_catalog_begins_with_and_does_not_fill_it(
-        self, check: Callable[..., Any], tmp_path: Path
-    ):
-        assert check() == ("ok", "starter set, loaded at the first search")
-        assert not (tmp_path / "catalog" / "catalog.sqlite3").exists()
-
-    def test_opens_the_model_and_says_when_only_words_are_searched(
-        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-    ):
-        assert check(model="none")[0] == "degraded"
-        monkeypatch.setitem(sys.modules, "onnxruntime", None)
-        monkeypatch.setattr(minilm, "_SHARED", {})  # another test may have the model open
-        status, message = check()
-        assert status == "degraded"
-        assert "Searched by words only: onnxruntime cannot be imported" in message
-        assert "pip install onnxruntime" in message
-
-    def test_fails_where_a_model_needs_what_is_not_installed(
-        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setitem(sys.modules, "fastembed", None)
-        status, message = check(model="fastembed:some")
-        assert status == "failed"
-        assert "install 'fastembed<1" in message
-
-    def test_fails_where_no_catalog_can_be(self, check: Callable[..., Any], tmp_path: Path):
-        (tmp_path / "file").write_text("in the way")
-        status, message = check(tmp_path / "file")
-        assert status == "failed"
-        assert "file is not a folder; set [plugins.catalog] path" in message
-
-    def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], own_catalog: Path):
-        assert check(own_catalog) == (
-            "ok",
-            f"{len(starter_records()):,} records in the local catalog",
-        )
-        (own_catalog / "index" / "current").write_text("elsewhere")
-        status, message = check(own_catalog)
-        assert status == "failed"
-        assert "current is not a pointer to an index" in message
 
 
 def test_retired_standards_are_found_where_they_rank_and_say_so(tmp_path: Path) -> None:
