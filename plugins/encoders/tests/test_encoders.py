@@ -26,8 +26,8 @@ from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp_catalog.base import Catalog, Seed
+from standards_mcp_catalog.kit import records
 from standards_mcp_catalog.plugin import CatalogPlugin
-from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.texts import ancestors_text, comparable, passages, text_hash
 from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder
@@ -222,9 +222,9 @@ def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
 
 
 def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
-    endpoint: Any, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seed = Seed(records=small_catalog, model="other", hashes=(), vectors=np.zeros((0, 2)))
+    seed = Seed(records=records(), model="other", hashes=(), vectors=np.zeros((0, 2)))
     monkeypatch.setattr(catalog, "_starter", lambda: seed)
     Path(".env").write_text(
         f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
