@@ -197,7 +197,7 @@ def test_a_catalog_that_cannot_be_read_is_an_api_error(
     folder = tmp_path / "damaged"
     folder.mkdir()
     (folder / "catalog.sqlite3").write_bytes(b"this is no database" * 1000)
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(folder))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(folder))
     peer = start()
     peer.initialize()
     peer.call(1, "find_relevant_standards", activity="counting")
@@ -313,9 +313,9 @@ def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.Mo
         with pytest.raises(BlockingIOError):
             listening.accept()
     (started,) = [event for event in peer.events() if event["event"] == "started"]
-    assert started["catalog"] == {
+    assert started["services"]["Catalog"] == {
         "backend": "pinecone",
-        "reason": '[catalog] backend = "auto", and PINECONE_API_KEY is set',
+        "reason": '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is set',
         "index": "common-core-standards",
     }
 
@@ -460,9 +460,9 @@ def test_the_log_has_a_line_for_the_start_and_for_each_call(peer: Peer):
     assert peer.end() == 0
     events = {event["event"]: event for event in peer.events()}
     started, called = events["started"], events["tool call"]
-    assert started["plugins"] == {"lookup": "started", "search": "started"}
+    assert started["plugins"] == dict.fromkeys(("catalog", "lookup", "search"), "started")
     assert started["tools"] == ["get_standard_details", "find_relevant_standards"]
-    assert started["catalog"]["backend"] == "local"
+    assert started["services"]["Catalog"]["backend"] == "local"
     assert started["milliseconds"] > 0
     assert (called["tool"], called["plugin"]) == ("find_relevant_standards", "search")
     assert (called["outcome"], called["results"]) == ("ok", 2)
@@ -473,13 +473,14 @@ def test_the_log_has_a_line_for_the_start_and_for_each_call(peer: Peer):
 def test_the_first_line_says_what_a_new_catalog_will_hold(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "new"))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "new"))
     peer = start()
     peer.initialize()
     assert peer.end() == 0
     (started,) = [event for event in peer.events() if event["event"] == "started"]
-    assert started["catalog"]["pending"] == "starter set, loaded at the first search"
-    assert "records" not in started["catalog"]
+    catalog = started["services"]["Catalog"]
+    assert catalog["pending"] == "starter set, loaded at the first search"
+    assert "records" not in catalog
 
 
 @pytest.mark.measured

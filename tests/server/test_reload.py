@@ -166,8 +166,8 @@ def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: Ma
 def test_settings_that_need_a_restart_are_named(host: Host):
     text = """
         autoload = false
-        [catalog]
-        backend = "local"
+        [services]
+        Catalog = "acme"
         [tools]
         storage = "redis://127.0.0.1/0"
         [plugins.acme]
@@ -176,16 +176,15 @@ def test_settings_that_need_a_restart_are_named(host: Host):
         enabled = true
         isolate = true
     """
-    before = host.settings.catalog
     assert reload(host, loaded(host, text)).needs_restart == (
         "autoload",
-        "catalog",
         "tools.storage",
+        "services",
         "plugins.acme",
         "plugins.off",
         "plugins.off.enabled",
     )
-    assert host.settings.catalog == before
+    assert host.settings.services == {}
     assert host.settings.tools.storage is None
 
 
@@ -474,7 +473,7 @@ async def test_a_hangup_reloads_a_real_server(tmp_path: Path):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"STANDARDS_MCP_CATALOG__PATH": str(tmp_path / "catalog")},
+        env=os.environ | {"STANDARDS_MCP_PLUGINS__CATALOG__PATH": str(tmp_path / "catalog")},
     )
     assert server.stdin is not None
     assert server.stdout is not None
