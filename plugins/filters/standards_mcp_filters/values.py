@@ -8,13 +8,14 @@ from typing import Final, NoReturn, TypeAlias
 from standards_mcp import Catalog, FieldValues, FilterExpression, InvalidInputError
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
+    folded,
     jurisdictions_meant,
     jurisdictions_named,
     listed,
+    names_of_place,
     quoted,
     titles_like,
 )
-from standards_mcp_catalog.vocabulary.places import folded, names_of_place
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")
 # A standard that stands in several sets has one of them for its own.

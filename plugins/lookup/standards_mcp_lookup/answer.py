@@ -7,7 +7,7 @@ from typing import Final
 
 from standards_mcp import Catalog, NotFoundError
 from standards_mcp_catalog.retirement import retirements, told_of
-from standards_mcp_catalog.vocabulary.requests import Request
+from standards_mcp_catalog.vocabulary.readings import Request
 
 from .details import SEARCH_ADVICE, DetailsEnvelope, describe
 from .matching import Match, match

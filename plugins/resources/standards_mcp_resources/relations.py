@@ -14,8 +14,8 @@ from standards_mcp import (
     StandardRecord,
 )
 from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp_catalog.vocabulary.names import folded
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
-from standards_mcp_catalog.vocabulary.places import folded
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
 from .envelope import Envelope, FoundBy, Related, answer, related, related_hit

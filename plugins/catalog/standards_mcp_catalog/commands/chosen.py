@@ -78,8 +78,7 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
         JurisdictionNameError: There is none; the message offers those that begin so.
         click.UsageError: It has several names here, and none of them is the one given.
     """
-    from standards_mcp_catalog.vocabulary.names import no_jurisdiction, same_jurisdiction
-    from standards_mcp_catalog.vocabulary.places import folded
+    from standards_mcp_catalog.vocabulary.names import folded, no_jurisdiction, same_jurisdiction
 
     spelling = folded(jurisdiction) or jurisdiction
     found = (
@@ -126,12 +125,13 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
         click.ClickException: There is no such set; a `click.UsageError` when there are several.
     """
     from standards_mcp_catalog.vocabulary.names import (
+        folded,
         jurisdictions_named,
         no_jurisdiction,
+        place_named,
         same_jurisdiction,
         titles_like,
     )
-    from standards_mcp_catalog.vocabulary.places import folded, place_named
 
     by_id = [each for each in sets if each.id == name]
     same = by_id or [each for each in sets if folded(each.title) == folded(name)]

@@ -18,10 +18,9 @@ from .progress import ImportProgress
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.readers import Format
-    from standards_mcp_catalog.importing.report import Problem, Report
+    from standards_mcp_catalog.importing.report import Item, Problem, Report
     from standards_mcp_catalog.importing.selection import Selection
     from standards_mcp_catalog.importing.sources.files import Document
-    from standards_mcp_catalog.importing.statements import Item
     from standards_mcp_catalog.records import StandardRecord
 
 STARTER: Final = "starter"
@@ -87,7 +86,7 @@ def import_command(invocation: Invocation, /, **given: Any) -> None:
     any of their values. Exit code 1 when nothing could be taken from the sources, 2 when the
     options are wrong.
     """
-    from standards_mcp_catalog.importing.formats.text import clean
+    from standards_mcp_catalog.importing.formats.values import clean
     from standards_mcp_catalog.importing.importer import (
         ImportOptions,
         StrictImportError,
@@ -159,7 +158,7 @@ def _documents(
     from standards_mcp_catalog.importing.readers import read_documents
     from standards_mcp_catalog.importing.sources.files import open_sources
     from standards_mcp_catalog.starter import starter_records
-    from standards_mcp_catalog.vocabulary.places import proper_name
+    from standards_mcp_catalog.vocabulary.names import proper_name
 
     sources = options.sources
     starter: list[Sequence[StandardRecord]] = []

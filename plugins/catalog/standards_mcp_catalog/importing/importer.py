@@ -29,10 +29,9 @@ from standards_mcp_catalog.sets import (
     with_names,
 )
 
-from .report import Problem, Report, note
+from .report import Item, Problem, Report, Statement, note
 from .selection import Selection, settle_jurisdiction, told_names
-from .staging import Staging
-from .statements import Item, Statement, settle
+from .staging import Staging, settle
 
 Documents: TypeAlias = Iterable[Iterable[Item]]
 """The items of each document, see `readers`."""

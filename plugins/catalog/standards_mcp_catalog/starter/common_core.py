@@ -75,8 +75,8 @@ LITERACY: Final = Framework(
 )
 
 
-def place(notation: str) -> Place | None:
-    """Return where a code stands; None if it is not a Common Core code."""
+def common_core_place(notation: str) -> Place | None:
+    """Return the place of a code, or None if it is not a Common Core code."""
     if notation.startswith(_PRACTICE):
         return _practice(notation)
     if match := _MATH_CODE.fullmatch(notation.removeprefix(_CONTENT)):

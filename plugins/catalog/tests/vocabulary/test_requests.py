@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from standards_mcp_catalog.vocabulary.requests import requests_in
+from standards_mcp_catalog.vocabulary.readings import requests_in
 
 steady = settings(derandomize=True, deadline=None, max_examples=200)
 
