@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from standards_mcp_catalog.errors import CatalogError
@@ -106,6 +107,7 @@ class UnknownGradeError(CatalogError, ValueError):
         )
 
 
+@lru_cache(256)  # a call parses its grade as an argument and again for the filter
 def parse_grades(text: str) -> tuple[str, ...]:
     """Return the grade levels that *text* names, in the order of `GRADES`.
 
