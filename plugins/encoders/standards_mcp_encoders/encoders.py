@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp._utils.installation import HOST, install_command
-from standards_mcp_catalog.errors import CatalogError
+from standards_mcp.commands import install_command
 
+from .errors import EncoderError, EncoderUnavailableError
 from .http import CATALOG_REMEDY, TIMEOUT, EmbeddingClient
-from .minilm import EncoderUnavailableError, TextEncoder, Vectors, normalised, shared_minilm
+from .minilm import TextEncoder, Vectors, normalised, shared_minilm
 from .spec import MINILM, NO_MODEL, check_model, is_address
 
 
@@ -37,8 +37,8 @@ def open_encoder(
     Raises:
         EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
             by words alone.
-        CatalogError: *spec* is not understood, or its library is not installed.
-        CatalogUnavailableError: The model cannot be read.
+        EncoderError: *spec* is not understood, its library is not installed, or the model cannot
+            be read.
     """
     check_model(spec)
     if spec == MINILM:
@@ -55,7 +55,7 @@ class LibraryEncoder(TextEncoder):
     """A model of one of the libraries that an extra installs.
 
     Raises:
-        CatalogError: The library is not installed, or has no such model.
+        EncoderError: The library is not installed, or has no such model.
     """
 
     def __init__(self, library: str, model: str) -> None:
@@ -63,14 +63,14 @@ class LibraryEncoder(TextEncoder):
         try:
             module = importlib.import_module(library.replace("-", "_"))
         except ImportError as error:
-            raise CatalogError(
+            raise EncoderError(
                 f"the text model {self.name!r} needs {library} ({error}); "
-                f"run `{install_command(HOST, library)}`"
+                f"run `{install_command('standards-mcp', library)}`"
             ) from error
         try:
             self._encode = _LOADERS[library](module, model)
         except Exception as error:
-            raise CatalogError(f"{library} cannot load the model {model!r}: {error}") from error
+            raise EncoderError(f"{library} cannot load the model {model!r}: {error}") from error
 
     @override
     def encode(self, texts: Sequence[str]) -> Vectors:

@@ -18,14 +18,14 @@ import httpx2
 import numpy as np
 from pydantic import SecretStr
 
-from standards_mcp._utils.addresses import is_unencrypted, may_use_proxy
-from standards_mcp_catalog.errors import CatalogError, CatalogUnavailableError
+from standards_mcp import is_unencrypted, may_use_proxy
 
+from .errors import EncoderError
 from .minilm import Vectors, normalised
 from .spec import KEY_IN_THE_OPEN, shown_spec
 
 API_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
-CATALOG_REMEDY: Final = f"check [catalog.local] model and {API_KEY_VARIABLE}"
+CATALOG_REMEDY: Final = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"
 TIMEOUT: Final = 60.0
 _BATCH: Final = 64
 _OK: Final = 200
@@ -34,7 +34,7 @@ _NUMBER: Final = re.compile(r"^\[Errno -?\d+\] ")
 Cause: TypeAlias = Literal["timeout", "unreachable", "refused", "malformed"]
 
 
-class EmbeddingError(CatalogUnavailableError):
+class EmbeddingError(EncoderError):
     """An embedding endpoint failed; the message names the endpoint and a remedy, and no secret.
 
     Attributes:
@@ -65,7 +65,7 @@ class EmbeddingClient:
         fields: More fields of each request, such as ``input_type``.
 
     Raises:
-        CatalogError: The key would be sent unencrypted.
+        EncoderError: The key would be sent unencrypted.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class EmbeddingClient:
         self._url, _, model = spec.partition("#")
         self._shown = shown_spec(self._url)
         if key and is_unencrypted(self._url):
-            raise CatalogError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
+            raise EncoderError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
         self._remedy, self._timeout, self._batch, self._rest = remedy, timeout, batch, rest
         self._fields = {"model": model, "encoding_format": "float", **fields}
         self._headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}

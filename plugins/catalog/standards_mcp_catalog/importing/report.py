@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from standards_mcp._utils.text import counted, printable
+from standards_mcp.commands import counted, printable
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.relations import Crosswalk

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, Self
 
-from standards_mcp._utils import full_disk
+from standards_mcp.files import full_disk
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.relations import (

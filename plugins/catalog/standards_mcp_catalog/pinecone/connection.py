@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from anyio import CapacityLimiter, to_thread
 from pydantic import SecretStr
 
-from standards_mcp._utils.addresses import is_loopback, is_unencrypted
+from standards_mcp import is_loopback, is_unencrypted
 
 from .failures import PineconeUnavailableError, timed_out, translated
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from standards_mcp._utils.chunks import chunks
 from standards_mcp_catalog.base import Facets, FieldValues, StandardSets
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.sets import StandardSet
 from standards_mcp_catalog.texts import without_surrogates

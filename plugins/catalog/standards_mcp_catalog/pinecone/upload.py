@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from standards_mcp._utils.chunks import chunks
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord
 

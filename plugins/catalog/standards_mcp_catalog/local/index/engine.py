@@ -12,17 +12,17 @@ import numpy.typing as npt
 from pydantic import SecretStr
 from tantivy import Occur, Query
 
-from standards_mcp._utils.chunks import chunks
 from standards_mcp_catalog.base import Filter, Progress, SearchHit, SearchResult
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.relations import stated_relations
 from standards_mcp_catalog.relations import MOST_SUCCESSORS, SUCCESSION
 from standards_mcp_catalog.texts import passages
 from standards_mcp_encoders.encoders import open_encoder
+from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import (
     MINILM_NAME,
-    EncoderUnavailableError,
     TextEncoder,
     normalised,
 )
@@ -172,7 +172,7 @@ class Engine:
         if indexed != encoder.name:
             raise CatalogUnavailableError(
                 f"the index at {served.folder} was built with the model {indexed!r}, and the "
-                f"configured one is {encoder.name!r}; {REBUILD}, or set [catalog.local] model"
+                f"configured one is {encoder.name!r}; {REBUILD}, or set [plugins.catalog.local] model"
             )
         return encoder, ()
 
