@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from standards_mcp_catalog.records import StandardRecord
 
 STARTER: Final = "starter"
-"""What stands for the starter set among sources and sets."""
+"""Name of the starter set among sources and sets."""
 
 
 @click.command(
@@ -115,7 +115,7 @@ def import_command(workplace: Workplace, /, **given: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
-    """What stands on the command line, by the names of the options."""
+    """The options of the command line by their names."""
 
     sources: tuple[str, ...]
     format_: Format
@@ -132,7 +132,7 @@ class _Options:
 
     @property
     def name(self) -> str:
-        """What the jurisdiction of files is called; an API has those of several."""
+        """New name of the jurisdiction of files; an API has several jurisdictions."""
         return self.jurisdiction[0] if len(self.jurisdiction) == 1 and self.api != "csp" else ""
 
 
@@ -153,7 +153,7 @@ def _selection(options: _Options) -> Selection:
 def _documents(
     options: _Options, selection: Selection, workplace: Workplace, progress: ImportProgress
 ) -> Iterator[Iterable[Item]]:
-    """Return the records of each document; those of the starter set come first."""
+    """Return the records of each document, after the records of the starter set."""
     from standards_mcp_catalog.importing.readers import read_documents
     from standards_mcp_catalog.importing.sources.files import open_sources
     from standards_mcp_catalog.starter import starter_records

@@ -187,9 +187,9 @@ class Report:
         if self.left:
             are, stay = ("is", "stays") if self.left == 1 else ("are", "stay")
             yield f"{self.left:,} {are} no longer in the replaced sets, and {stay} in others."
-        yield from self._told()
+        yield from self._problem_lines()
 
-    def _told(self) -> Iterator[str]:
+    def _problem_lines(self) -> Iterator[str]:
         for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
             for reason, count in counts.most_common():
                 yield f"{title}: {reason}, {counted(count, 'time')}"

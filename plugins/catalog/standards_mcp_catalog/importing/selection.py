@@ -164,7 +164,7 @@ def settle_jurisdiction(
     return dict.fromkeys(staging.selected_sets(), names), told
 
 
-def told_names(before: GivenNames, staging: Staging) -> list[Problem]:
+def notes_on_names(before: GivenNames, staging: Staging) -> list[Problem]:
     """Return notes about sets and jurisdictions that get the name that a user gave them before."""
     told: list[Problem] = []
     read = staging.selected_sets() if before else {}
@@ -210,7 +210,7 @@ def _chosen(read: Mapping[str, str], name: str) -> list[str]:
     near = titles_like(name, titles)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise JurisdictionNameError(
-        f"{_OPTION} {quoted(name)} is none of the jurisdictions that were read, and there are too "
-        f"many to call all of them so: {listed(titles, 'and')}.{hint} Import one of them, and then "
-        "call it as you like with `standards-mcp data rename --jurisdiction OLD NEW`."
+        f"{_OPTION} {quoted(name)} is not one of the jurisdictions that were read, and one name "
+        f"cannot be given to several: {listed(titles, 'and')}.{hint} Import one of them, and then "
+        "rename it with `standards-mcp data rename --jurisdiction OLD NEW`."
     )
