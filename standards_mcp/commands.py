@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from standards_mcp.plugin import ToolResult
 
 __all__ = [
+    "ask",
     "counted",
     "divert_stdout",
     "examples",
@@ -173,3 +174,16 @@ def offer(
         ]
 
     return complete
+
+
+def ask(what: str) -> None:
+    """Say what a command would do, and ask the user to agree; both go to stderr.
+
+    Raises:
+        click.ClickException: The answer is no, or there is no terminal.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.ClickException(f"{what} Nothing is changed; add --yes if that is meant")
+    print_text(what, err=True)
+    if not click.confirm("Go on?", err=True):
+        raise click.ClickException("nothing is changed")

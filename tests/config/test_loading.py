@@ -261,10 +261,6 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
             ["[tools.overrides.x] cache_ttl: input should be a number"],
         ),
         ("state_dir = 5", ["state_dir: input should be a path"]),
-        (
-            "[tools]\ntimeout = inf",
-            ["[tools] timeout: input should be a finite number"],
-        ),
         ("[tools]\nenable = '*'", ["[tools] enable: input should be a list"]),
         ("[tools]\ndisable = [1]", ["[tools] disable, element 1: input should be text in"]),
         (
