@@ -21,7 +21,14 @@ import numpy as np
 import pytest
 from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
 
+import standards_mcp_catalog as catalog
 import standards_mcp_encoders as public
+from standards_mcp.config.loading import load_settings
+from standards_mcp.host import Host
+from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog.base import Catalog, Seed
+from standards_mcp_catalog.plugin import CatalogPlugin
+from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderError, EncoderUnavailableError
@@ -212,6 +219,32 @@ def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
     assert key == "Bearer k-123"
     assert body["model"] == "model-x"
     assert [len(body["input"]) for _, body in endpoint.requests] == [64, 6, 1]
+
+
+def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = StandardRecord(
+        id="R1", content="Depth 0: Compare fractions.", subject="Mathematics",
+        standard_set_id="S", standard_set_title="Set", jurisdiction_id="J", jurisdiction_title="J",
+    )  # fmt: skip
+    seed = Seed(records=[record], model="other", hashes=(), vectors=np.zeros((0, 2)))
+    monkeypatch.setattr(catalog, "_starter", lambda: seed)
+    Path(".env").write_text(
+        f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
+        "STANDARDS_MCP_PLUGINS__CATALOG__PATH=here\n",
+        encoding="utf-8",
+    )
+    plugin = PluginInfo(name="catalog", load=lambda: CatalogPlugin)
+    host = Host(load_settings(), installed=[plugin], remembers=False)
+    host.load()
+
+    async def search() -> None:
+        await host.service(Catalog).search("fractions")
+        await host.manager.services.aclose()
+
+    anyio.run(search)
+    assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
 
 
 def test_what_goes_to_this_machine_goes_through_no_proxy(
