@@ -15,15 +15,13 @@ from _scale_common import FIELDS, FILTERS, TOP, Filter, load, megabytes, memory,
 from _scale_records import Recombined, lines
 
 from standards_mcp_catalog.local.database import Database
-from standards_mcp_catalog.local.index.dense import best, cosines
+from standards_mcp_catalog.local.index.columns import Selection, select
+from standards_mcp_catalog.local.index.engine import hits_of, save_vectors
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
-from standards_mcp_catalog.local.index.masks import Selection, select
-from standards_mcp_catalog.local.index.ranking import Ranker
-from standards_mcp_catalog.local.index.results import hits_of
+from standards_mcp_catalog.local.index.ranking import Ranker, best, cosines
 from standards_mcp_catalog.local.sqlite import create_database
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.local.vectors import save_vectors
 from standards_mcp_catalog.texts import passages, text_hash
 from standards_mcp_encoders.encoders import open_encoder
 

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from retrieval import lines, measures
 
+from standards_mcp_catalog.local.index.columns import select
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
-from standards_mcp_catalog.local.index.masks import select
 from standards_mcp_catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT
 from standards_mcp_catalog.texts import passages
 from standards_mcp_encoders.minilm import MiniLmEncoder

@@ -8,9 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from pydantic import SecretStr
+from typing_extensions import override
 
 from standards_mcp.errors import FilterError
-from standards_mcp.filters import FilterExpression, Node, fields, parse_filter
+from standards_mcp.filters import (
+    And,
+    Condition,
+    FilterExpression,
+    Node,
+    Or,
+    fields,
+    parse_filter,
+)
 
 from .errors import CatalogError
 from .records import StandardRecord
@@ -20,19 +29,25 @@ from .sets import StandardSet
 MAX_QUERY_CHARACTERS: Final = 8000
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
+"""Called with the finished and the total number of items."""
 
 SEARCHED_FIELDS: Final = frozenset({"content", "description"})
-"""The fields that are searched and therefore not filtered by."""
+"""Fields that are searched, so that no filter may name them."""
+
+Filter: TypeAlias = FilterExpression | Node
+"""A filter as JSON data, or already parsed."""
 
 
-def parse_search_filter(expression: object) -> Node | None:
+def parse_search_filter(expression: Filter | None) -> Node | None:
     """Return the filter of a search, see `standards_mcp.filters.parse_filter`.
 
     Raises:
-        FilterError: The filter is wrong, or asks for a text that is searched, not filtered.
+        FilterError: The filter is wrong, or names a text that is searched, not filtered.
     """
-    node = parse_filter(expression)
+    if isinstance(expression, (Condition, And, Or)):
+        node: Node | None = expression
+    else:
+        node = parse_filter(expression)
     if searched := fields(node) & SEARCHED_FIELDS:
         raise FilterError(
             f"{min(searched)!r} is searched and cannot be filtered; put its words into the query."
@@ -46,22 +61,24 @@ class SearchHit:
 
     Attributes:
         score: Relevance from 0 to 1; falls with rank within one search.
-        also_in: The other records of the catalog with the same text, which this hit stands for.
+        also_in: The other records of the catalog with the same text; they get no hit of their own.
+        replaced_by: The successors of the record, if the store read them together with it.
     """
 
     record: StandardRecord
     score: float
     also_in: tuple[StandardRecord, ...] = ()
+    replaced_by: tuple[StatedRelation, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """The hits of one search, best first, and what the caller should be told about it.
+    """The hits of one search, best first, and notes for the caller.
 
     Attributes:
-        notes: Full sentences about how the search had to be done, for example without a model.
-        weak_below: Hits with a lower score hardly ever fit, by measurement; 0 if that was not
-            measured for the store, as with Pinecone, whose results are never marked as weak.
+        notes: Full sentences about limits of the search, for example without a model.
+        weak_below: Measured score below which hits hardly ever fit; 0 if there is no measurement
+            for the store, as with Pinecone, whose results are never marked as weak.
     """
 
     hits: tuple[SearchHit, ...]
@@ -84,9 +101,9 @@ class FieldValues:
     """The distinct texts that a field has, each with a number of records.
 
     Attributes:
-        complete: Whether these are all. A store that cannot list them gives what it has come
-            across.
-        counted: Whether the numbers are those of all records, and not of a sample.
+        complete: True if the values are all known. A store that cannot list them returns the
+            values that it has seen.
+        counted: True if the numbers count all records, False if they count a sample.
     """
 
     counts: Mapping[str, int]
@@ -99,9 +116,9 @@ class StandardSets:
     """The standard sets of a catalog, in the order of jurisdiction, subject and title.
 
     Attributes:
-        complete: Whether these are all. A store that cannot list them gives what it has come
-            across.
-        counted: Whether their numbers of records are those of all records, and not of a sample.
+        complete: True if the sets are all known. A store that cannot list them returns the sets
+            that it has seen.
+        counted: True if their numbers of records count all records, False if they count a sample.
     """
 
     sets: tuple[StandardSet, ...]
@@ -111,13 +128,13 @@ class StandardSets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogStats:
-    """What a catalog holds and where.
+    """Size, place and state of a catalog.
 
     Attributes:
         backend: ``local`` or ``pinecone``.
         location: A folder or an index name.
         model: The name of the text encoder, or None when search is lexical only.
-        size_bytes: Bytes on disk, or None where that is not known.
+        size_bytes: Bytes on disk, or None if unknown.
         details: More facts of the backend, for display.
     """
 
@@ -131,7 +148,7 @@ class CatalogStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seed:
-    """What a new catalog is filled with, so that nothing has to be embedded first.
+    """The records of a new catalog, with their vectors, so that no text has to be embedded.
 
     Attributes:
         model: The name of the encoder that made the vectors.
@@ -147,12 +164,13 @@ class Seed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PineconeAccess:
-    """Where the index in Pinecone is and how to get in.
+    """Address and credentials of the index in Pinecone.
 
     Attributes:
-        host: The host of the index, which saves asking for it; http only on loopback.
+        host: The host of the index; without it the control plane is asked. It may be http only
+            on loopback.
         deadline: Seconds for one call.
-        fallback: Whether the embedded catalog answers while Pinecone cannot be reached.
+        fallback: True if the embedded catalog answers while Pinecone cannot be reached.
     """
 
     api_key: SecretStr
@@ -171,7 +189,7 @@ class Catalog(ABC):
         self,
         query_text: str,
         top_k: int = 5,
-        filter: FilterExpression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
     ) -> SearchResult:
         """Return the *top_k* best records for a text of up to 8,000 characters.
 
@@ -184,52 +202,53 @@ class Catalog(ABC):
 
     @abstractmethod
     async def find(self, identifier: str) -> list[StandardRecord]:
-        """Return the records that a GUID, an ASN id, a CASE URI or a notation names, best first."""
+        """Return the records with this GUID, ASN id, CASE URI or notation, best first."""
 
     async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        """Return for each of *identifiers* what `find` returns, in their order.
+        """Return the result of `find` for each of *identifiers*, in their order.
 
-        A store whose calls take long answers all of them at once.
+        A store with slow calls overrides it to answer all of them together.
         """
         return [await self.find(identifier) for identifier in identifiers]
 
     async def relations(
         self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
     ) -> list[tuple[StatedRelation, ...]]:
-        """Return for each of *records* at most *limit* relations that sources state, by kind.
+        """Return at most *limit* stated relations for each of *records*, by kind.
 
-        A store that looks from one end only knows what the records themselves state.
+        Without an index of relations, a store returns the relations that the records themselves
+        state.
 
         Args:
-            kinds: Which of `relations.KINDS` to return.
+            kinds: The `relations.KINDS` to return.
         """
         wanted = of_kinds(kinds)
         stated = [
-            [each for each in stated_in(record.model_extra or {}) if each[0] in wanted][:limit]
+            [pair for pair in stated_in(record.model_extra or {}) if pair[0] in wanted][:limit]
             for record in records
         ]
-        ids = list(dict.fromkeys(id_ for each in stated for _, id_ in each))
+        ids = list(dict.fromkeys(id_ for pairs in stated for _, id_ in pairs))
         loaded = {record.id: record for record in await self.fetch(ids)} if ids else {}
         return [
             tuple(
                 StatedRelation(
                     kind=kind, identifier=id_, record=loaded.get(id_), origin=_origin(record)
                 )
-                for kind, id_ in each
+                for kind, id_ in pairs
             )
-            for record, each in zip(records, stated, strict=True)
+            for record, pairs in zip(records, stated, strict=True)
         ]
 
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        """Return the records whose notation is nearest to one that `find` did not know."""
+        """Return the records with the nearest notations to one that `find` did not know."""
         del identifier, limit
         return []
 
     @abstractmethod
-    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return the records that a filter lets through, in the order of their ids.
+    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return the records that pass a filter, in the order of their ids.
 
-        Where there are more than *limit*, the store decides which of them it returns.
+        If there are more than *limit*, the store chooses among them.
         """
 
     @abstractmethod
@@ -238,31 +257,31 @@ class Catalog(ABC):
 
     @abstractmethod
     async def facets(self) -> Facets:
-        """Return the values that the catalog really holds."""
+        """Return the values of the main fields in this catalog."""
 
     @abstractmethod
     async def values(self, name: str) -> FieldValues:
-        """Return the texts that a field has, which a filter may ask for."""
+        """Return the texts of a field, as values for a filter."""
 
     @abstractmethod
     async def stats(self) -> CatalogStats:
-        """Return what the catalog holds and where."""
+        """Return the size, place and state of the catalog."""
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to tell about the last answer, such as that another store gave it.
+        """Return notes on the last answer, such as that a fallback gave it.
 
-        The store is not asked for this. Notes on a search are in its result.
+        This sends no request. Notes on a search are in its result.
         """
         return ()
 
     async def check(self) -> tuple[str, ...]:
-        """Try everything that a search needs, without searching.
+        """Try all parts of a search, without searching.
 
         Returns:
             The notes that a search would have, see `SearchResult`.
 
         Raises:
-            CatalogError: No search can be done; the message says what to do.
+            CatalogError: No search is possible; the message names the remedy.
         """
         await self.stats()
         return ()
@@ -277,8 +296,87 @@ class Catalog(ABC):
         del ids
         raise CatalogError("this catalog is for reading only")
 
-    async def aclose(self) -> None:  # noqa: B027  - most catalogs hold something open
-        """Release what the catalog holds open. It may be called more than once."""
+    async def aclose(self) -> None:  # noqa: B027  - most catalogs have some
+        """Close files and connections. It may be called more than once."""
+
+
+class ForwardingCatalog(Catalog):
+    """Forwards every call to a store, which a subclass chooses in `_ask`.
+
+    The store may have synchronous methods of the same names, which `_ask` runs in a thread. So a
+    subclass does not repeat the interface.
+    """
+
+    @abstractmethod
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        """Call *method* of the store with *arguments*, and return its result."""
+
+    @override
+    async def search(
+        self, query_text: str, top_k: int = 5, filter: Filter | None = None
+    ) -> SearchResult:
+        result: SearchResult = await self._ask("search", query_text, top_k, filter)
+        return result
+
+    @override
+    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        return list[StandardRecord](await self._ask("fetch", ids))
+
+    @override
+    async def find(self, identifier: str) -> list[StandardRecord]:
+        return list[StandardRecord](await self._ask("find", identifier))
+
+    @override
+    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
+        return list[list[StandardRecord]](await self._ask("find_all", identifiers))
+
+    @override
+    async def relations(
+        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
+    ) -> list[tuple[StatedRelation, ...]]:
+        found: list[tuple[StatedRelation, ...]]
+        found = await self._ask("relations", records, kinds, limit)
+        return found
+
+    @override
+    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
+        return list[StandardRecord](await self._ask("suggest", identifier, limit))
+
+    @override
+    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:
+        return list[StandardRecord](await self._ask("select", filter, limit))
+
+    @override
+    async def sets(self) -> StandardSets:
+        sets: StandardSets = await self._ask("sets")
+        return sets
+
+    @override
+    async def facets(self) -> Facets:
+        facets: Facets = await self._ask("facets")
+        return facets
+
+    @override
+    async def values(self, name: str) -> FieldValues:
+        values: FieldValues = await self._ask("values", name)
+        return values
+
+    @override
+    async def stats(self) -> CatalogStats:
+        stats: CatalogStats = await self._ask("stats")
+        return stats
+
+    @override
+    async def check(self) -> tuple[str, ...]:
+        return tuple[str, ...](await self._ask("check"))
+
+    @override
+    async def upsert(self, records: Iterable[StandardRecord]) -> int:
+        return int(await self._ask("upsert", records))
+
+    @override
+    async def delete(self, ids: Iterable[str]) -> int:
+        return int(await self._ask("delete", ids))
 
 
 def _origin(record: StandardRecord) -> str:
@@ -287,10 +385,10 @@ def _origin(record: StandardRecord) -> str:
 
 
 def check_query(text: str, top_k: int) -> None:
-    """Refuse what no search accepts.
+    """Refuse queries that no store accepts.
 
     Raises:
-        CatalogError: The text is too long, or no result is asked for.
+        CatalogError: The text is too long, or *top_k* is less than 1.
     """
     if len(text) > MAX_QUERY_CHARACTERS:
         raise CatalogError(

@@ -14,8 +14,8 @@ from standards_mcp.errors import ServiceError
 
 
 class CatalogError(ServiceError):
-    """Base class of what the catalog refuses; the message says what to do next."""
+    """Base class of the catalog's errors; each message names the remedy."""
 
 
 class CatalogUnavailableError(CatalogError):
-    """The store cannot be read: damaged, foreign, locked or out of reach."""
+    """The store cannot be read: it is damaged, foreign, locked or out of reach."""

@@ -1,7 +1,7 @@
-"""The record of one standard, as it is kept in every store.
+"""The record of one standard, in the same form in every store.
 
-The fields and their names are those of the Pinecone record that the two standards tools have
-always answered with, so that a record moves between stores unchanged.
+The fields have the names of the Pinecone record that the two standards tools have always returned,
+so that a record moves between stores unchanged.
 """
 
 from __future__ import annotations
@@ -81,5 +81,5 @@ class StandardRecord(BaseModel):
         return cls.model_validate(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON-ready data with ``_id``, without the fields that are None."""
+        """Return the record as JSON-ready data with ``_id``, without empty fields (None)."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)

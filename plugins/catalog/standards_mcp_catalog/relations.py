@@ -1,9 +1,9 @@
-"""Relations between standards that somebody states: crosswalks, successors, progressions.
+"""Stated relations between standards: crosswalks, successors, progressions.
 
-Their kinds are the associations of CASE, https://www.imsglobal.org/spec/case/v1p1, and the inverse
-of each: what is replaced by one standard is what that one replaces. A record says its own relations
-in fields in snake case, such as ``replaced_by``, with identifiers of the other standards. A
-crosswalk says relations of records that others have written.
+Their kinds are the associations of CASE, https://www.imsglobal.org/spec/case/v1p1, and their
+inverses, such as ``replacedBy`` and ``replaces``. A record states its own relations in fields in
+snake case, such as ``replaced_by``, with identifiers of the other standards. A crosswalk states
+relations between records of other publishers.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ KINDS: Final = (
     "precedes", "follows", "isRelatedTo",
 )  # fmt: skip
 """Every kind, the closest first."""
+SUCCESSION: Final = ("replacedBy",)
+MOST_SUCCESSORS: Final = 10
 
 # How people write a kind, in any case, with any separators.
 _WORDS: Final[Mapping[str, str]] = {
@@ -41,7 +43,7 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 class Link(NamedTuple):
-    """One relation: *start* is of a *kind* to *end*.
+    """One relation of a *kind* from *start* to *end*.
 
     Both ends are keys of identifiers, see `vocabulary.notation.identifier_key`. The kind is never
     an inverse, and the ends of a symmetric one are in their order, so that equal links are equal.
@@ -53,7 +55,7 @@ class Link(NamedTuple):
 
 
 class Crosswalk(NamedTuple):
-    """Who states relations between the records of others: a file, or a CASE package."""
+    """A source of relations between records of others: a file, or a CASE package."""
 
     id: str
     title: str
@@ -76,10 +78,10 @@ class StatedRelation:
     """A relation as seen from one of its ends.
 
     Attributes:
-        kind: One of `KINDS`: what the record asked about is to the other.
-        origin: The titles of the packages or files that say so, separated by "; ".
-        identifier: That of the other standard.
-        record: The other standard, or None where it is not loaded.
+        kind: One of `KINDS`: the relation from the requested record to the other one.
+        origin: The titles of the packages or files that state it, separated by "; ".
+        identifier: Identifier of the other standard.
+        record: The other standard, or None if it is not loaded.
     """
 
     kind: str
@@ -109,13 +111,13 @@ def field_of(kind: str) -> str:
 
 
 FIELDS: Final[Mapping[str, str]] = {field_of(kind): kind for kind in KINDS}
-"""The kinds by the fields that a record states them in."""
+"""The kinds by the names of the fields in a record."""
 
 
 def stated_in(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (kind, identifier) for each relation that the fields of a record state."""
     if FIELDS.keys().isdisjoint(fields):
-        return  # as nearly all records
+        return  # nearly all records state no relation
     for name, kind in FIELDS.items():
         value = fields.get(name)
         listed = cast("list[object]", value) if isinstance(value, (list, tuple)) else [value]
@@ -134,7 +136,7 @@ def links_of(record_id: str, fields: Mapping[str, Any]) -> set[Link]:
 
 
 def identifier_of(key: str) -> str:
-    """Return the identifier that a key stands for; a GUID with dashes, as CASE writes it."""
+    """Return the identifier of a key; a GUID with dashes, as CASE writes it."""
     kind, _, text = key.partition(":")
     if kind != "guid":
         return text
@@ -142,7 +144,7 @@ def identifier_of(key: str) -> str:
 
 
 def parse_kind(words: str) -> str | None:
-    """Return the kind that somebody wrote, such as ``Replaced by``; None where it is unknown."""
+    """Return the kind for words such as ``Replaced by``, or None if it is unknown."""
     return _BY_WORDS.get(_folded(words))
 
 

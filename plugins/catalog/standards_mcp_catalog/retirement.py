@@ -1,22 +1,21 @@
-"""Which standards are no longer in force, and what stands in their place."""
+"""Retired standards and their successors."""
 
 from __future__ import annotations
 
 import re
 import time
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import Any, Final
 
-from .base import Catalog
+from .base import Catalog, SearchHit
 from .records import StandardRecord
-from .relations import StatedRelation
+from .relations import MOST_SUCCESSORS, SUCCESSION, StatedRelation
 
 _RETIRED: Final = ("deprecated", "superseded", "retired", "withdrawn", "obsolete", "expired")
-_REPLACED: Final = ("replacedBy",)
-_MOST_SUCCESSORS: Final = 10
 _MOST_STEPS: Final = 10
 _MOST_TOLD: Final = 3
 _OVER: Final = " (retired too)"
@@ -25,14 +24,14 @@ _ISO: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:[T ].*)?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retirement:
-    """That a standard is retired.
+    """The retirement of one standard.
 
     Attributes:
-        status: What its source says, such as ``Superseded``.
-        ended: The day on which it ended or will end, as the source writes it, or "".
-        successors: What replaces it, the nearest first: what replaces a successor that is retired
-            too comes after that.
-        in_force: The ids of those successors that are loaded and not retired.
+        status: The status in its source, such as ``Superseded``.
+        ended: The last day of its validity, as the source writes it, or "".
+        successors: Its successors, the nearest first; the successors of a retired successor
+            follow it.
+        in_force: The ids of the successors that are loaded and not retired.
     """
 
     status: str
@@ -56,7 +55,7 @@ class Retirement:
         return {"status": self.status, **ended, "replaced_by": found}
 
     def told(self, name: str) -> str:
-        """Return in words that the standard *name* is retired, and what replaces it."""
+        """Return a sentence with the status and the successors of the standard *name*."""
         wanted = [each for each in self.successors if each.identifier in self.in_force]
         names = [_name(each) for each in wanted]
         names = names or [
@@ -67,30 +66,36 @@ class Retirement:
 
 
 async def retirements(
-    catalog: Catalog, records: Iterable[StandardRecord], today: str = ""
+    catalog: Catalog,
+    records: Iterable[StandardRecord],
+    today: str = "",
+    known: Mapping[str, tuple[StatedRelation, ...]] = MappingProxyType({}),
 ) -> dict[str, Retirement]:
-    """Return for those of *records* that are retired by their ids what is known of that.
+    """Return the retirements of the retired ones among *records*, by their ids.
 
-    A chain of successors is followed some steps only, so that a long one or a circle ends.
+    A chain of successors is followed for a few steps only, so that a long one or a circle ends.
 
     Args:
         today: As ``2030-12-31``; by default the present day.
+        known: Successors by the ids of records, if they were read before.
 
     Raises:
         CatalogError: The catalog cannot be read.
     """
     today = today or time.strftime("%Y-%m-%d")
     asked = {record.id: record for record in records}
-    # By the ids of the records; a record that nobody replaces has no successors.
-    successors: dict[str, tuple[StatedRelation, ...]] = {}
-    pending: Sequence[StandardRecord] = list(asked.values())
+    successors = dict(known)  # a record without successors has an empty tuple
+    reached, visited = asked, set(asked)
     for _ in range(_MOST_STEPS):
-        if not pending:
+        unread = [record for id_, record in reached.items() if id_ not in successors]
+        if unread:
+            stated = await catalog.relations(unread, SUCCESSION, MOST_SUCCESSORS)
+            successors |= {record.id: found for record, found in zip(unread, stated, strict=True)}
+        following = [relation.record for id_ in reached for relation in successors[id_]]
+        reached = {each.id: each for each in following if each and each.id not in visited}
+        visited.update(reached)
+        if not reached:
             break
-        stated = await catalog.relations(pending, _REPLACED, _MOST_SUCCESSORS)
-        successors |= {each.id: found for each, found in zip(pending, stated, strict=True)}
-        reached = [each.record for found in stated for each in found if each.record is not None]
-        pending = list({each.id: each for each in reached if each.id not in successors}.values())
     return {
         id_: _retirement(record, successors, today)
         for id_, record in asked.items()
@@ -98,8 +103,15 @@ async def retirements(
     }
 
 
+async def retired_hits(catalog: Catalog, hits: Iterable[SearchHit]) -> dict[str, Retirement]:
+    """Return the retirements of hits; most stores read the successors together with a hit."""
+    hits = list(hits)
+    known = {hit.record.id: hit.replaced_by for hit in hits if hit.replaced_by is not None}
+    return await retirements(catalog, [hit.record for hit in hits], known=known)
+
+
 def told_of(records: Iterable[StandardRecord], retired: Mapping[str, Retirement]) -> Iterator[str]:
-    """Yield in words which of *records* are retired; of many, the others are only counted."""
+    """Yield a sentence for each retired record; the last one counts the rest of many."""
     found = list({each.id: each for each in records if each.id in retired}.values())
     for each in found[:_MOST_TOLD]:
         yield retired[each.id].told(each.statement_notation or each.id)
@@ -112,7 +124,7 @@ def _retirement(
 ) -> Retirement:
     found: dict[str, StatedRelation] = {}
     pending = list(successors[record.id])
-    while pending and len(found) < _MOST_SUCCESSORS:
+    while pending and len(found) < MOST_SUCCESSORS:
         each = pending.pop(0)
         if each.identifier not in found and each.identifier != record.id:
             found[each.identifier] = each
@@ -120,7 +132,7 @@ def _retirement(
     in_force = [
         each.identifier
         for each in found.values()
-        # One that the chain did not reach any more may be replaced, too.
+        # A successor beyond the last step may itself be replaced.
         if each.record
         and not _is_over(each.record, today)
         and successors.get(each.identifier) == ()

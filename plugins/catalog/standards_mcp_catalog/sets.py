@@ -1,10 +1,10 @@
-"""One standard in several sets: one record that tells all of them.
+"""Standard sets, and records that belong to several of them.
 
 Sources repeat a standard in the set of each grade it belongs to, under the same id: a high-school
-standard stands in four sets. A store holds one record for an id. It has the place of one of the
-sets, the education levels of all and a title for all, and the names of the others in three fields
-of equal length: ``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes
-joined by commas). ``set_title`` and ``set_levels`` are those of the record's own set.
+standard is in four sets. A store holds one record for an id. It has the place of one set, the
+education levels of all and a title for all, and lists the other sets in three fields of equal
+length: ``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes joined by
+commas). ``set_title`` and ``set_levels`` describe the record's own set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _GRADE_TITLE: Final = re.compile(r"grade \d{1,2}|(pre-?)?kindergarten", re.IGNOR
 _TITLES_SHOWN: Final = 3
 
 GivenNames: TypeAlias = Mapping[str, Mapping[str, str]]
-"""What users call sets, by id: ``title``, and ``jurisdiction_id`` with ``jurisdiction_title``."""
+"""Names that users gave to sets, by id: ``title``, and ``jurisdiction_id`` with
+``jurisdiction_title``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class StandardSet:
         )  # fmt: skip
 
     def order(self) -> tuple[str, ...]:
-        """Return what sets are sorted by."""
+        """Return the sort key."""
         return self.jurisdiction_title, self.subject, self.title, self.id
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def memberships(record: StandardRecord) -> dict[str, Membership]:
 def merged(records: Sequence[StandardRecord]) -> StandardRecord:
     """Return one record for *records*, which all have the same id.
 
-    Its own place is that of the youngest grade; among equal grades the first set id decides, so
+    It gets the place of the youngest grade; among equal grades the first set id decides, so
     that the order of *records* does not matter.
     """
     base, *others = sorted(records, key=_rank)
@@ -113,12 +114,12 @@ def merged(records: Sequence[StandardRecord]) -> StandardRecord:
 def merged_with_stored(
     record: StandardRecord, stored: StandardRecord, replaced: Collection[str] = ()
 ) -> StandardRecord:
-    """Return *record* with the other sets in which the store has it.
+    """Return *record* with its other sets in the store.
 
     A paraphrase gives way to an official text altogether, and never takes its place.
 
     Args:
-        replaced: Sets that were read whole, so that what *record* does not say of them is over.
+        replaced: Sets that were read completely; *record* leaves the ones that it does not mention.
     """
     if stored.text_status != record.text_status:
         if _is_paraphrase(stored):
@@ -130,7 +131,7 @@ def merged_with_stored(
     kept = without_sets(stored, set(memberships(stored)) - others)
     if kept is None:
         return record
-    # A stored record whose place comes from a set that was read now keeps no claim to its place.
+    # A stored record loses its place if the place belongs to a set that was read now.
     if stored.standard_set_id not in sets and kept.description == record.description:
         return merged((record, kept))
     children = tuple(dict.fromkeys((*record.child_ids, *kept.child_ids)))
@@ -172,7 +173,7 @@ def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecor
 
 
 def renamed(record: StandardRecord, given: GivenNames) -> StandardRecord:
-    """Return *record* with the names that users gave its sets; itself where they gave none."""
+    """Return *record* with the names that users gave to its sets, or unchanged."""
     places = given.get(record.standard_set_id, {})
     if title := places.get("jurisdiction_title"):
         place = {"jurisdiction_id": places["jurisdiction_id"], "jurisdiction_title": title}
@@ -186,14 +187,14 @@ def renamed(record: StandardRecord, given: GivenNames) -> StandardRecord:
 
 
 def with_names(given: GivenNames, names: GivenNames) -> GivenNames:
-    """Return *given* with other names, which come before those that were given already."""
+    """Return *given* updated with other names."""
     return {**given, **{id_: {**given.get(id_, {}), **new} for id_, new in names.items()}}
 
 
 def leaving_sets(
     records: Iterable[StandardRecord], sets: Collection[str]
 ) -> tuple[list[StandardRecord], list[str]]:
-    """Return *records* as they are without these sets, and the ids of those in no other."""
+    """Return *records* without these sets, and the ids of records that have no other set."""
     leaving: list[StandardRecord] = []
     gone: list[str] = []
     for record in records:

@@ -136,7 +136,7 @@ class PineconeCatalogSettings(PluginSettings):
     @field_validator("host", mode="after")
     @classmethod
     def _check_host(cls, host: str | None) -> str | None:
-        from standards_mcp_catalog.pinecone.hosts import checked_host  # noqa: PLC0415  - rarely set
+        from standards_mcp_catalog.pinecone.connection import checked_host  # noqa: PLC0415  - rarely set
 
         return checked_host(host) if host else None
 

@@ -1,4 +1,4 @@
-"""The texts of a record: what is embedded, what is searched, and when two are equal."""
+"""The texts of a record for embedding, for search and for comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 
 
 def text_hash(text: str) -> str:
-    """Return the key under which the vector of *text* is kept: 32 hexadecimal digits."""
+    """Return the key of the vector of *text*: 32 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
@@ -29,7 +29,7 @@ def without_surrogates(text: str) -> str:
 
 
 def passages(text: str, span: int = 800, kept: int = 400, most: int = 4) -> list[str]:
-    """Return what is embedded of a query, which is not blank: the beginnings of its parts.
+    """Return the passages of a query to embed: the beginnings of its parts.
 
     A text of more than *span* characters has several parts of about equal length, *most* at most;
     the first *kept* characters of each say enough about it, and a text model takes longer over
@@ -45,7 +45,7 @@ def passages(text: str, span: int = 800, kept: int = 400, most: int = 4) -> list
 def ancestors_text(record: Mapping[str, Any]) -> str:
     """Return the descriptions of a record's ancestors, one a line, the root first.
 
-    They are what ``content`` says before the record's own description.
+    They are the part of ``content`` before the record's own description.
     """
     content, description = str(record["content"]), str(record.get("description") or "")
     before = content.removesuffix(description) if description else content
@@ -55,8 +55,8 @@ def ancestors_text(record: Mapping[str, Any]) -> str:
 def nearest_heading(content: str, description: str) -> tuple[str, str] | None:
     """Return code and text of the nearest heading with a code above a standard.
 
-    Where none above has a code, it is the nearest of all, with an empty code; None where nothing
-    stands above. A long text is cut.
+    Without any code above, it is the nearest heading with an empty code; a root has None. A long
+    text is cut.
     """
     before = content.removesuffix(description) if description else content
     lines = [(each["code"] or "", each["text"]) for each in _LINE.finditer(before)]
@@ -68,6 +68,6 @@ def nearest_heading(content: str, description: str) -> tuple[str, str] | None:
 
 
 def comparable(text: str) -> str:
-    """Return *text* such that it equals another's when only case, marks or spaces differ."""
+    """Return *text* in a form that ignores case, marks and spaces."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _NOT_A_WORD.sub(" ", folded).strip()

@@ -1,4 +1,4 @@
-"""What a standard without a code is called by."""
+"""The texts of records: headings, passages, hashes and comparable forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_catalog.texts import nearest_heading
+from standards_mcp_catalog.texts import (
+    ancestors_text,
+    comparable,
+    nearest_heading,
+    passages,
+    text_hash,
+)
 
 ROOT = "Depth 0: Reading\n"
 CODED = "Depth 1 (111.5(b)(3)): Number\nand operations\n"
@@ -35,3 +41,33 @@ def test_the_nearest_heading_with_a_code_counts_and_else_the_nearest(
 def test_no_content_is_too_odd(content: str, description: str):
     found = nearest_heading(content, description)
     assert found is None or all(isinstance(each, str) for each in found)
+
+
+def test_the_hash_of_a_text_is_the_same_everywhere() -> None:
+    assert text_hash("Count to ten.") == "f8603040e13dbb19b1c38ee263aef8b0"
+    assert text_hash("\ud800") == text_hash("?")
+
+
+def test_ancestors_are_read_from_the_content() -> None:
+    content = "Depth 0 (3.NF): Fractions\nDepth 1: Parts: of a whole\nDepth 2 (3.NF.1): Say it."
+    record = {"content": content, "description": "Say it."}
+    assert ancestors_text(record) == "Fractions\nParts: of a whole"
+
+
+def test_texts_that_differ_in_marks_and_case_only_are_comparable() -> None:
+    assert comparable("Add, “subtract”.") == comparable('add  "Subtract"')
+    assert comparable("Add 1") != comparable("Add 2")
+
+
+def test_a_long_text_is_read_in_the_beginnings_of_its_parts() -> None:
+    first, second = "students compare fractions " * 20, "children read two poems aloud " * 20
+    parts = passages(first + second)
+    assert len(parts) == 2
+    assert parts[0] == first[: len(parts[0])]
+    assert "poems" in parts[1]
+    assert max(map(len, parts)) <= 400
+    assert passages("short") == ["short"]
+
+
+def test_reading_a_text_takes_no_more_than_four_parts() -> None:
+    assert [len(part) for part in passages("x" * 8000)] == [400] * 4

@@ -1,8 +1,9 @@
 """Text encoders, also for plugins that embed texts of their own.
 
 ``open_encoder("minilm").encode(["a text", "another"])`` returns an array with a row for each text.
-`SPECS` lists what `open_encoder` takes, `check_model` checks it without opening anything,
-`is_address` tells whether it names an endpoint, and `shown_spec` leaves its secrets out.
+`SPECS` lists the forms of a spec, `check_model` checks one without opening anything, `is_address`
+recognizes endpoints, and `shown_spec` removes the secrets of a spec. `EmbeddingClient` is the HTTP
+client for endpoints, synchronous and asynchronous.
 """
 
 from importlib import import_module
@@ -13,10 +14,13 @@ from .spec import SPECS, UnknownModelError, check_model, is_address, shown_spec
 
 if TYPE_CHECKING:
     from .encoders import open_encoder
+    from .http import EmbeddingClient, EmbeddingError
     from .minilm import TextEncoder, Vectors
 
 __all__ = [
     "SPECS",
+    "EmbeddingClient",
+    "EmbeddingError",
     "EncoderError",
     "EncoderUnavailableError",
     "TextEncoder",
@@ -29,10 +33,13 @@ __all__ = [
 ]
 
 
+_MODULES = {"open_encoder": "encoders", "EmbeddingClient": "http", "EmbeddingError": "http"}
+
+
 def __getattr__(name: str) -> object:
-    # Imported when asked for: whoever only names a model needs no NumPy.
+    # Imported late, since the name of a model needs no NumPy.
     if name in __all__:
-        module = "encoders" if name == "open_encoder" else "minilm"
+        module = _MODULES.get(name, "minilm")
         found: object = getattr(import_module(f"{__name__}.{module}"), name)
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

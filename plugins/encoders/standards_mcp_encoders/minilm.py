@@ -1,4 +1,4 @@
-"""What a text encoder is, and the one that needs no download.
+"""The interface of text encoders, and the built-in encoder that needs no download.
 
 The model is all-MiniLM-L6-v2 (Reimers and Gurevych, https://arxiv.org/abs/1908.10084), its weights
 rounded to 8 bits. Activations stay in float32, so that a text's vector does not depend on the
@@ -63,12 +63,12 @@ class TextEncoder(ABC):
 
 
 def shared_minilm(threads: int | None = None) -> MiniLmEncoder:
-    """Return the encoder that everybody in this process shares, for as long as anybody has it.
+    """Return the encoder that this process shares, while any reference to it exists.
 
     A session takes 60 MB and half a second, and may be used by several threads at a time.
 
     Args:
-        threads: See `MiniLmEncoder`; whoever comes first decides.
+        threads: See `MiniLmEncoder`; the first caller decides.
     """
     with _OPENING:
         encoder = _SHARED.get(MINILM_NAME)
@@ -198,7 +198,7 @@ def _open_session(model: Path, threads: int) -> Any:
     # that does other work.
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Threads that wait in a loop slow down NumPy and everybody else on the machine.
+    # Threads that wait in a loop slow down NumPy and other programs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 

@@ -1,6 +1,6 @@
-"""How a setting names a text encoder; known without importing one.
+"""Specs of text encoders, as settings write them; parsed without importing an encoder.
 
-minilm                          all-MiniLM-L6-v2 from a wheel, see `embedding`
+minilm                          all-MiniLM-L6-v2 from a wheel, see `minilm`
 none                            no encoder: search by words only
 sentence-transformers:NAME      a model of the extra ``sentence-transformers``
 fastembed:NAME                  a model of the extra ``fastembed``
@@ -24,7 +24,7 @@ SPECS: Final = (
     MINILM, NO_MODEL, *(f"{library}:NAME" for library in LIBRARIES),
     "https://HOST/v1/embeddings#NAME",
 )  # fmt: skip
-"""The forms of a spec, for messages; what stands in capitals is to be replaced."""
+"""The forms of a spec, for messages; replace the words in capitals."""
 
 _SECRETS: Final = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)
 

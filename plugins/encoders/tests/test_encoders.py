@@ -4,6 +4,7 @@ import gc
 import importlib
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -28,7 +29,11 @@ from standards_mcp.loading.records import PluginInfo
 from standards_mcp_catalog.base import Catalog, Seed
 from standards_mcp_catalog.kit import records
 from standards_mcp_catalog.plugin import CatalogPlugin
+<<<<<<< HEAD
 from standards_mcp_catalog.texts import ancestors_text, comparable, passages, text_hash
+=======
+from standards_mcp_catalog.records import StandardRecord
+>>>>>>> w-catalog-services
 from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderError, EncoderUnavailableError
@@ -224,7 +229,15 @@ def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
 def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
     endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+<<<<<<< HEAD
     seed = Seed(records=records(), model="other", hashes=(), vectors=np.zeros((0, 2)))
+=======
+    record = StandardRecord(
+        id="R1", content="Depth 0: Compare fractions.", subject="Mathematics",
+        standard_set_id="S", standard_set_title="Set", jurisdiction_id="J", jurisdiction_title="J",
+    )  # fmt: skip
+    seed = Seed(records=[record], model="other", hashes=(), vectors=np.zeros((0, 2)))
+>>>>>>> w-catalog-services
     monkeypatch.setattr(catalog, "_starter", lambda: seed)
     Path(".env").write_text(
         f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
@@ -333,36 +346,6 @@ def test_importing_the_encoders_does_not_import_their_runtimes() -> None:
     assert "sentence_transformers" not in sys.modules
 
 
-def test_the_hash_of_a_text_is_the_same_everywhere() -> None:
-    assert text_hash("Count to ten.") == "f8603040e13dbb19b1c38ee263aef8b0"
-    assert text_hash("\ud800") == text_hash("?")
-
-
-def test_ancestors_are_read_from_the_content() -> None:
-    content = "Depth 0 (3.NF): Fractions\nDepth 1: Parts: of a whole\nDepth 2 (3.NF.1): Say it."
-    record = {"content": content, "description": "Say it."}
-    assert ancestors_text(record) == "Fractions\nParts: of a whole"
-
-
-def test_texts_that_differ_in_marks_and_case_only_are_comparable() -> None:
-    assert comparable("Add, “subtract”.") == comparable('add  "Subtract"')
-    assert comparable("Add 1") != comparable("Add 2")
-
-
-def test_a_long_text_is_read_in_the_beginnings_of_its_parts() -> None:
-    first, second = "students compare fractions " * 20, "children read two poems aloud " * 20
-    parts = passages(first + second)
-    assert len(parts) == 2
-    assert parts[0] == first[: len(parts[0])]
-    assert "poems" in parts[1]
-    assert max(map(len, parts)) <= 400
-    assert passages("short") == ["short"]
-
-
-def test_reading_a_text_takes_no_more_than_four_parts() -> None:
-    assert [len(part) for part in passages("x" * 8000)] == [400] * 4
-
-
 def test_plugins_open_encoders_by_the_public_package() -> None:
     encoder = public.open_encoder("minilm")
     assert isinstance(encoder, public.TextEncoder)
@@ -393,3 +376,60 @@ def test_an_endpoint_that_fails_names_the_setting_of_whoever_opened_it() -> None
     encoder = public.open_encoder(spec, remedy="check [plugins.books] model")
     with pytest.raises(EncoderError, match=r"; check \[plugins.books\] model$"):
         encoder.encode(["x"])
+
+
+class TestTheClient:
+    """`EmbeddingClient`, for plugins that need more than an encoder."""
+
+    def test_answers_without_blocking_an_event_loop(self, endpoint: Any) -> None:
+        client = public.EmbeddingClient(endpoint.url, SecretStr("k-123"), batch=2)
+        vectors = anyio.run(client.aembed, ["a", "bb", "ccc"])
+        np.testing.assert_allclose(vectors, client.embed(["a", "bb", "ccc"]))
+        assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
+        assert [len(body["input"]) for _, body in endpoint.requests] == [2, 1, 2, 1]
+        client.close()
+        assert client.embed(["a"]).shape == (1, 2)
+
+    def test_sends_more_fields_to_endpoints_that_want_them(self, endpoint: Any) -> None:
+        client = public.EmbeddingClient(endpoint.url, truncation=True)
+        client.embed(["a"], input_type="query")
+        ((_, body),) = endpoint.requests
+        assert (body["truncation"], body["input_type"]) == (True, "query")
+
+    @pytest.mark.parametrize(
+        ("answer", "cause", "status"),
+        [
+            ((401, {}), "refused", 401),
+            ((429, {}), "refused", 429),
+            ((200, {"data": []}), "malformed", None),
+            ((200, {"data": [{"index": 0, "embedding": [float("nan"), 1]}]}), "malformed", None),
+        ],
+    )
+    def test_tells_the_kinds_of_failure_apart(
+        self, endpoint: Any, answer: Any, cause: str, status: int | None
+    ) -> None:
+        endpoint.answer = staticmethod(lambda _body: answer)
+        client = public.EmbeddingClient(endpoint.url, remedy="check MODEL")
+        for embed in (client.embed, lambda texts: anyio.run(client.aembed, texts)):
+            with pytest.raises(public.EmbeddingError, match=r"; check MODEL$") as caught:
+                embed(["a"])
+            assert (caught.value.cause, caught.value.status) == (cause, status)
+
+    def test_gives_up_on_an_endpoint_that_hangs(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1#m"
+            client = public.EmbeddingClient(url, timeout=0.1)
+            for embed in (client.embed, lambda texts: anyio.run(client.aembed, texts)):
+                with pytest.raises(public.EmbeddingError, match="no answer within") as caught:
+                    embed(["a"])
+                assert caught.value.cause == "timeout"
+
+    def test_leaves_a_failed_endpoint_alone_while_its_circuit_breaker_is_open(
+        self, endpoint: Any
+    ) -> None:
+        endpoint.answer = staticmethod(lambda _body: (503, {}))
+        client = public.EmbeddingClient(endpoint.url, rest=1e6)
+        for _ in range(2):
+            with pytest.raises(public.EmbeddingError, match="status 503"):
+                client.embed(["a"])
+        assert len(endpoint.requests) == 1

@@ -9,13 +9,14 @@ from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp_catalog import Catalog, FieldValues
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
+    folded,
     jurisdictions_meant,
     jurisdictions_named,
     listed,
+    names_of_place,
     quoted,
     titles_like,
 )
-from standards_mcp_catalog.vocabulary.places import folded, names_of_place
 
 _JURISDICTION_FIELDS: Final = ("jurisdiction_title", "jurisdiction_id")
 # A standard in several sets has a main set and others.

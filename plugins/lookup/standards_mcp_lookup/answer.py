@@ -8,7 +8,7 @@ from typing import Final
 from standards_mcp import NotFoundError
 from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.retirement import retirements, told_of
-from standards_mcp_catalog.vocabulary.requests import Request
+from standards_mcp_catalog.vocabulary.readings import Request
 
 from .details import SEARCH_ADVICE, DetailsEnvelope, describe
 from .matching import Match, match

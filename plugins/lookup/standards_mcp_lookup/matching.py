@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
-from standards_mcp_catalog.vocabulary.readings import Reading
-from standards_mcp_catalog.vocabulary.requests import Request
+from standards_mcp_catalog.vocabulary.readings import Reading, Request
 
 _Found = Mapping[str, Sequence[StandardRecord]]
 

@@ -15,7 +15,7 @@ from .command import lookup_command
 from .details import DetailsEnvelope
 
 if TYPE_CHECKING:
-    from standards_mcp_catalog.vocabulary.requests import Request
+    from standards_mcp_catalog.vocabulary.readings import Request
 
 MAX_CODES = 20
 MAX_CHARACTERS = 512
@@ -80,7 +80,7 @@ class LookupPlugin(Plugin):
 
 
 def _checked(standard_id: str) -> Request:
-    from standards_mcp_catalog.vocabulary.requests import requests_in  # noqa: PLC0415  - as above
+    from standards_mcp_catalog.vocabulary.readings import requests_in  # noqa: PLC0415  - as above
 
     text = standard_id.strip()
     if not text:

@@ -263,7 +263,7 @@ def test_a_catalog_that_fails_is_an_api_error(lookup: Lookup, monkeypatch: pytes
     def fail(*_: object) -> None:
         raise CatalogError("the catalog is locked; try again")
 
-    monkeypatch.setattr(LocalCatalog, "find", fail)
+    monkeypatch.setattr(LocalCatalog, "find_all", fail)
     assert lookup("3.NF.A.1").structured["error_type"] == "api_error"
 
 

@@ -11,11 +11,12 @@ from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
 from standards_mcp_catalog.texts import nearest_heading
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
+    folded,
     jurisdictions_meant,
     jurisdictions_named,
     no_jurisdiction,
+    place_named,
 )
-from standards_mcp_catalog.vocabulary.places import folded, place_named
 
 MAX_CHARACTERS: Final = 512
 _MOST_NAMESAKES: Final = 5

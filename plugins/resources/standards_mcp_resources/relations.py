@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias
 from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.filters import combine, matches, parse_filter
 from standards_mcp_catalog import Catalog, SearchResult, StandardRecord
+from standards_mcp_catalog.vocabulary.names import folded
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
-from standards_mcp_catalog.vocabulary.places import folded
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
 from .envelope import Envelope, FoundBy, Related, answer, related, related_hit

@@ -1,4 +1,4 @@
-"""Which of the loaded standard sets a command is about, by the names that people give."""
+"""Choose loaded standard sets by the names that users give."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def chosen_sets(
 ) -> list[str] | None:
     """Return the ids of the sets with these names, of a jurisdiction if one is given.
 
-    None stands for all sets, where neither is given.
+    None means all sets, if neither is given.
 
     Raises:
-        JurisdictionNameError: The jurisdiction is none or may be several.
-        click.ClickException: There is no such set; a `click.UsageError` when there are several.
+        JurisdictionNameError: The jurisdiction is unknown or ambiguous.
+        click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
     """
     if not standard_sets and not jurisdiction:
         return None
@@ -55,10 +55,10 @@ def chosen_sets(
 
 
 def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the sets of a jurisdiction; if it has several names here, those of all of them.
+    """Return the sets of a jurisdiction under all of its names here.
 
     Raises:
-        JurisdictionNameError: The name is that of none, or may be that of several.
+        JurisdictionNameError: The name is unknown or ambiguous.
     """
     from standards_mcp_catalog.vocabulary.names import jurisdictions_meant, jurisdictions_named
 
@@ -71,16 +71,15 @@ def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]
 
 
 def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the sets of exactly one jurisdiction, for what cannot be undone.
+    """Return the sets of exactly one jurisdiction, for changes that cannot be undone.
 
     It is meant by its id, its whole title in any case, or another name of its place.
 
     Raises:
-        JurisdictionNameError: There is none; the message offers those that begin so.
-        click.UsageError: It has several names here, and none of them is the one given.
+        JurisdictionNameError: The jurisdiction is unknown; the message suggests similar ones.
+        click.UsageError: It has several names here, all of them different from the given one.
     """
-    from standards_mcp_catalog.vocabulary.names import no_jurisdiction, same_jurisdiction
-    from standards_mcp_catalog.vocabulary.places import folded
+    from standards_mcp_catalog.vocabulary.names import folded, no_jurisdiction, same_jurisdiction
 
     spelling = folded(jurisdiction) or jurisdiction
     found = (
@@ -104,12 +103,12 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
 
 
 def one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
-    """Return the id of one set, or those of all sets of a jurisdiction.
+    """Return the id of one set, or the ids of all sets of a jurisdiction.
 
     Raises:
-        JurisdictionNameError: There is no such jurisdiction.
-        click.ClickException: There is no such set; a `click.UsageError` when there are several, or
-            neither is given.
+        JurisdictionNameError: The jurisdiction is unknown.
+        click.ClickException: The set is unknown; a `click.UsageError` if several have the name, or
+        neither is given.
     """
     found = store.sets()
     if jurisdiction:
@@ -123,16 +122,17 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     """Return the set with this id, or with a title that only it has.
 
     Raises:
-        JurisdictionNameError: It is the name of a place of which nothing is loaded.
-        click.ClickException: There is no such set; a `click.UsageError` when there are several.
+        JurisdictionNameError: It is the name of a place without loaded standards.
+        click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
     """
     from standards_mcp_catalog.vocabulary.names import (
+        folded,
         jurisdictions_named,
         no_jurisdiction,
+        place_named,
         same_jurisdiction,
         titles_like,
     )
-    from standards_mcp_catalog.vocabulary.places import folded, place_named
 
     by_id = [each for each in sets if each.id == name]
     same = by_id or [each for each in sets if folded(each.title) == folded(name)]

@@ -46,7 +46,7 @@ def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
 
 
 def check_is_no_crosswalk(store: LocalStore, name: str, advice: str) -> None:
-    """Make sure that what is no set is not a crosswalk, for commands about sets alone.
+    """Refuse the name of a crosswalk in a command about sets.
 
     Raises:
         click.UsageError: It is one, with this advice.
@@ -62,14 +62,14 @@ def is_set(store: LocalStore, name: str) -> bool:
 
 
 def chosen_crosswalk(store: LocalStore, name: str, *, is_asked: bool) -> str:
-    """Return the id of the crosswalk that is to be removed; "" where *name* means none.
+    """Return the id of the crosswalk to remove, or "" if *name* is not a crosswalk.
 
     Args:
-        is_asked: Whether it is said that a crosswalk is meant.
+        is_asked: True if the user asked for a crosswalk.
 
     Raises:
         click.UsageError: Several crosswalks have the title, or a set has the name, too.
-        click.ClickException: A crosswalk is asked for, and there is no such one.
+        click.ClickException: The user asked for a crosswalk, and it is unknown.
     """
     if not is_asked and not name:
         return ""
@@ -87,7 +87,7 @@ def chosen_crosswalk(store: LocalStore, name: str, *, is_asked: bool) -> str:
 
 
 def crosswalk_id(store: LocalStore, name: str) -> str:
-    """Return the id of the crosswalk that *name* means, its id or title; "" where there is none.
+    """Return the id of the crosswalk with this id or title, or "".
 
     Raises:
         click.UsageError: Several crosswalks have the title.

@@ -17,14 +17,13 @@ from .workplace import Workplace
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.readers import Format
-    from standards_mcp_catalog.importing.report import Problem, Report
+    from standards_mcp_catalog.importing.report import Item, Problem, Report
     from standards_mcp_catalog.importing.selection import Selection
     from standards_mcp_catalog.importing.sources.files import Document
-    from standards_mcp_catalog.importing.statements import Item
     from standards_mcp_catalog.records import StandardRecord
 
 STARTER: Final = "starter"
-"""What stands for the starter set among sources and sets."""
+"""Name of the starter set among sources and sets."""
 
 
 @click.command(
@@ -86,7 +85,7 @@ def import_command(workplace: Workplace, /, **given: Any) -> None:
     any of their values. Exit code 1 when nothing could be taken from the sources, 2 when the
     options are wrong.
     """
-    from standards_mcp_catalog.importing.formats.text import clean
+    from standards_mcp_catalog.importing.formats.values import clean
     from standards_mcp_catalog.importing.importer import (
         ImportOptions,
         StrictImportError,
@@ -116,7 +115,7 @@ def import_command(workplace: Workplace, /, **given: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
-    """What stands on the command line, by the names of the options."""
+    """The options of the command line by their names."""
 
     sources: tuple[str, ...]
     format_: Format
@@ -133,7 +132,7 @@ class _Options:
 
     @property
     def name(self) -> str:
-        """What the jurisdiction of files is called; an API has those of several."""
+        """New name of the jurisdiction of files; an API has several jurisdictions."""
         return self.jurisdiction[0] if len(self.jurisdiction) == 1 and self.api != "csp" else ""
 
 
@@ -154,11 +153,11 @@ def _selection(options: _Options) -> Selection:
 def _documents(
     options: _Options, selection: Selection, workplace: Workplace, progress: ImportProgress
 ) -> Iterator[Iterable[Item]]:
-    """Return the records of each document; those of the starter set come first."""
+    """Return the records of each document, after the records of the starter set."""
     from standards_mcp_catalog.importing.readers import read_documents
     from standards_mcp_catalog.importing.sources.files import open_sources
     from standards_mcp_catalog.starter import starter_records
-    from standards_mcp_catalog.vocabulary.places import proper_name
+    from standards_mcp_catalog.vocabulary.names import proper_name
 
     sources = options.sources
     starter: list[Sequence[StandardRecord]] = []

@@ -22,7 +22,7 @@ _PAUSE = 0.1
 class ImportProgress:
     """One line that counts what is read, then a bar for texts being embedded, with the time left.
 
-    Where there is no terminal, a line every ten seconds says the same. This is a
+    Without a terminal, it prints a line every ten seconds. This is a
     `standards_mcp_catalog.base.Progress`.
     """
 

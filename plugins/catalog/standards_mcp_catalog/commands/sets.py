@@ -78,7 +78,7 @@ def rename(
     sets keep the name. Crosswalks cannot be renamed. Exit code 1 when there is no such set or
     jurisdiction.
     """
-    from standards_mcp_catalog.importing.formats.text import clean
+    from standards_mcp_catalog.importing.formats.values import clean
     from standards_mcp_catalog.importing.maintenance import rename_sets
     from standards_mcp_catalog.importing.selection import jurisdiction_names
 

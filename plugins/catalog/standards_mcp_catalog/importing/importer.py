@@ -29,10 +29,9 @@ from standards_mcp_catalog.sets import (
     with_names,
 )
 
-from .report import Problem, Report, note
-from .selection import Selection, settle_jurisdiction, told_names
-from .staging import Staging
-from .statements import Item, Statement, settle
+from .report import Item, Problem, Report, Statement, note
+from .selection import Selection, notes_on_names, settle_jurisdiction
+from .staging import Staging, settle
 
 Documents: TypeAlias = Iterable[Iterable[Item]]
 """The items of each document, see `readers`."""
@@ -194,7 +193,7 @@ class _Import:
         if names:
             titles = {id_: each["title"] for id_, each in before.items() if "title" in each}
             before = {id_: {"title": title} for id_, title in titles.items()}
-        for each in (*notes, *told_names(before, self._staging)):
+        for each in (*notes, *notes_on_names(before, self._staging)):
             report.add(each)
         return names
 

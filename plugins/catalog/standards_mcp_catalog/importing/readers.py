@@ -12,12 +12,10 @@ from .formats.crosswalk import is_crosswalk, read_crosswalk
 from .formats.csp import is_csp, read_csp
 from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
 from .formats.tabular import read_table
-from .formats.text import Lines, decode
-from .formats.values import parse_json
-from .report import Problem, SourceError, lost
+from .formats.values import Lines, decode, parse_json
+from .report import Item, Problem, SourceError, lost
 from .sources.archives import UNREADABLE
 from .sources.files import Document
-from .statements import Item
 
 Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv", "crosswalk"]
 LARGEST_JSON: Final = 2**27
@@ -26,7 +24,7 @@ MOST_VALUES: Final = 10_000_000
 """How many values it may have, about."""
 _LINES: Final = (".jsonl", ".ndjson")
 _FOREIGN: Final = (
-    (b"<", "this is a web page or XML; open the address in a browser to see what it says"),
+    (b"<", "this is a web page or XML; open the address in a browser to see its text"),
     (b"%PDF", "this is a PDF; put its standards into a table, see `standards-mcp data template`"),
     (b"\xd0\xcf\x11\xe0", "this is a spreadsheet or document; save it as CSV"),
 )
@@ -44,7 +42,7 @@ def read_documents(
     Args:
         format_: How to read them; ``auto`` looks at each.
         today: The date that decides which standards are superseded, as ``2030-12-31``.
-        jurisdiction: That of the rows of tables that name none.
+        jurisdiction: Default for rows of tables without one.
     """
     reader = _Reader(format_, today or time.strftime("%Y-%m-%d"), jurisdiction)
     for document in documents:

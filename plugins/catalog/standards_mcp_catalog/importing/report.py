@@ -1,21 +1,23 @@
-"""Problems of an import, and the report that counts them with all that was read."""
+"""The items that readers yield, and the report that counts them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from standards_mcp.commands import counted, printable
 from standards_mcp_catalog.errors import CatalogError
+from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.relations import Crosswalk
 
 KEPT_PER_REASON: Final = 20
 """Number of problems of one reason that are listed; all are counted."""
 
 
 class SourceError(CatalogError):
-    """A document or an address cannot be read at all; the message says why."""
+    """A document or an address cannot be read at all; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,32 +53,60 @@ def note(reason: str, source: str, where: str = "", detail: str = "") -> Problem
 
 
 def lost(reason: str, source: str, where: str = "", detail: str = "", records: int = 1) -> Problem:
-    """Return a problem by which *records* records are lost."""
+    """Return a problem that lost *records* records."""
     return Problem(reason=reason, source=source, where=where, detail=detail, records=records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One relation of a crosswalk, as it is written.
+
+    Attributes:
+        source: The name of the document.
+        where: The line in it.
+        by_identifier: True if the ends are identifiers, which need not be loaded.
+        adds: See `CrosswalkLinks`.
+    """
+
+    crosswalk: Crosswalk
+    start: str
+    relation: str
+    end: str
+    source: str
+    where: str
+    by_identifier: bool = False
+    adds: bool = False
+
+
+Item: TypeAlias = StandardRecord | Problem | Statement | Crosswalk
+"""Items that readers yield.
+
+A `Crosswalk` marks a document that contains all relations of this crosswalk, possibly none.
+"""
 
 
 @dataclass(kw_only=True)
 class Report:
-    """The counts of one import, in records unless something else is said.
+    """The counts of one import; the unit is records unless stated otherwise.
 
     ``read`` is always the sum of ``written``, ``unchanged``, ``collapsed``, ``filtered`` and
     ``skipped_records``.
 
     Attributes:
-        documents: How many documents held records or relations.
-        read: Records that the documents hold, those that had to be skipped included.
+        documents: Documents with records or relations.
+        read: Records in the documents, including skipped ones.
         new: Written for the first time.
-        changed: Written in place of one with the same id that differed.
-        unchanged: Already there with the same content; not touched.
+        changed: Replaced a stored record with the same id.
+        unchanged: Stored before with the same content; not touched.
         collapsed: Read more than once, in several sets or files, and written as one.
-        filtered: Left out because the filters say so.
-        deleted: Deleted, because their set was replaced and they are no longer in it.
-        left: Not read, and taken out of a set that was replaced or removed; in others they stay.
-        crosswalk_rows: What crosswalks state between the records of others.
-        relations: Relations that crosswalks and the records that were read state.
-        dry_run: Whether all this only would have happened.
-        skipped: How often something was skipped, by reason; a whole document counts once.
-        notes: How often something was put right, by reason.
+        filtered: Excluded by the filters.
+        deleted: Deleted, because their set was replaced without them.
+        left: Taken out of a replaced or removed set, and kept in other sets.
+        crosswalk_rows: Rows of crosswalks.
+        relations: Relations stated by crosswalks and by records of the documents.
+        dry_run: True if nothing was written.
+        skipped: Number of skipped things by reason; a whole document counts once.
+        notes: Number of corrections by reason.
     """
 
     documents: int = 0
@@ -157,9 +187,9 @@ class Report:
         if self.left:
             are, stay = ("is", "stays") if self.left == 1 else ("are", "stay")
             yield f"{self.left:,} {are} no longer in the replaced sets, and {stay} in others."
-        yield from self._told()
+        yield from self._problem_lines()
 
-    def _told(self) -> Iterator[str]:
+    def _problem_lines(self) -> Iterator[str]:
         for title, counts in (("Skipped", self.skipped), ("Noted", self.notes)):
             for reason, count in counts.most_common():
                 yield f"{title}: {reason}, {counted(count, 'time')}"

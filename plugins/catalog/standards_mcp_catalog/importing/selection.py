@@ -15,17 +15,19 @@ from standards_mcp_catalog.vocabulary.grades import parse_grades
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     fits_jurisdiction,
+    folded,
     jurisdictions_named,
     listed,
     of_one_place,
+    place_named,
+    proper_name,
     quoted,
     same_jurisdiction,
     titles_like,
 )
-from standards_mcp_catalog.vocabulary.places import folded, place_named, proper_name
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
-from .formats.text import clean
+from .formats.values import clean
 from .report import Problem, note
 from .staging import Staging
 
@@ -58,7 +60,7 @@ class Selection:
 
     @property
     def no_match(self) -> str:
-        """Message for a source in which nothing is selected."""
+        """Message for a source without any selected standards."""
         asked = (*self.jurisdictions, *self.subjects, *self.grades)
         return f"nothing here fits {' and '.join(map(repr, asked))}" if asked else "nothing is here"
 
@@ -70,7 +72,7 @@ class Selection:
         )
 
     def jurisdictions_of(self, titles: Mapping[str, str]) -> list[str]:
-        """Return the ids of the selected jurisdictions, of which *titles* has all by their ids.
+        """Return the ids of the selected jurisdictions among *titles*, by ids.
 
         Raises:
             JurisdictionNameError: A name may mean more than one.
@@ -162,7 +164,7 @@ def settle_jurisdiction(
     return dict.fromkeys(staging.selected_sets(), names), told
 
 
-def told_names(before: GivenNames, staging: Staging) -> list[Problem]:
+def notes_on_names(before: GivenNames, staging: Staging) -> list[Problem]:
     """Return notes about sets and jurisdictions that get the name that a user gave them before."""
     told: list[Problem] = []
     read = staging.selected_sets() if before else {}
@@ -193,7 +195,7 @@ def _refuse_doubtful(read: Collection[str], name: str, unread: Iterable[str]) ->
         )
     if _UNREADABLE.intersection(unread):
         raise JurisdictionNameError(
-            f"{_OPTION} {quoted(name)} may be that of a document that could not be read; what was "
+            f"{_OPTION} {quoted(name)} may belong to a document that could not be read; what was "
             f"read is of {listed(read)}. Put the damaged document right or leave it out, or import "
             f"without {_OPTION}."
         )
@@ -208,7 +210,7 @@ def _chosen(read: Mapping[str, str], name: str) -> list[str]:
     near = titles_like(name, titles)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise JurisdictionNameError(
-        f"{_OPTION} {quoted(name)} is none of the jurisdictions that were read, and there are too "
-        f"many to call all of them so: {listed(titles, 'and')}.{hint} Import one of them, and then "
-        "call it as you like with `standards-mcp data rename --jurisdiction OLD NEW`."
+        f"{_OPTION} {quoted(name)} is not one of the jurisdictions that were read, and one name "
+        f"cannot be given to several: {listed(titles, 'and')}.{hint} Import one of them, and then "
+        "rename it with `standards-mcp data rename --jurisdiction OLD NEW`."
     )

@@ -1,21 +1,42 @@
-"""Keep the items of an import in a temporary database until all are read."""
+"""Keep the items of an import in a temporary database until all are read.
+
+The statements of crosswalks are then turned into links between standards.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal, Self
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from standards_mcp.files import full_disk
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.relations import Crosswalk, CrosswalkLinks, Link, links_of, stated_in
+from standards_mcp_catalog.relations import (
+    KINDS,
+    Crosswalk,
+    CrosswalkLinks,
+    Link,
+    link,
+    links_of,
+    parse_kind,
+    stated_in,
+)
 from standards_mcp_catalog.sets import memberships, merged
 from standards_mcp_catalog.texts import without_surrogates
-from standards_mcp_catalog.vocabulary.notation import record_keys
+from standards_mcp_catalog.vocabulary.names import jurisdictions_named
+from standards_mcp_catalog.vocabulary.notation import identifier_key, record_keys, spelled_keys
+from standards_mcp_catalog.vocabulary.readings import codes_of_places
 
-from .statements import Statement
+from .report import Problem, Statement, lost
+
+if TYPE_CHECKING:
+    from standards_mcp_catalog.local.store import LocalStore
+
+_REMEMBERED: Final = 10_000
+_SHOWN: Final = 5
 
 _SCHEMA = """
 CREATE TABLE read (
@@ -84,7 +105,7 @@ class Staging:
         return "same" if before == body else "other"
 
     def add_statement(self, statement: Statement) -> None:
-        """Keep what a crosswalk states until all records are read."""
+        """Keep a statement until all records are read."""
         each = statement
         texts = (
             *each.crosswalk, each.start, each.relation, each.end, each.source, each.where
@@ -134,8 +155,8 @@ class Staging:
         """Return how many links crosswalks and the selected records state."""
         rows = self._connection.execute("SELECT DISTINCT id FROM read WHERE selected AND has_links")
         for record in self.fetch(str(id_) for (id_,) in rows):
-            for link in links_of(record.id, record.model_extra or {}):
-                self._insert_link(_OF_RECORDS, link)
+            for stated in links_of(record.id, record.model_extra or {}):
+                self._insert_link(_OF_RECORDS, stated)
         return int(self._connection.execute("SELECT count(*) FROM links").fetchone()[0])
 
     def crosswalks(self) -> Iterator[CrosswalkLinks]:
@@ -152,7 +173,7 @@ class Staging:
         self._connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", row)
 
     def mark_incomplete(self, document: int | None) -> None:
-        """Remember that records of a document, or of any set if it is None, could not be read."""
+        """Mark a document as incomplete; None marks all sets."""
         if document is None:
             self._may_lack_any = True
             return
@@ -238,3 +259,89 @@ class Staging:
         rows = self._connection.execute("SELECT body FROM read WHERE id = ?", (id_,))
         found = (StandardRecord.model_validate_json(body) for (body,) in rows)
         return {set_id for record in found for set_id in memberships(record)}
+
+
+def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -> Iterator[Problem]:
+    """Turn the statements in *staging* into links between standards, and keep them there.
+
+    Args:
+        deleted: The ids of standards in *store* that the import deletes; no code means them.
+
+    Yields:
+        A problem for each statement that cannot be taken. A code that several standards have is
+        one: which of them is meant is not guessed.
+
+    Raises:
+        CatalogError: The store cannot be read.
+    """
+    staging.index_keys()
+    named = lru_cache(_REMEMBERED)(_CodeLookup(staging, store, deleted).named)
+    for statement in staging.statements():
+        settled = _settled(statement, named)
+        if isinstance(settled, Problem):
+            yield settled
+        else:
+            staging.add_link(statement.crosswalk, settled, adds=statement.adds)
+
+
+class _CodeLookup:
+    """Find standards by code or id, in the import and in the store."""
+
+    def __init__(self, staging: Staging, store: LocalStore, deleted: Collection[str]) -> None:
+        self._staging, self._store, self._deleted = staging, store, deleted
+
+    def named(self, text: str) -> list[str]:
+        """Return the ids of *text*, or else of the code after the name of a place."""
+        if found := self._spelled(text):
+            return found
+        for reading in codes_of_places(text):
+            ids = self._spelled(reading.code)
+            records = (*self._store.fetch(ids), *self._staging.selected(ids))
+            titles = {each.id: each.jurisdiction_title for each in records}
+            meant = {
+                title
+                for place in reading.places
+                for title in jurisdictions_named(place, {*titles.values()})
+            }
+            if found := [id_ for id_ in ids if titles[id_] in meant]:
+                return found
+        return []
+
+    def _spelled(self, text: str) -> list[str]:
+        for key in spelled_keys(text):
+            found = {*self._store.ids_under(key), *self._staging.ids_under(key)}
+            if found := found.difference(self._deleted):
+                return sorted(found)
+        return []
+
+
+def _settled(statement: Statement, named: Callable[[str], Sequence[str]]) -> Link | Problem:
+    kind = parse_kind(statement.relation)
+    if kind is None:
+        detail = f"{statement.relation[:80]!r}; understood are {', '.join(KINDS)}"
+        return _lost(statement, "unknown relation", detail)
+    ends = [statement.start, statement.end]
+    if not statement.by_identifier:
+        for each in ends:
+            if len(found := named(each)) != 1:
+                return _unclear(statement, each, found)
+        ends = [named(each)[0] for each in ends]
+    start, end = (identifier_key(each) or "" for each in ends)
+    if start == end:
+        return _lost(statement, "related to itself", repr(statement.start[:80]))
+    return link(start, kind, end)
+
+
+def _unclear(statement: Statement, text: str, ids: Sequence[str]) -> Problem:
+    if not text:
+        return _lost(statement, "code missing", "a row has two codes or ids and a relation")
+    if not ids:
+        detail = f"{text[:80]!r} is not loaded; import its standards first"
+        return _lost(statement, "unknown code", detail)
+    shown = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
+    detail = f"{len(ids)} standards have {text[:80]!r}; give one of their ids: {shown}"
+    return _lost(statement, "ambiguous code", detail)
+
+
+def _lost(statement: Statement, reason: str, detail: str) -> Problem:
+    return lost(reason, statement.source, statement.where, detail, records=0)

@@ -6,26 +6,16 @@ Importing this module is cheap; NumPy, the index and the model load with the fir
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp.filters import FilterExpression
-from standards_mcp_catalog.base import (
-    Catalog,
-    CatalogStats,
-    Facets,
-    FieldValues,
-    SearchResult,
-    StandardSets,
-)
-from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.relations import KINDS, StatedRelation
+from standards_mcp_catalog.base import ForwardingCatalog, StandardSets
 
 from .seeding import SeedSource
 
@@ -33,13 +23,13 @@ if TYPE_CHECKING:
     from .store import LocalStore
 
 MAX_THREADS: Final = 16
-"""How many calls of embedded catalogs work at a time in one event loop; others wait."""
+"""Number of calls of embedded catalogs that run together in one event loop; others wait."""
 _LIMITER: Final = RunVar[CapacityLimiter]("threads of embedded catalogs")
 _T = TypeVar("_T")
 
 
-class LocalCatalog(Catalog):
-    """A `Catalog` in one folder; the arguments are those of `store.LocalStore`.
+class LocalCatalog(ForwardingCatalog):
+    """A `Catalog` in one folder, with the arguments of `store.LocalStore`.
 
     Every call runs in a worker thread. A cancelled call returns at once and its thread ends later.
     """
@@ -71,63 +61,15 @@ class LocalCatalog(Catalog):
             return self._store
 
     @override
-    async def search(
-        self, query_text: str, top_k: int = 5, filter: FilterExpression | None = None
-    ) -> SearchResult:
-        return await _in_thread(lambda: self.store.search(query_text, top_k, filter))
-
-    @override
-    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        return await _in_thread(lambda: self.store.fetch(ids))
-
-    @override
-    async def find(self, identifier: str) -> list[StandardRecord]:
-        return await _in_thread(lambda: self.store.find(identifier))
-
-    @override
-    async def relations(
-        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
-    ) -> list[tuple[StatedRelation, ...]]:
-        return await _in_thread(lambda: self.store.relations(records, kinds, limit))
-
-    @override
-    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        return await _in_thread(lambda: self.store.suggest(identifier, limit))
-
-    @override
-    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:
-        return await _in_thread(lambda: self.store.select(filter, limit))
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        return await _in_thread(lambda: getattr(self.store, method)(*arguments))
 
     @override
     async def sets(self) -> StandardSets:
-        return await _in_thread(lambda: StandardSets(sets=tuple(self.store.sets())))
-
-    @override
-    async def facets(self) -> Facets:
-        return await _in_thread(lambda: self.store.facets())  # noqa: PLW0108  the thread opens the store
-
-    @override
-    async def values(self, name: str) -> FieldValues:
-        return await _in_thread(lambda: self.store.values(name))
-
-    @override
-    async def stats(self) -> CatalogStats:
-        return await _in_thread(lambda: self.store.stats())  # noqa: PLW0108  as above
-
-    @override
-    async def check(self) -> tuple[str, ...]:
-        return await _in_thread(lambda: self.store.check())  # noqa: PLW0108  as above
-
-    @override
-    async def upsert(self, records: Iterable[StandardRecord]) -> int:
-        return await _in_thread(lambda: self.store.upsert(records))
-
-    @override
-    async def delete(self, ids: Iterable[str]) -> int:
-        return await _in_thread(lambda: self.store.delete(ids))
+        return StandardSets(sets=tuple(await self._ask("sets")))
 
     async def aclose(self) -> None:
-        """Release what the catalog holds open; the next call opens it again."""
+        """Close the database and the index; the next call opens them again."""
         if self._store is not None:
             await _in_thread(self._store.close)
 

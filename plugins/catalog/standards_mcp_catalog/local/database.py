@@ -38,7 +38,7 @@ class Row(NamedTuple):
     """A record as the index is built from it.
 
     Attributes:
-        vector: That of the description, little-endian float32; None before it is embedded.
+        vector: Vector of the description, little-endian float32; None before embedding.
     """
 
     id: str
@@ -82,17 +82,17 @@ class Database:
 
     @property
     def changed(self) -> datetime | None:
-        """When the records last changed; None where a version wrote them that did not say so."""
+        """Time of the last change of records; None if an early version wrote them."""
         written = self.meta("changed", "")
         return datetime.fromisoformat(written) if written else None
 
     def meta(self, key: str, default: str) -> str:
-        """Return what `set_meta` saved under *key*."""
+        """Return the value that `set_meta` saved under *key*."""
         rows = self._file.select("SELECT value FROM state WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else default
 
     def set_meta(self, key: str, value: str) -> None:
-        """Save *value* under *key*, beside the records."""
+        """Save *value* under *key* in the table of states."""
         with self._file.transaction():
             self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", [(key, value)])
 
@@ -103,10 +103,10 @@ class Database:
         crosswalks: Iterable[CrosswalkLinks] = (),
         names: GivenNames | None = None,
     ) -> int:
-        """Add, replace and delete in one transaction; return how many are new, differ or went.
+        """Add, replace and delete in one transaction; return the number of changes.
 
         Args:
-            names: What users call sets from now on, see `given_names`.
+            names: New names of sets, see `given_names`.
         """
         with self._file.transaction():
             changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
@@ -122,7 +122,7 @@ class Database:
         return changed
 
     def given_names(self) -> GivenNames:
-        """Return what users call the sets that are here; the names of others are forgotten."""
+        """Return the names that users gave to stored sets; names of other sets are forgotten."""
         names: GivenNames = json.loads(self.meta(_GIVEN_NAMES, "{}"))
         return names
 

@@ -1,7 +1,7 @@
-"""The folder of an embedded catalog: where its parts are, and who may write to it.
+"""The folder of an embedded catalog: its files, and the lock for writers.
 
 <path>/catalog.sqlite3  the database
-<path>/catalog.lock     held by whoever writes the database or builds the index
+<path>/catalog.lock     held by the process that writes the database or builds the index
 <path>/index/           see `generation`
 """
 
@@ -28,7 +28,7 @@ _SILENT_WAIT: Final = 2.0  # seconds
 
 
 class CatalogFolder:
-    """Where one catalog is. Nothing is created before something is written.
+    """The paths of one catalog. Nothing is created before the first write.
 
     Args:
         lock_timeout: Seconds to wait for another process that writes or builds.
@@ -45,7 +45,7 @@ class CatalogFolder:
         """Return whether there is a database file.
 
         Raises:
-            CatalogUnavailableError: A file stands where the folder should be.
+            CatalogUnavailableError: A file has the path of the folder.
         """
         try:
             found = self.database.exists()
@@ -76,7 +76,7 @@ class CatalogFolder:
 
     @contextmanager
     def writing(self, timeout: float | None = None) -> Generator[Database, None, None]:
-        """Hold the lock and open the database, created if there is none.
+        """Hold the lock and open the database; create it if it is missing.
 
         Args:
             timeout: Seconds to wait for another process, in place of the usual ones.
@@ -114,7 +114,7 @@ class CatalogFolder:
             if not self._has_other_files():
                 private_folder(self.path)
             self._acquire(lock, timeout)
-        except filelock.Timeout:  # is an OSError too, and the callers tell it apart
+        except filelock.Timeout:  # is an OSError too, and the callers handle it by itself
             raise
         except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
             raise self._unusable(error) from error
@@ -133,7 +133,7 @@ class CatalogFolder:
 
     def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
         """Take the lock, and log a warning when this takes longer than a moment."""
-        # A short write of another process is nothing to tell; a long import would look like a hang.
+        # A short write of another process needs no message; a long import would look like a hang.
         try:
             lock.acquire(timeout=min(_SILENT_WAIT, timeout))
         except filelock.Timeout:
@@ -145,7 +145,7 @@ class CatalogFolder:
             lock.acquire(timeout=timeout)
 
     def _blocking_file(self) -> Path | None:
-        """Return what is in the place of the folder or of one above it and is no folder."""
+        """Return the file that blocks the path of the folder, or None."""
         nearest = next((each for each in (self.path, *self.path.parents) if each.exists()), None)
         return None if nearest is None or nearest.is_dir() else nearest
 

@@ -1,4 +1,4 @@
-"""The relations in the database: those that its records state, and those of crosswalks."""
+"""The relations in the database, as records and crosswalks state them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from .database import Database
 
 _MOST: Final = 1_000
-"""How many relations of one standard are looked at."""
+"""The most relations of one standard that are read."""
 _OWN_KEYS: Final = (
     "WITH own AS (SELECT key FROM keys WHERE record_id IN (SELECT value FROM json_each(?)))"
 )
 _OF_OWN_KEYS: Final = "AND (start IN own OR finish IN own)"
 
 
-class Seen(NamedTuple):
-    """A relation as the end that was asked about sees it."""
+class SeenRelation(NamedTuple):
+    """A relation as seen from the requested end."""
 
     kind: str
     other: str
@@ -47,8 +47,8 @@ class Seen(NamedTuple):
 class RelationTable:
     """The relations in an open file.
 
-    What a record states is replaced and goes with it. What a crosswalk states is replaced with the
-    crosswalk, and goes with either end.
+    The relations of a record are replaced and deleted with the record. The relations of a crosswalk
+    are replaced with the crosswalk, and each is deleted with either of its ends.
     """
 
     def __init__(self, file: SqliteFile) -> None:
@@ -56,11 +56,11 @@ class RelationTable:
 
     @property
     def exist(self) -> bool:
-        """Whether the file has them; one of an earlier version has none before `create`."""
+        """True if the file has the tables; files of version 1 get them by `create`."""
         return self._file.has_relations()
 
     def create(self) -> None:
-        """Give a file of an earlier version the relations that its records state.
+        """Add the relations that records state to a file of version 1.
 
         The caller holds the catalog's lock.
         """
@@ -75,12 +75,22 @@ class RelationTable:
                     (0, id_, each) for id_, body in rows for each in links_of(id_, json.loads(body))
                 )
 
-    def about(self, keys: Collection[str], kinds: Collection[str]) -> list[Seen]:
-        """Return the relations of what has one of these keys, in the order of kinds and keys."""
+    def related(self, keys: Collection[str], kinds: Collection[str]) -> set[str]:
+        """Return the keys that are an end of a relation of these kinds."""
         if not self.exist:
-            return []
-        stated = sorted({*kinds, *map(inverse, kinds)})
-        found: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+            return set()
+        rows = self._file.select(
+            "WITH own AS (SELECT value FROM json_each(?)),"
+            " wanted AS (SELECT value FROM json_each(?))"
+            " SELECT start FROM relations WHERE start IN own AND kind IN wanted"
+            " UNION SELECT finish FROM relations WHERE finish IN own AND kind IN wanted",
+            (_json(keys), _json(_stored_kinds(kinds))),
+        )
+        return {str(key) for (key,) in rows}
+
+    def about(self, keys: Collection[str], kinds: Collection[str]) -> list[SeenRelation]:
+        """Return the relations of the record with these keys, in the order of kinds and keys."""
+        origins: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
         for own, other, turned in (("start", "finish", False), ("finish", "start", True)):
             rows = self._file.select(
                 f"SELECT kind, {other}, coalesce(crosswalks.title,"  # noqa: S608  names of columns
@@ -90,16 +100,19 @@ class RelationTable:
                 " LEFT JOIN records ON NOT is_crosswalk AND records.id = stated_by"
                 f" WHERE {own} IN (SELECT value FROM json_each(?))"
                 " AND kind IN (SELECT value FROM json_each(?)) ORDER BY kind, 2, 3 LIMIT ?",
-                (_json(keys), _json(stated), _MOST),
+                (_json(keys), _json(_stored_kinds(kinds)), _MOST),
             )
             for kind, key, origin in rows:
-                found[inverse(kind) if turned else kind, key][str(origin)] = None
-        seen = [Seen(kind, other, "; ".join(said)) for (kind, other), said in found.items()]
+                origins[inverse(kind) if turned else kind, key][str(origin)] = None
+        seen = sorted(
+            SeenRelation(kind, other, "; ".join(titles))
+            for (kind, other), titles in origins.items()
+        )
         return [
-            each
+            relation
             for kind in of_kinds(kinds)
-            for each in sorted(seen)
-            if each.kind == kind and each.other not in keys
+            for relation in seen
+            if relation.kind == kind and relation.other not in keys
         ]
 
     def crosswalks(self) -> list[tuple[Crosswalk, int]]:
@@ -107,11 +120,11 @@ class RelationTable:
         return self._counted("")
 
     def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks of records, each with how many of its relations are of these."""
+        """Return the crosswalks with relations of these records, each with their number."""
         return self._counted(_OWN_KEYS, _OF_OWN_KEYS, _json(list(ids)))
 
     def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
-        """Return the relations of a crosswalk, in order; with *ids* only those of these records."""
+        """Return the relations of a crosswalk, or of some of its records, in order."""
         if not self.exist:
             return []
         first, which, values = "", "", [crosswalk_id]
@@ -135,7 +148,7 @@ class RelationTable:
         return [(Crosswalk(id_, title), int(count)) for id_, title, count in rows]
 
     def restate(self, records: Iterable[StandardRecord]) -> None:
-        """Take what *records* state, in place of what they stated before, in a transaction."""
+        """Replace the relations that *records* state, inside a transaction."""
         rows = [(record.id, record.model_extra or {}) for record in records]
         self._file.run(
             "DELETE FROM relations WHERE is_crosswalk = 0 AND stated_by = ?",
@@ -144,9 +157,9 @@ class RelationTable:
         self._add((0, id_, each) for id_, extra in rows for each in links_of(id_, extra))
 
     def forget(self, rows: Sequence[tuple[str]]) -> None:
-        """Delete what the records with these ids state, and what crosswalks say of them.
+        """Delete the relations that these records or crosswalks about them state.
 
-        It is in a transaction, and the keys of the records are there still.
+        Call it inside a transaction, before the keys of the records are deleted.
         """
         self._file.run("DELETE FROM relations WHERE is_crosswalk = 0 AND stated_by = ?", rows)
         for end in ("start", "finish"):
@@ -167,7 +180,7 @@ class RelationTable:
         self._drop_empty()
 
     def remove(self, crosswalk_id: str) -> None:
-        """Delete a crosswalk and all that it states."""
+        """Delete a crosswalk with its relations."""
         with self._file.transaction():
             self._remove(crosswalk_id)
 
@@ -191,19 +204,39 @@ class RelationTable:
 
 
 def stated_relations(
-    database: Database, record: StandardRecord, kinds: Collection[str], limit: int
+    database: Database, records: Sequence[StandardRecord], kinds: Collection[str], limit: int
+) -> list[tuple[StatedRelation, ...]]:
+    """Return at most *limit* relations of each record, with the records at their other ends."""
+    keys = [identifier_keys(record) for record in records]
+    # Few records have relations, so one query finds them among all hits of a search.
+    related = database.relations.related(frozenset().union(*keys), kinds)
+    return [
+        _relations_of(database, record, own, kinds, limit) if own & related else ()
+        for record, own in zip(records, keys, strict=True)
+    ]
+
+
+def _relations_of(
+    database: Database,
+    record: StandardRecord,
+    keys: Collection[str],
+    kinds: Collection[str],
+    limit: int,
 ) -> tuple[StatedRelation, ...]:
-    """Return at most *limit* relations of *record*, with the records at their other ends."""
     found: list[StatedRelation] = []
-    for kind, key, origin in database.relations.about(identifier_keys(record), kinds):
-        others = [each for each in database.fetch(database.find([key])) if each.id != record.id]
+    for kind, key, origin in database.relations.about(keys, kinds):
+        others = [other for other in database.fetch(database.find([key])) if other.id != record.id]
         found += [
-            StatedRelation(kind=kind, origin=origin, identifier=each.id, record=each)
-            for each in others
+            StatedRelation(kind=kind, origin=origin, identifier=other.id, record=other)
+            for other in others
         ] or [StatedRelation(kind=kind, origin=origin, identifier=identifier_of(key))]
         if len(found) >= limit:
             break
     return tuple(found[:limit])
+
+
+def _stored_kinds(kinds: Collection[str]) -> list[str]:
+    return sorted({*kinds, *map(inverse, kinds)})
 
 
 def _json(values: Collection[str]) -> str:

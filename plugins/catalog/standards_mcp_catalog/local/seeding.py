@@ -1,8 +1,8 @@
-"""What a new catalog begins with, and how a catalog takes a newer edition of that.
+"""Fill a new catalog with a seed, and update it to newer editions of the seed.
 
-The database keeps the editions of the seed that it was given and, for each record that ever was in
-one, a hash of what it was given. So a record that still is as it was given gives way to its new
-form, one that a user changed stays, and one that a user deleted stays deleted.
+The database keeps the applied editions of the seed and a hash of each seeded record. So an
+unchanged record is replaced by its new form, a record that a user changed stays, and a record that
+a user deleted stays deleted.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _OPTED_OUT = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedSource:
-    """Where a `Seed` comes from; it is loaded only when a catalog needs it.
+    """A lazily loaded `Seed`.
 
     Attributes:
-        name: What people call it.
+        name: Its name in messages.
         edition: Returns a short text that changes whenever the seed does; cheap.
     """
 
@@ -36,45 +36,45 @@ class SeedSource:
 
 
 def is_new(database: Database) -> bool:
-    """Return whether nothing has been decided about the seed yet."""
+    """Return True if the database has neither a seed nor an opt-out."""
     return not database.meta(_EDITIONS, "")
 
 
 def opt_out(database: Database) -> None:
-    """Let a catalog that is new do without a seed for good."""
+    """Exclude a new catalog from seeding for good."""
     if is_new(database):
         database.set_meta(_EDITIONS, _OPTED_OUT)
 
 
 def has_update(database: Database, edition: str) -> bool:
-    """Return whether *database* takes seeds and was not given this edition yet."""
+    """Return True if *database* takes seeds and lacks this edition."""
     editions = database.meta(_EDITIONS, "").split(",")
     return editions != [_OPTED_OUT] and edition not in editions
 
 
 def has_other_records(database: Database) -> bool:
-    """Return whether there are more records than all seeds had."""
+    """Return True if there are more records than seeded ones."""
     return database.count() > len(_load_fingerprints(database))
 
 
 def apply(database: Database, seed: Seed) -> None:
-    """Write what is new in *seed*; `save_edition` has to follow."""
+    """Write the changes of *seed*; `save_edition` has to follow."""
     save_vectors(database, seed)
     database.write(*_changes(database, seed.records))
 
 
 def save_vectors(database: Database, seed: Seed) -> None:
     """Save the vectors of *seed*, so that its texts are not embedded."""
-    from . import vectors  # noqa: PLC0415  - imports NumPy
+    from .index import engine  # noqa: PLC0415  - imports NumPy
 
-    vectors.save_vectors(database, seed.model, seed.hashes, seed.vectors)
+    engine.save_vectors(database, seed.model, seed.hashes, seed.vectors)
 
 
 def save_edition(database: Database, seed: Seed, edition: str) -> None:
-    """Save that *database* was given all of *seed*."""
+    """Record this edition of *seed* as applied."""
     known = set(database.meta(_EDITIONS, "").split(",")) - {"", _OPTED_OUT}
     now = {record.id: fingerprint(record) for record in seed.records}
-    # The edition comes last: whoever is interrupted before it is given the seed once more.
+    # The edition comes last: after an interruption the seed is applied again.
     database.set_meta(_FINGERPRINTS, json.dumps(_load_fingerprints(database) | now))
     database.set_meta(_EDITIONS, ",".join(sorted({*known, edition})))
 
@@ -86,7 +86,7 @@ def _changes(
     new = {record.id: record for record in records}
     stored = database.fingerprints([*{**given, **new}])
     untouched = {id_ for id_, known in given.items() if stored.get(id_) == known}
-    # Whoever changed or deleted every record of the seed does not want another one.
+    # A user who changed or deleted every record of the seed does not want another one.
     if given and not untouched:
         return [], []
     # A set that was deleted stays deleted, even where an edition adds records to it.

@@ -159,8 +159,8 @@ class SqliteFile:
             is_unwritable = _code(error) in _UNWRITABLE or full_disk.is_full(error, self._path)
             if has_journal or not is_unwritable:
                 raise
-        # Without a journal beside it, a file is whole as it stands. SQLite then looks neither for
-        # a journal nor for changes, so `_current` does.
+        # A file without a journal is complete. In this mode SQLite looks neither for a journal nor
+        # for changes, so `_current` does.
         self._unchanged = _stamp(self._path)
         return self._connect("mode=ro&immutable=1")
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from standards_mcp.filters import FilterExpression
 from standards_mcp_catalog.base import (
     CatalogStats,
     Facets,
     FieldValues,
+    Filter,
     Progress,
     SearchResult,
     check_query,
@@ -52,9 +52,9 @@ class LocalStore:
 
     Args:
         path: The folder; it is created when something is written.
-        model: Which text encoder to use, see `embedding.spec`.
+        model: Text encoder, see `standards_mcp_encoders.spec`.
         key: The key of the encoder, where it needs one.
-        seed: What a new catalog is filled with, see `seeding`.
+        seed: Records of a new catalog, see `seeding`.
         lock_timeout: Seconds to wait for another process that writes or builds.
     """
 
@@ -82,7 +82,7 @@ class LocalStore:
         self,
         text: str,
         top_k: int = 5,
-        expression: FilterExpression | None = None,
+        expression: Filter | None = None,
         mode: Mode = "hybrid",
     ) -> SearchResult:
         """Return the best records for *text*, see `standards_mcp_catalog.Catalog.search`.
@@ -116,15 +116,18 @@ class LocalStore:
         found = without_replaced(database.fetch(database.find(lookup_keys(identifier))))
         return sorted(found, key=lambda record: record.statement_notation != identifier.strip())
 
+    def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
+        """Return the result of `find` for each of *identifiers*, in their order."""
+        return [self.find(identifier) for identifier in identifiers]
+
     def relations(
         self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
     ) -> list[tuple[StatedRelation, ...]]:
-        """Return what is stated of *records*, see `standards_mcp_catalog.Catalog.relations`."""
+        """Return the relations of each record, see `standards_mcp_catalog.Catalog.relations`."""
         database = self._open_database()
-        return [
-            () if database is None else stated_relations(database, record, kinds, limit)
-            for record in records
-        ]
+        if database is None:
+            return [()] * len(records)
+        return stated_relations(database, records, kinds, limit)
 
     def crosswalks(self) -> list[tuple[Crosswalk, int]]:
         """Return the crosswalks by their titles, each with its number of relations."""
@@ -132,15 +135,12 @@ class LocalStore:
         return [] if database is None else database.relations.crosswalks()
 
     def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks of records, each with how many of its relations are of these.
-
-        So many are deleted with the records.
-        """
+        """Return the crosswalks of records, with the numbers of relations that go with them."""
         database = self._open_database()
         return [] if database is None else database.relations.crosswalks_of(ids)
 
     def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
-        """Return the relations of a crosswalk; with *ids* only those of these records."""
+        """Return the relations of a crosswalk, or of some of its records."""
         database = self._open_database()
         return [] if database is None else database.relations.links(crosswalk_id, ids)
 
@@ -158,7 +158,7 @@ class LocalStore:
         found = (database.fetch(database.find([f"code:{key}"])) for key in keys)
         return [record for records in found for record in without_replaced(records)[:1]]
 
-    def select(self, expression: FilterExpression, limit: int) -> list[StandardRecord]:
+    def select(self, expression: Filter, limit: int) -> list[StandardRecord]:
         """Return the first *limit* records that a filter lets through, in the order of ids."""
         database = self._open_database()
         return [] if database is None else database.fetch(self._engine.select(expression, limit))
@@ -176,9 +176,9 @@ class LocalStore:
         return FieldValues(counts={} if database is None else self._engine.values(name))
 
     def stats(self) -> CatalogStats:
-        """Return what the catalog holds; an index that cannot be read is told in the details.
+        """Return size and state; the details report an unreadable index.
 
-        It only looks: a catalog that does not exist yet is not filled.
+        A catalog that does not exist yet is not filled.
         """
         database = self._open_existing()
         if database is None or (self._seed and seeding.is_new(database)):
@@ -208,9 +208,9 @@ class LocalStore:
         )  # fmt: skip
 
     def check(self) -> tuple[str, ...]:
-        """Try everything that a search needs, see `standards_mcp_catalog.Catalog.check`.
+        """Try all parts of a search, see `standards_mcp_catalog.Catalog.check`.
 
-        A catalog that does not exist yet is not filled; whether it can be is tried.
+        A catalog that does not exist yet is not filled; a trial write checks that it can be.
         """
         database = self._open_existing()
         if database is not None and not (self._seed and seeding.is_new(database)):
@@ -234,7 +234,7 @@ class LocalStore:
         return iter(()) if database is None else database.records(set_ids)
 
     def given_names(self) -> GivenNames:
-        """Return what users call the sets that are here, see `write`."""
+        """Return the names that users gave to stored sets, see `write`."""
         database = self._open_database()
         return {} if database is None else database.given_names()
 
@@ -267,18 +267,18 @@ class LocalStore:
     ) -> int:
         """Add, replace and delete in one transaction, and make all of it searchable.
 
-        What *records* and *deleted* raise undoes it. While it runs, searches answer with what was
-        there before, and another process that writes is waited for. A generator is run after
-        that, so what it reads here is still so when it is written.
+        An exception of *records* or *deleted* undoes it. Searches meanwhile use the old state. It
+        waits for another writing process, and runs generators only then, so that records that they
+        read here are still current when they are written.
 
         Args:
-            progress: Is told (done, total) while texts are embedded.
-            crosswalks: What crosswalks state now.
-            names: What users call sets from now on, to remember for whoever reads these sets
-                again; *records* have these names already. They are forgotten with the set.
+            progress: Called with (done, total) while texts are embedded.
+            crosswalks: Crosswalks with their new relations.
+            names: New names of sets, kept for later imports of these sets and forgotten with the
+                set; *records* have these names already.
 
         Returns:
-            How many records were new, differed or were deleted.
+            Number of new, changed and deleted records.
         """
         with self._writing() as database:
             changed = database.write(records, deleted, crosswalks, names)
@@ -290,18 +290,18 @@ class LocalStore:
         return self.write((), ids)
 
     def remove_crosswalk(self, crosswalk_id: str) -> None:
-        """Delete a crosswalk and what it states."""
+        """Delete a crosswalk with its relations."""
         with self._writing() as database:
             database.relations.remove(crosswalk_id)
 
     def build(self, progress: Progress | None = None) -> CatalogStats:
-        """Embed what is not embedded yet and build the index anew, whatever state it is in."""
+        """Embed missing texts and rebuild the index, whatever its state."""
         with self._writing() as database:
             self._engine.build(database, progress)
         return self.stats()
 
     def close(self) -> None:
-        """Release what is held open; the next call opens it again."""
+        """Close the database and the index; the next call opens them again."""
         with self._opening:
             if self._database is not None:
                 self._database.close()
@@ -349,14 +349,14 @@ class LocalStore:
         )
 
     def _open_existing(self) -> Database | None:
-        """Return the database as it is, None when there is none."""
+        """Return the database without filling it, or None if it is missing."""
         with self._opening:
             if self._database is None and self._folder.exists():
                 self._database = Database(self._folder.database)
             return self._database
 
     def _open_database(self) -> Database | None:
-        """Return the database, filled from the seed when it is new; None when there is none."""
+        """Return the database, filled from the seed if it is new, or None if it is missing."""
         with self._opening:
             if not self._is_prepared:
                 self._upgrade()

@@ -22,6 +22,7 @@ from standards_mcp_catalog.base import (
     CatalogStats,
     Facets,
     FieldValues,
+    Filter,
     SearchHit,
     SearchResult,
     StandardSets,
@@ -32,14 +33,11 @@ from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.grades import parse_grades
 
-from .connection import Connections, Tuning
-from .errors import PineconeUnavailableError
-from .facets import FacetReader
-from .filters import pinecone_filter
-from .hosts import checked_host
-from .lookup import Finder
-from .records import readable
-from .writer import Writer
+from .connection import Connections, Tuning, checked_host
+from .failures import PineconeUnavailableError
+from .lookup import FacetReader, Finder
+from .metadata import MODEL, TEXT_FIELD, pinecone_filter, readable
+from .upload import Writer
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, Hit
@@ -48,11 +46,9 @@ log = logging.getLogger(__name__)
 
 INDEX_NAME: Final = "common-core-standards"
 NAMESPACE: Final = "standards"
-MODEL: Final = "llama-text-embed-v2"
 RERANK_MODEL: Final = "bge-reranker-v2-m3"
-TEXT_FIELD: Final = "content"
 MAX_RESULTS: Final = 100
-"""The most that one search returns: the reranker takes no more documents."""
+"""The most hits of one search: the limit of documents for the reranker."""
 _RERANK_SHARE: Final = 0.6
 _EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
 
@@ -70,7 +66,7 @@ class PineconeClient(Catalog):
     """A `Catalog` in one namespace of a Pinecone index.
 
     It may be used from several event loops. Every method raises `PineconeUnavailableError`, a
-    `CatalogUnavailableError`, when Pinecone does not answer, and then says what to do.
+    `CatalogUnavailableError`, with a remedy, when Pinecone does not answer.
 
     Args:
         api_key: Kept secret: it is in no message, log or repr.
@@ -107,7 +103,7 @@ class PineconeClient(Catalog):
         self,
         query_text: str,
         top_k: int = 5,
-        filter: FilterExpression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
     ) -> SearchResult:
         """Return the *top_k* best records for a text, see `Catalog.search`; at most 100."""
         check_query(query_text, top_k)
@@ -145,7 +141,7 @@ class PineconeClient(Catalog):
             filter: A further filter.
 
         Raises:
-            UnknownGradeError: There is no such grade.
+            UnknownGradeError: The grade is unknown.
             FilterError: The filter is wrong.
         """
         levels = {"education_levels": {"$in": list(parse_grades(grade))}} if grade else None
@@ -180,24 +176,24 @@ class PineconeClient(Catalog):
         """Return the records under neighbouring codes of one that `find` did not know."""
         return await self._finder.suggest(identifier, limit)
 
-    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return *limit* records that a filter lets through, in the order of their ids.
+    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return *limit* records that pass a filter, in the order of their ids.
 
-        Every hundred of them takes one call, of which Pinecone allows five in a second.
+        A hundred records take one call, and Pinecone allows five calls in a second.
         """
         expression = pinecone_filter(parse_search_filter(filter))
         return await self._finder.select(expression or _EVERYTHING, limit)
 
     async def sets(self) -> StandardSets:
-        """Return the standard sets; not all of them where there are very many."""
+        """Return the standard sets; not all of them if they are very many."""
         return await self._facets.sets()
 
     async def facets(self) -> Facets:
-        """Return every subject, the other values as far as a sample has them, and its counts."""
+        """Return every subject, the other values of a sample, and the counts of the sample."""
         return await self._facets.facets()
 
     async def values(self, name: str) -> FieldValues:
-        """Return the texts that a field has; not all of them where there are very many."""
+        """Return the texts of a field; not all of them if they are very many."""
         return await self._facets.values(name)
 
     async def stats(self) -> CatalogStats:
@@ -242,7 +238,7 @@ class PineconeClient(Catalog):
     async def _ranked(
         self, text: str, count: int, expression: Mapping[str, Any] | None
     ) -> tuple[list[Hit], tuple[str, ...]]:
-        """Return the hits and what to say about them; without the reranker where it fails."""
+        """Return the hits and notes; search without the reranker if it fails."""
         request: dict[str, Any] = {
             "namespace": self.namespace,
             "inputs": {"text": without_surrogates(text)},

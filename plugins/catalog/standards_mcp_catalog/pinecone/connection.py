@@ -1,6 +1,6 @@
 """Connections to Pinecone: built late, one for each event loop, every call under a deadline.
 
-The SDK's own timeout counts for one attempt, of which it makes several, so that only a deadline
+The SDK's own timeout counts for one attempt, and it makes several attempts, so that only a deadline
 around the whole call bounds it.
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 import threading
 import time
+import urllib.request
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -21,8 +23,9 @@ from urllib.parse import urlsplit
 from anyio import CapacityLimiter, to_thread
 from pydantic import SecretStr
 
-from .errors import PineconeUnavailableError, timed_out, translated
-from .hosts import checked_host, look_up, proxy_for, proxy_passwords
+from standards_mcp import is_loopback, is_unencrypted
+
+from .failures import PineconeUnavailableError, timed_out, translated
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, AsyncPinecone, IndexModel, RetryConfig
@@ -37,7 +40,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """How a client of Pinecone behaves; the defaults follow the limits of the service.
+    """Limits and pauses of a client; the defaults follow the limits of the service.
 
     https://docs.pinecone.io/reference/api/database-limits has those limits.
 
@@ -48,7 +51,7 @@ class Tuning:
         metadata_rate: Fetches by metadata in a second, for one namespace.
         write_pauses: Seconds to wait before each new attempt of a write that the quota of the
             minute refused; the first two also count for a connection that was lost at work.
-        facets_lifetime: Seconds for which the subjects and levels of the index are remembered.
+        facets_lifetime: Seconds before the subjects and levels of the index are read again.
     """
 
     controller_host: str | None = None
@@ -79,7 +82,7 @@ class RateWindow:
 
 @dataclass(slots=True)
 class Session:
-    """What belongs to one event loop."""
+    """The connections of one event loop."""
 
     calls: asyncio.Semaphore
     metadata_calls: RateWindow
@@ -129,7 +132,7 @@ class Connections:
             loop = asyncio.get_running_loop()
             if loop not in self._sessions:
                 for ended in [each for each in self._sessions if each.is_closed()]:
-                    del self._sessions[ended]  # nothing can close its sockets any more
+                    del self._sessions[ended]  # its sockets cannot be closed from here
                 self._sessions[loop] = Session(
                     asyncio.Semaphore(self.tuning.concurrency),
                     RateWindow(self.tuning.metadata_rate),
@@ -138,7 +141,7 @@ class Connections:
 
     @asynccontextmanager
     async def index(self) -> AsyncGenerator[AsyncIndex]:
-        """Lend the client of the index, under the deadline and in words of our own for errors.
+        """Lend the client of the index, under the deadline and with translated errors.
 
         Raises:
             PineconeUnavailableError: The body, or connecting, failed or took too long.
@@ -252,12 +255,12 @@ class Connections:
 
 
 async def _in_thread(build: Callable[[], _T]) -> _T:
-    """Build a client, whoever else holds the default number of threads."""
+    """Build a client in a thread of its own, outside the default limit of threads."""
     return await to_thread.run_sync(build, abandon_on_cancel=True, limiter=CapacityLimiter(1))
 
 
 def _retries() -> RetryConfig:
-    """Return which failures the SDK tries again: never a quota, of which the caller must hear."""
+    """Return the retries of the SDK: never for a quota, which the caller must handle."""
     from pinecone import RetryConfig  # noqa: PLC0415  loaded by the caller
 
     return RetryConfig(
@@ -269,7 +272,7 @@ def _retries() -> RetryConfig:
 
 
 def _with_our_retries(index: AsyncIndex) -> AsyncIndex:
-    """Return *index* with `_retries`, for which SDK 10.2 has no public way.
+    """Return *index* with `_retries`; SDK 10.2 has no public option for them.
 
     Left alone it would sleep through a 429, for as long as the service says and up to 270
     seconds, while a search could go on without the reranker. A test notices when an SDK changes.
@@ -286,8 +289,64 @@ def _with_our_retries(index: AsyncIndex) -> AsyncIndex:
 
 
 def _is_external(error: Exception) -> bool:
-    """Return whether *error* comes from the SDK or the network, and is no mistake of ours."""
+    """Return True if *error* comes from the SDK or the network, and not from our code."""
     module = type(error).__module__.partition(".")[0]
     return module in ("pinecone", "httpx", "httpcore", "ssl") or isinstance(
         error, OSError | ImportError
     )
+
+
+def checked_host(host: str) -> str:
+    """Return *host* with its scheme: https unless it says http, which loopback alone may.
+
+    Raises:
+        ValueError: The key would be sent unencrypted, or *host* is not a host.
+    """
+    url = host.strip().removesuffix("/")
+    url = url if "://" in url else f"https://{url}"
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise ValueError("a host has no user name and no password in it; leave them out")
+    is_host = "." in (parts.hostname or "") or is_loopback(parts.hostname or "")
+    if parts.scheme not in ("http", "https") or not is_host or parts.path or parts.query:
+        raise ValueError(
+            f"{host!r} is not a host; give the one that Pinecone's console shows for the index, "
+            "such as my-index-abc123.svc.aped-1234.pinecone.io"
+        )
+    if is_unencrypted(url):
+        raise ValueError(f"{host!r}: the key would be sent unencrypted; use https")
+    return url
+
+
+def look_up(host: str) -> None:
+    """Look up the name of *host* in the calling thread, which may be left behind when that hangs.
+
+    A look-up that an event loop makes cannot: the program would not end before it does.
+
+    Raises:
+        OSError: No server is known by this name.
+    """
+    parts = urlsplit(host)
+    socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM)
+
+
+def proxy_for(host: str) -> str | None:
+    """Return the proxy that the environment names for *host*, or None.
+
+    ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` are read, in either case, and
+    the settings of the system on Windows and macOS. The SDK itself reads none of them.
+    """
+    parts = urlsplit(host)
+    if urllib.request.proxy_bypass(parts.netloc) or urllib.request.proxy_bypass(
+        parts.hostname or ""
+    ):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
+def proxy_passwords() -> tuple[str, ...]:
+    """Return the passwords in the proxies of the environment, for keeping them out of messages."""
+    found = (urlsplit(proxy).password for proxy in urllib.request.getproxies().values())
+    return tuple(password for password in found if password)

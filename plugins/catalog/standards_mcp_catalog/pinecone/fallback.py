@@ -1,46 +1,43 @@
-"""Two catalogs as one: the second answers while the first is out of reach, and says so."""
+"""Two catalogs as one: the second answers while the first is out of reach, and a note says so."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from typing_extensions import override
 
-from standards_mcp.filters import FilterExpression
 from standards_mcp_catalog.base import (
     Catalog,
     CatalogStats,
-    Facets,
-    FieldValues,
+    Filter,
+    ForwardingCatalog,
     SearchResult,
-    StandardSets,
 )
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.relations import KINDS, StatedRelation
 
 from .client import PineconeClient
-from .errors import PineconeUnavailableError
+from .failures import PineconeUnavailableError
 
 log = logging.getLogger(__name__)
 
 PAUSE: Final = 30.0
-"""Seconds for which an unreachable Pinecone is not asked again."""
-_T = TypeVar("_T")
+"""Seconds after a failure before Pinecone is tried again."""
 
 
-class FallbackCatalog(Catalog):
-    """Reads from Pinecone, and from *secondary* while that does not answer.
+class FallbackCatalog(ForwardingCatalog):
+    """Reads from Pinecone, and from *secondary* while Pinecone does not answer.
 
-    Only trouble that passes is bridged: a wrong key or a missing index is an error, since it
-    would otherwise stay unnoticed. Writing always goes to Pinecone.
+    Only temporary failures are bridged: a wrong key or a missing index is an error, since it would
+    otherwise stay unnoticed. Writes always go to Pinecone.
 
     Args:
-        pause: Seconds after a failure in which Pinecone is not asked, so that not every search
-            has to wait for its deadline.
+        pause: Pause in seconds after a failure of Pinecone, so that not every search waits for its
+            deadline.
     """
 
     def __init__(
@@ -52,102 +49,67 @@ class FallbackCatalog(Catalog):
         self._failure: PineconeUnavailableError | None = None
         self._asked_again_at = 0.0
 
+    @override
     async def search(
-        self,
-        query_text: str,
-        top_k: int = 5,
-        filter: FilterExpression | None = None,  # noqa: A002
+        self, query_text: str, top_k: int = 5, filter: Filter | None = None
     ) -> SearchResult:
-        """Return the *top_k* best records for a text; a note says where another store answered."""
-        result, notes = await self._ask_with_notes(
-            lambda catalog: catalog.search(query_text, top_k, filter)
-        )
+        result: SearchResult
+        result, notes = await self._ask_with_notes("search", query_text, top_k, filter)
         return replace(result, notes=(*notes, *result.notes))
-
-    @override
-    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        return await self._ask(lambda catalog: catalog.fetch(ids))
-
-    @override
-    async def find(self, identifier: str) -> list[StandardRecord]:
-        return await self._ask(lambda catalog: catalog.find(identifier))
-
-    @override
-    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        return await self._ask(lambda catalog: catalog.find_all(identifiers))
 
     @override
     async def relations(
         self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
     ) -> list[tuple[StatedRelation, ...]]:
-        # Without relations Pinecone is not asked, which must not look as if it answered again.
+        # Records without relations need no request to Pinecone, and an answer without a request
+        # would look as if Pinecone could be reached again.
         if self._failure is not None:
             return await self.secondary.relations(records, kinds, limit)
-        return await self._ask(lambda catalog: catalog.relations(records, kinds, limit))
+        return await super().relations(records, kinds, limit)
 
     @override
-    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        return await self._ask(lambda catalog: catalog.suggest(identifier, limit))
-
-    @override
-    async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:
-        return await self._ask(lambda catalog: catalog.select(filter, limit))
-
-    @override
-    async def sets(self) -> StandardSets:
-        return await self._ask(lambda catalog: catalog.sets())
-
-    @override
-    async def facets(self) -> Facets:
-        return await self._ask(lambda catalog: catalog.facets())
-
-    @override
-    async def values(self, name: str) -> FieldValues:
-        return await self._ask(lambda catalog: catalog.values(name))
-
     async def stats(self) -> CatalogStats:
-        """Return what Pinecone holds, or the secondary and why it answers."""
-        stats, notes = await self._ask_with_notes(lambda catalog: catalog.stats())
+        stats: CatalogStats
+        stats, notes = await self._ask_with_notes("stats")
         reason = {"fallback": notes[0]} if notes else {}
         return replace(stats, details={**reason, **stats.details})
 
+    @override
     def notes(self) -> tuple[str, ...]:
-        """Return that the secondary answers, as long as it does."""
         if self._failure is None:
             return ()
         return (f"Answered from the embedded index, because of Pinecone: {self._failure}",)
 
+    @override
     async def check(self) -> tuple[str, ...]:
-        """Try Pinecone, or the secondary if that would have to answer."""
-        found, notes = await self._ask_with_notes(lambda catalog: catalog.check())
+        found, notes = await self._ask_with_notes("check")
         return (*notes, *found)
 
+    @override
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
-        """Add or replace records in Pinecone and return how many changed."""
         return await self.primary.upsert(records)
 
+    @override
     async def delete(self, ids: Iterable[str]) -> int:
-        """Delete records from Pinecone and return how many there were."""
         return await self.primary.delete(ids)
 
+    @override
     async def aclose(self) -> None:
-        """Release what both catalogs hold open."""
         try:
             await self.primary.aclose()
         finally:
             await self.secondary.aclose()
 
-    async def _ask(self, call: Callable[[Catalog], Awaitable[_T]]) -> _T:
-        answer, _ = await self._ask_with_notes(call)
+    @override
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        answer, _ = await self._ask_with_notes(method, *arguments)
         return answer
 
-    async def _ask_with_notes(
-        self, call: Callable[[Catalog], Awaitable[_T]]
-    ) -> tuple[_T, tuple[str, ...]]:
-        """Return what one of the catalogs answers, and the note that says so of the second."""
+    async def _ask_with_notes(self, method: str, *arguments: Any) -> tuple[Any, tuple[str, ...]]:
+        """Return the answer of one of the catalogs, and a note if the second gave it."""
         if self._failure is None or time.monotonic() >= self._asked_again_at:
             try:
-                answer = await call(self.primary)
+                answer = await getattr(self.primary, method)(*arguments)
             except PineconeUnavailableError as error:
                 if not error.is_temporary:
                     raise
@@ -158,4 +120,4 @@ class FallbackCatalog(Catalog):
                 self._failure = None
                 return answer, ()
         notes = self.notes()  # before another call, which may be answered by Pinecone
-        return await call(self.secondary), notes
+        return await getattr(self.secondary, method)(*arguments), notes

@@ -1,17 +1,27 @@
-"""Finding records of a Pinecone index by id or code."""
+"""Read a Pinecone index: records by id, code or filter, and the values that its fields have.
+
+The service has no call that lists values. A sample of the records shows the common ones. The
+subjects, which decide how a search is restricted, and the values of any other requested field are
+then completed: records with other values are fetched until no new value appears.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import logging
+import math
 import re
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
+from standards_mcp_catalog.base import Facets, FieldValues, StandardSets
 from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.sets import StandardSet
 from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.notation import (
     asn_id_of,
@@ -23,7 +33,7 @@ from standards_mcp_catalog.vocabulary.notation import (
 from standards_mcp_catalog.vocabulary.suggestions import meant_by, nearest
 
 from .connection import Connections
-from .records import KEYS_FIELD, is_id, readable
+from .metadata import KEYS_FIELD, is_id, readable
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, FetchByMetadataResponse
@@ -62,7 +72,7 @@ class Finder:
     async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
         """Return the records that each of *identifiers* names, see `PineconeClient.find`.
 
-        All of them are asked for by their ids first, and those that are not found by their codes.
+        All are first fetched by their ids, and the rest by their codes.
         """
         wanted = [_Wanted.of(identifier) for identifier in identifiers]
         ids = list(dict.fromkeys(id_ for each in wanted for id_ in each.ids))
@@ -141,15 +151,15 @@ class Finder:
     def _records(found: Mapping[str, Mapping[str, Any]]) -> list[StandardRecord]:
         records, others = readable(found.items())
         if others:
-            log.warning("records that are no standards were left out", extra={"count": others})
+            log.warning("records of another kind were left out", extra={"count": others})
         return records
 
 
 def neighbouring_keys(key: str) -> list[str]:
     """Return the canonical keys around *key*, and around what a usual slip makes of it.
 
-    They are its parent, and the parent's first children. A number that is too great then leads to
-    those that exist, and so does a misspelt part.
+    They are its parent, and the parent's first children. So a number that is too great leads to
+    existing codes, and so does a misspelt part.
     """
     meant = meant_by(key)
     around = itertools.chain.from_iterable(map(_family, meant))
@@ -171,7 +181,7 @@ def _family(key: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is asked for by one text.
+    """One requested text.
 
     Attributes:
         ids: The ids that the record may have: as typed, or a GUID in any spelling.
@@ -198,7 +208,7 @@ class _Wanted:
         )
 
     def among(self, records: Iterable[StandardRecord]) -> list[StandardRecord]:
-        """Return those of *records* that the text names, best first; an id excludes the others."""
+        """Return the records that the text names, best first; a match by id excludes the others."""
         named = [record for record in records if record.id in self.ids]
         return sorted(named or filter(self._names, records), key=self._rank)
 
@@ -225,7 +235,7 @@ def _possible_ids(text: str) -> tuple[str, ...]:
 
 
 def _naming(wanted: Iterable[_Wanted]) -> dict[str, Any]:
-    """Return the filter for every record that is asked for, whoever wrote it."""
+    """Return the filter for all requested records, including records of other writers."""
     every = list(wanted)
     notations = sorted({each for one in every for each in one.notations})
     conditions: list[dict[str, Any]] = [
@@ -240,3 +250,126 @@ def _naming(wanted: Iterable[_Wanted]) -> dict[str, Any]:
 def _code(record: StandardRecord, neighbours: Sequence[str]) -> str:
     known = record_keys(record)
     return next((key for key in neighbours if f"code:{key}" in known), record.id)
+
+
+log = logging.getLogger(__name__)
+
+SAMPLE: Final = 100
+"""Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
+MOST_ROUNDS: Final = 20
+_MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record has its own value
+_PER_ROUND: Final = 20
+
+
+class FacetReader:
+    """Takes the sample from time to time, and keeps the values that it showed."""
+
+    def __init__(self, connections: Connections, namespace: str) -> None:
+        self._connections = connections
+        self._namespace = namespace
+        self._sample: Sequence[Mapping[str, Any]] = ()
+        self._is_whole = False
+        self._sampled_at = -math.inf
+        self._known: dict[str, FieldValues] = {}
+        self._sets: dict[str, StandardSet] = {}
+
+    async def facets(self) -> Facets:
+        """Return the facets, at most as old as the tuning says."""
+        subjects = await self.values("subject")
+        return Facets(
+            subjects=subjects.counts,
+            education_levels=_counts(self._sample, "education_levels"),
+            jurisdictions=_counts(self._sample, "jurisdiction_title"),
+            standard_sets=_counts(self._sample, "standard_set_title"),
+        )
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the values of a field, at most as old as the tuning says."""
+        async with self._connections.session.facets:
+            age = time.monotonic() - self._sampled_at
+            is_old = age > self._connections.tuning.facets_lifetime
+            known = None if is_old else self._known.get(name)
+            if known is None:
+                async with self._connections.index() as index:
+                    if is_old:
+                        await self._take_sample(index)
+                    known = self._known[name] = await self._values(index, name)
+            return known
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets, at most as old as the tuning says."""
+        ids = await self.values("standard_set_id")
+        counts, known = ids.counts, self._sets
+        found = (replace(known[id_], records=counts[id_]) for id_ in counts if id_ in known)
+        return StandardSets(
+            sets=tuple(sorted(found, key=StandardSet.order)),
+            complete=ids.complete,
+            counted=ids.counted,
+        )
+
+    async def _take_sample(self, index: AsyncIndex) -> None:
+        started = time.monotonic()
+        page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
+        found: dict[str, Mapping[str, Any]] = {}
+        if ids := [item.id for item in page.vectors if item.id]:
+            answer = await index.fetch(ids=ids, namespace=self._namespace)
+            found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
+        self._sample, self._sampled_at = list(found.values()), started
+        self._known, self._sets = {}, _sets_of(found)
+        self._is_whole = page.pagination is None or not page.pagination.next
+
+    async def _values(self, index: AsyncIndex, name: str) -> FieldValues:
+        """Return the values in the sample, completed as far as time allows."""
+        from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
+
+        counts = _counts(self._sample, name)
+        complete = self._is_whole
+        if not complete and len(counts) <= _MOST_DISTINCT * SAMPLE:
+            try:
+                async with asyncio.timeout(self._connections.deadline / 2):
+                    complete = await self._complete(index, name, counts)
+            except (PineconeError, TimeoutError) as error:
+                log.warning("the values of %s are incomplete: %s", name, type(error).__name__)
+        return FieldValues(counts=counts, complete=complete, counted=self._is_whole)
+
+    async def _complete(self, index: AsyncIndex, name: str, counts: Counter[str]) -> bool:
+        """Add further values to *counts*, and return True if they are certainly all.
+
+        A list with a known value is not among the others, whatever else it holds.
+        """
+        seen = list(self._sample)
+        for _ in range(MOST_ROUNDS):
+            records = await self._others(index, name, counts)
+            found = _counts(records, name)
+            if not found.keys() - counts.keys():
+                return not any(isinstance(each.get(name), list) for each in seen)
+            seen += records
+            counts.update(found)
+        return False
+
+    async def _others(
+        self, index: AsyncIndex, name: str, known: Iterable[str]
+    ) -> Sequence[Mapping[str, Any]]:
+        await self._connections.session.metadata_calls.wait()
+        listed = sorted(known)
+        answer = await index.fetch_by_metadata(
+            filter={name: {"$nin": listed} if listed else {"$exists": True}},
+            namespace=self._namespace,
+            limit=_PER_ROUND,
+        )
+        found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
+        self._sets |= _sets_of(found)
+        return list(found.values())
+
+
+def _sets_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, StandardSet]:
+    return {record.standard_set_id: StandardSet.of(record) for record in readable(found.items())[0]}
+
+
+def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:
+    counts = Counter[str]()
+    for fields in found:
+        value = fields.get(name)
+        values = cast("list[object]", value) if isinstance(value, list) else [value]
+        counts.update(each for each in values if isinstance(each, str))
+    return counts

@@ -1,26 +1,165 @@
-"""Bringing standards into a Pinecone index: only what is new or changed, safe to interrupt.
+"""Write to a Pinecone index: only new and changed records, in batches, with pauses for quotas.
 
-Nothing is remembered between runs: what the index holds is read from it, so that a run that was
-killed goes on where it stopped.
+Nothing is remembered between runs: each run reads the state of the index, so that a run after an
+interruption writes only the missing records.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import random
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord
 
-from .client import MODEL, TEXT_FIELD, PineconeClient
-from .errors import PineconeUnavailableError
-from .records import MAX_BATCH_RECORDS, batches, content_hash, refusal
+from .connection import Connections
+from .failures import PineconeUnavailableError
+from .lookup import FETCH_IDS, Finder
+from .metadata import (
+    HASH_FIELD,
+    MAX_BATCH_RECORDS,
+    MODEL,
+    TEXT_FIELD,
+    batches,
+    content_hash,
+    refusal,
+    to_pinecone,
+)
 
 if TYPE_CHECKING:
     from pinecone import IndexModel
+
+    from .client import PineconeClient
+
+log = logging.getLogger(__name__)
+
+DELETE_IDS: Final = 1000
+_TROUBLE_ATTEMPTS: Final = 2
+_LONGEST_PAUSE: Final = 120.0
+"""Seconds; a service that asks for more patience than this is not waited for."""
+_T = TypeVar("_T")
+
+
+class Writer:
+    """Writes to one namespace. Every request has the deadline of its own."""
+
+    def __init__(self, connections: Connections, namespace: str) -> None:
+        self._connections = connections
+        self._namespace = namespace
+        self._finder = Finder(connections, namespace)
+        self._answered = False
+
+    async def upsert(self, records: Iterable[StandardRecord]) -> int:
+        """Add or replace records and return how many changed.
+
+        Raises:
+            CatalogError: Pinecone cannot hold a record; none of its batch is written.
+        """
+        count = 0
+        for batch in batches(records):
+            # Embedding costs quota, so unchanged records are not sent.
+            known = await self.hashes([record.id for record in batch])
+            latest = {record.id: record for record in batch}.values()
+            changed = [record for record in latest if known.get(record.id) != content_hash(record)]
+            await self.write(changed)
+            count += len(changed)
+        return count
+
+    async def write(self, batch: Sequence[StandardRecord]) -> None:
+        """Write at most 96 records in one request, whatever the index holds of them.
+
+        Raises:
+            CatalogError: Pinecone cannot hold one of them.
+        """
+        for record in batch:
+            if reason := refusal(record):
+                raise CatalogError(f"Pinecone cannot hold the record {record.id!r}: {reason}")
+        if batch:
+            # The last of two records with one id counts, as it would one after the other.
+            lines = list({record.id: to_pinecone(record) for record in batch}.values())
+            await self._with_retries(partial(self._send, lines))
+
+    async def hashes(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the `content_hash` of the records in the index; "" if one lacks it."""
+        known: dict[str, str] = {}
+        for some in chunks(dict.fromkeys(ids), FETCH_IDS):
+            found = await self._with_retries(partial(self._finder.metadata, some))
+            known |= {id_: str(fields.get(HASH_FIELD) or "") for id_, fields in found.items()}
+        return known
+
+    async def ids(self) -> set[str]:
+        """Return the ids of all records in the namespace."""
+        known, token = await self._with_retries(partial(self._page, None))
+        while token is not None:
+            page, token = await self._with_retries(partial(self._page, token))
+            known |= page
+        return known
+
+    async def delete(self, ids: Iterable[str]) -> int:
+        """Delete the records with these ids and return how many there were."""
+        count = 0
+        for some in chunks(dict.fromkeys(ids), DELETE_IDS):
+            there = list(await self.hashes(some))
+            count += len(there)
+            if there:
+                await self._with_retries(partial(self._delete, there))
+        return count
+
+    async def _send(self, lines: list[dict[str, Any]]) -> None:
+        async with self._connections.index() as index:
+            await index.upsert_records(namespace=self._namespace, records=lines)
+
+    async def _delete(self, ids: list[str]) -> None:
+        async with self._connections.index() as index:
+            await index.delete(ids=ids, namespace=self._namespace)
+
+    async def _page(self, token: str | None) -> tuple[set[str], str | None]:
+        async with self._connections.index() as index:
+            page = await index.list_paginated(
+                limit=100, pagination_token=token, namespace=self._namespace
+            )
+        following = page.pagination.next if page.pagination is not None else None
+        return {item.id for item in page.vectors if item.id}, following
+
+    async def _with_retries(self, call: Callable[[], Awaitable[_T]]) -> _T:
+        """Return the result of *call*, and retry it after temporary failures."""
+        attempts = 0
+        while True:
+            try:
+                answer = await call()
+            except PineconeUnavailableError as error:
+                pauses = self._pauses(error)
+                if attempts >= len(pauses):
+                    raise
+                pause = max(pauses[attempts], error.retry_after or 0)
+                # Programs that were refused together must not all come back together.
+                seconds = pause * random.uniform(1, 1.25)  # noqa: S311
+                log.warning("waiting %.0f seconds for Pinecone: %s", seconds, error)
+                await asyncio.sleep(seconds)
+                attempts += 1
+            else:
+                self._answered = True
+                return answer
+
+    def _pauses(self, error: PineconeUnavailableError) -> Sequence[float]:
+        """Return the seconds to wait before each retry; it is empty if a retry cannot help.
+
+        There is no retry before the first answer: then the address or the network is wrong, and
+        waiting would only delay the message.
+        """
+        pauses = self._connections.tuning.write_pauses
+        if error.cause == "minute_quota":
+            return pauses if (error.retry_after or 0) <= _LONGEST_PAUSE else ()
+        is_trouble = error.cause in ("unreachable", "timeout", "server")
+        return pauses[:_TROUBLE_ATTEMPTS] if is_trouble and self._answered else ()
+
 
 Progress: TypeAlias = Callable[["Report"], None]
 
@@ -35,18 +174,17 @@ class IndexMismatchError(CatalogError):
 
 @dataclass(slots=True)
 class Report:
-    """How records and a namespace of an index differ, and what was done about it.
+    """Differences between records and a namespace of an index, and the result of an upload.
 
     Attributes:
         new: Ids that the index did not have.
         changed: Ids whose record the index had in another form.
-        unchanged: How many records the index had already.
+        unchanged: Number of records that the index had before in the same form.
         refused: Ids and reasons of the records that Pinecone cannot hold.
         extra: Ids that only the index has; they are left alone.
-        aside: How many records of the index are held here too, but were not looked at.
-        written: How many records were written.
-        counted: How many records the index says that it has afterwards; None when nothing was
-            written.
+        aside: Number of records of the index that are stored here too, but were not compared.
+        written: Number of written records.
+        counted: Number of records that the index reports afterwards; None if nothing was written.
     """
 
     new: list[str] = field(default_factory=list[str])
@@ -60,18 +198,18 @@ class Report:
 
     @property
     def read(self) -> int:
-        """How many records were looked at."""
+        """Number of compared records."""
         return len(self.new) + len(self.changed) + self.unchanged + len(self.refused)
 
     @property
     def expected(self) -> int:
-        """How many records the index should have after everything was written."""
+        """Number of records that the index should have after a complete upload."""
         looked_at = len(self.new) + len(self.changed) + self.unchanged
         return looked_at + len(self.extra) + self.aside
 
     @property
     def complete(self) -> bool:
-        """Whether everything was written and the index confirms the number."""
+        """True if all changes were written and the index confirms the number."""
         return self.written == len(self.new) + len(self.changed) and self.counted in (
             None,
             self.expected,
@@ -86,10 +224,10 @@ async def diff(
     is_missing: bool = False,
     held: Collection[str] = frozenset(),
 ) -> Report:
-    """Return how *records* differ from what the index holds, and write nothing.
+    """Return the differences between *records* and the index, and write nothing.
 
     Args:
-        is_missing: There is no index yet, so that everything is new.
+        is_missing: The index does not exist yet, so that all records are new.
         held: Ids of all records that are here, where *records* are some of them only.
 
     Raises:
@@ -107,14 +245,14 @@ async def upload(
     progress: Progress | None = None,
     held: Collection[str] = frozenset(),
 ) -> Report:
-    """Write those of *records* that the index does not have as they are, and count afterwards.
+    """Write the new and changed ones of *records*, and count afterwards.
 
     A record that Pinecone cannot hold is reported and stops nothing. Running it again after an
     interruption writes what is missing.
 
     Args:
         batch_size: Records in one request, at most 96.
-        progress: Told the state after each batch.
+        progress: Called with the report after each batch.
         held: Ids of all records that are here, where *records* are some of them only.
 
     Raises:
@@ -138,13 +276,13 @@ async def prepare_index(
     """Check that the index is one for standards, and return whether it had to be made.
 
     Args:
-        create: Make the index when there is none, and wait until it is ready.
+        create: Create a missing index, and wait until it is ready.
         dry_run: Only say whether it would be made.
         cloud: Where to make it; the Starter plan offers ``aws`` in ``us-east-1`` only.
 
     Raises:
         IndexMismatchError: Its model or its text field is another, or its host is.
-        PineconeUnavailableError: There is no index, or Pinecone does not answer.
+        PineconeUnavailableError: The index is missing, or Pinecone does not answer.
     """
     try:
         _check(client, await _described(client))
@@ -177,7 +315,7 @@ async def _transfer(  # noqa: PLR0913  - the arguments of `diff` and of `upload`
     *,
     write: bool,
 ) -> Report:
-    """Compare *records* with the index, which has those with the ids *known*, batch by batch."""
+    """Compare *records* with the index, which has the ids *known*, batch by batch."""
     report, seen = Report(), set[str]()
     for batch in batches(_acceptable(records, seen, report), size):
         hashes = await client.writer.hashes([each.id for each in batch if each.id in known])

@@ -3,8 +3,7 @@
 Codes, grades and structure are facts and are the official ones. So are the GUIDs of the Common
 Core; other records have a UUID of version 5, made from the ASN id or else from the code. Every text
 is a paraphrase written for this project; each record says so and links to the official wording. The
-tables hold one line for each standard; everything else about a record follows from its code, see
-`codes`.
+tables hold one line for each standard; everything else about a record follows from its code.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.texts import text_hash
 
-from .codes import place
-from .frameworks import Place
+from .common_core import common_core_place
+from .frameworks import Place, c3_place, csta_place, ngss_place
 
 _FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
 
@@ -91,6 +90,18 @@ def starter_edition() -> str:
     for module in sorted(modules, key=lambda item: item.name):
         found.update(module.read_bytes())
     return found.hexdigest()
+
+
+def place(notation: str) -> Place:
+    """Return the place of a code.
+
+    Raises:
+        ValueError: It is not a code of the frameworks in the starter set.
+    """
+    for find in (common_core_place, ngss_place, csta_place, c3_place):
+        if found := find(notation):
+            return found
+    raise ValueError(f"{notation!r} is not a code of a framework in the starter set")
 
 
 def _rows() -> dict[str, dict[str, str]]:

@@ -16,7 +16,6 @@ https://www.thecorestandards.org/developers-and-publishers/ describes them.
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final
 
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, parse_grades
@@ -37,7 +36,6 @@ _LITERACY_CODE: Final = re.compile(
 _MATH_LABELS: Final = ("Domain", "Cluster", "Standard", "Component")
 _LITERACY_LABELS: Final = ("Standard", "Component")
 _SCHOOL: Final = SCHOOL_GRADES[1:]
-_levels = cache(parse_grades)
 _CATEGORIES: Final = {
     "HSN": "Number and Quantity",
     "HSA": "Algebra",
@@ -75,8 +73,8 @@ LITERACY: Final = Framework(
 )
 
 
-def place(notation: str) -> Place | None:
-    """Return where a code stands; None if it is not a Common Core code."""
+def common_core_place(notation: str) -> Place | None:
+    """Return the place of a code, or None if it is not a Common Core code."""
     if notation.startswith(_PRACTICE):
         return _practice(notation)
     if match := _MATH_CODE.fullmatch(notation.removeprefix(_CONTENT)):
@@ -110,10 +108,10 @@ def _mathematics(match: re.Match[str]) -> Place:
     if part:
         path.append(match[0])
     if match["grade"]:
-        levels = _levels(match["grade"])
+        levels = parse_grades(match["grade"])
         set_key, course = f"grade-{levels[0].lower()}", grade_title(match["grade"])
     else:
-        levels, category = _levels("9-12"), _CATEGORIES[domain[:3]]
+        levels, category = parse_grades("9-12"), _CATEGORIES[domain[:3]]
         set_key = f"high-school-{category.lower().replace(' ', '-')}"
         course = f"High School, {category}"
     return Place(
@@ -157,7 +155,7 @@ def _literacy(match: re.Match[str]) -> Place:
         framework=LITERACY,
         path=path,
         label=_LITERACY_LABELS[len(path) - 1],
-        education_levels=_SCHOOL if strand == "CCRA" else _levels(grades),
+        education_levels=_SCHOOL if strand == "CCRA" else parse_grades(grades),
         set_key=set_key,
         set_title=f"{LITERACY.title}: {course}",
         short=(f"{code}.{part}",) if part else (code,),
@@ -168,7 +166,7 @@ def _literacy(match: re.Match[str]) -> Place:
 def _literacy_set(strand: str, grades: str) -> tuple[str, str]:
     if strand == "CCRA":
         return "anchor-standards", "Anchor Standards"
-    levels = "-".join(_levels(grades)).lower()
+    levels = "-".join(parse_grades(grades)).lower()
     key = f"grades-{levels}" if "-" in grades else f"grade-{levels}"
     if area := _SUBJECT_STRANDS.get(strand):
         return f"{key}-{strand.lower()}", f"{area}, {grade_title(grades)}"

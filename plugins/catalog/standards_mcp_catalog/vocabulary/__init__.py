@@ -1,1 +1,1 @@
-"""How people name standards: codes, grades, subjects, sets."""
+"""Names of standards as people write them: codes, grades, subjects, places."""

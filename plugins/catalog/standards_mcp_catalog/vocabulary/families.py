@@ -1,4 +1,4 @@
-"""Families of codes: whose a code is, where its form says so beyond doubt, and how to load it."""
+"""Families of codes: find the publisher by the form of a code, and the command that loads it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Family:
     """The standards of one publisher, known by the form of their codes.
 
     Attributes:
-        name: What people call it.
-        places: The jurisdictions under which sources have it, by a name that `names` understands.
+        name: Its common name.
+        places: The jurisdictions that sources give for it, by names that `names` understands.
         source: How to load it: the command in backticks.
     """
 
@@ -59,7 +59,7 @@ _C3: Final = Family(
 _CSTA: Final = Family("the CSTA computer science standards", ("CSTA",), _STARTER)
 
 LABELS: Final = {"NGSS": _NGSS, "TEKS": _TEKS, "SOL": _SOL, "C3": _C3, "CSTA": _CSTA}
-"""The words by which people name a family in front of its code."""
+"""The names of families that people write before a code."""
 
 # In upper case, without marks around.
 _FORMS: Final = tuple(

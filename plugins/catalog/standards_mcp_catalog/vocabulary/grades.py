@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from standards_mcp_catalog.errors import CatalogError
@@ -32,7 +33,7 @@ GRADES: Final = (
 """Every level there is, in order."""
 
 _UNDERGRADUATE: Final = ("Undergraduate-UpperDivision", "Undergraduate-LowerDivision")
-# A space stands for a space, a hyphen or nothing. "pr" and "kg" are codes of CEDS, which the
+# A space matches a space, a hyphen or nothing. "pr" and "kg" are codes of CEDS, which the
 # publishers of CASE packages use: https://ceds.ed.gov/element/000100.
 _NAMES: Final = (
     (("Pre-K",), "pre k|p|pk|pr|tk|pre school|pre kindergarten|transitional kindergarten"),
@@ -106,6 +107,7 @@ class UnknownGradeError(CatalogError, ValueError):
         )
 
 
+@lru_cache(256)  # a call parses its grade as an argument and again for the filter
 def parse_grades(text: str) -> tuple[str, ...]:
     """Return the grade levels that *text* names, in the order of `GRADES`.
 
@@ -115,7 +117,7 @@ def parse_grades(text: str) -> tuple[str, ...]:
     undergraduate level. Transitional kindergarten, the year before kindergarten, is Pre-K.
 
     Raises:
-        UnknownGradeError: Some part of *text* is none of these.
+        UnknownGradeError: Some part of *text* is not understood.
     """
     try:
         levels = _read(text)
@@ -127,15 +129,15 @@ def parse_grades(text: str) -> tuple[str, ...]:
 def normalize_levels(raw: Iterable[str]) -> tuple[str, ...]:
     """Return the levels of a source's data as codes of `GRADES`, in their order, each once.
 
-    Elements that hold several levels (``"01,02"``, ``"09-12"``, ``"HS"``) are taken apart. What
-    is no known level follows as it is.
+    Elements that hold several levels (``"01,02"``, ``"09-12"``, ``"HS"``) are taken apart. Unknown
+    levels follow unchanged.
     """
     levels = (level for element in raw for level in _levels_of(element))
     return _in_order(dict.fromkeys(levels))
 
 
 def grade_order(level: str) -> int:
-    """Return the position of *level* in `GRADES`; every unknown level stands after the last."""
+    """Return the position of *level* in `GRADES`; unknown levels come after the last."""
     return GRADES.index(level) if level in GRADES else len(GRADES)
 
 

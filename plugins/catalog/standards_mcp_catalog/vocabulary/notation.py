@@ -2,7 +2,7 @@
 
 A key begins with its kind, so that keys of different kinds never meet: ``guid:``, ``asn:``,
 ``code:``, and ``id:`` for an identifier of no known form. A store keeps each record under its
-`record_keys` and finds what somebody typed under its `lookup_keys`.
+`record_keys` and finds user input by its `lookup_keys`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _PRACTICE = re.compile(
 _ANCHOR = re.compile(rf"{_ELA_PREFIX}(?P<first>CCR)A?[.-](?P<second>R|W|SL|L)(?:[.-]?{_NUMBER})?")
 _STRAND = r"(?P<first>RL|RI|RF|RH|RST|WHST|W|SL|L)"
 _GRADE = r"0?(?P<second>1[0-2]|[1-9]|(?<=[.-])K)"
-# Grades 6-8 are a band in RH, RST and WHST alone. Without a number after it "9.10" is no band.
+# Grades 6-8 are a band in RH, RST and WHST alone. Without a number after it "9.10" is not a band.
 _BAND = r"(?P<second>0?9[.-]10|11[.-]12|(?<=[HT][.-])0?6[.-]0?8)(?:(?<=-..)|(?<=-.)|(?=[.-]\d))"
 _ELA = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_GRADE}(?:[.-]{_NUMBER})?")
 _ELA_BAND = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_BAND}(?:[.-]{_NUMBER})?")
@@ -79,7 +79,7 @@ _ASN_ID = re.compile(r"(?:https?://\S+/)?(S[0-9A-F]{6,8})(?:\.(?:json|xml|rdf))?
 _CORE_STANDARDS_PAGE = re.compile(
     r"(?:https?://)?(?:www\.)?(?:the)?corestandards\.org/(.+)", re.IGNORECASE
 )
-# Letters, a digit and two separators at least: "3.NF.A" is one, "e.g." and "3.5" are none.
+# Letters, a digit and two separators at least: "3.NF.A" is one, "e.g." and "3.5" are not.
 _CODE_IN_TEXT = re.compile(
     r"(?<![\w.-])(?=[\w.-]*\d)(?=[\w.-]*[a-z])\w+(?:[.-]\w+){2,}|\bS?MP\.?[1-8]\b", re.IGNORECASE
 )
@@ -95,7 +95,7 @@ def plain_text(text: str) -> str:
 
 
 def canonical_key(notation: str) -> str:
-    """Return the one key of a code: equal for all the ways in which people write that code.
+    """Return the key of a code: equal for all spellings of the code.
 
     Case, the kind of separators and marks around the code never matter, and ``2A`` is ``2.A``
     after the first segment. Common Core codes lose their prefix, the ``HS`` of high school and,
@@ -159,9 +159,9 @@ def asn_id_of(text: str) -> str | None:
 
 
 def lookup_keys(text: str) -> tuple[str, ...]:
-    """Return every key under which the record that *text* names may be stored, best first.
+    """Return every key that the record named by *text* may have, best first.
 
-    *text* is what somebody typed: a GUID, an ASN id, a URI of either, the address of a page of
+    *text* is user input: a GUID, an ASN id, a URI of either, the address of a page of
     the Common Core site, an identifier of a user's own, or a code. Blank text has no keys.
     """
     keys = (*spelled_keys(text), _grade_first_key(text))
@@ -169,7 +169,7 @@ def lookup_keys(text: str) -> tuple[str, ...]:
 
 
 def spelled_keys(text: str) -> tuple[str, ...]:
-    """Return the `lookup_keys` of what *text* spells, without those of other readings of it."""
+    """Return the `lookup_keys` of *text* itself, without other readings of it."""
     if guid := guid_of(text):
         return (f"guid:{guid}",)
     keys = (identifier_key(text), _own_id_key(text), _code_key(text))
@@ -177,7 +177,7 @@ def spelled_keys(text: str) -> tuple[str, ...]:
 
 
 def codes_in(text: str) -> tuple[str, ...]:
-    """Return what looks like a code inside of *text*, such as ``RL.3.1``, in its order, once."""
+    """Return the parts of *text* that look like codes, such as ``RL.3.1``, each once."""
     return tuple(dict.fromkeys(match[0] for match in _CODE_IN_TEXT.finditer(plain_text(text))))
 
 
@@ -193,7 +193,7 @@ def record_keys(record: StandardRecord) -> frozenset[str]:
 
 
 def identifier_keys(record: StandardRecord) -> frozenset[str]:
-    """Return those of the `record_keys` that come from identifiers, and not from codes."""
+    """Return the `record_keys` of the identifiers, without the keys of codes."""
     extra = record.model_extra or {}
     identifiers = (record.id, record.asn_identifier, extra.get("case_uuid"), extra.get("case_uri"))
     found = (identifier_key(text) for text in identifiers if isinstance(text, str))

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from .names import LONGEST_NAME
 from .notation import plain_text
-from .places import LONGEST_NAME
 
 # A family of subjects on each line: what the whole is called, then what its parts are called.
-# Where phrases overlap the longest counts, so that computer science is no science.
+# The longest of overlapping phrases counts, so that computer science is not a science.
 _FAMILIES: Final = """\
 math, maths, mathematics: algebra, geometry, calculus, statistics, probability, arithmetic
 english, ela, elar, language arts, literacy: reading, writing, communicating, literature, grammar
@@ -56,11 +56,11 @@ _PHRASE: Final = re.compile(rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=
 def match_subjects(text: str, available: Iterable[str]) -> tuple[str, ...]:
     """Return the subjects among *available* that *text* means, in their order; none: empty.
 
-    A name that is written the same, but for case and marks, stands alone, unless all it says is
-    whole families: sources name their subjects differently, and ``English Language Arts`` must also
-    find ``Common Core English/Language Arts``. A text of known words means its whole families:
-    ``math`` every subject of mathematics, ``algebra`` those named for algebra and those for all of
-    mathematics. Any other text means the subjects that contain it as whole words.
+    A name that is equal but for case and marks is the only match, unless it names whole families:
+    sources name their subjects differently, and ``English Language Arts`` must also find ``Common
+    Core English/Language Arts``. A text of known words means its whole families: ``math`` every
+    subject of mathematics, ``algebra`` the subjects of algebra and of all mathematics. Any other
+    text means the subjects that contain it as whole words.
     """
     subjects = {subject: _words(subject) for subject in available}
     wanted = _words(text)
@@ -84,7 +84,7 @@ def is_subject(text: str) -> bool:
 def nearest_subjects(text: str, available: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return up to *limit* subjects that *text* may have meant where `match_subjects` knew none.
 
-    Those of a family that some words of *text* name come first, then those spelled like it.
+    Subjects of a family that *text* names come first, then subjects with a similar spelling.
     """
     subjects = {subject: _words(subject) for subject in available}
     wanted = _words(text)

@@ -1,4 +1,4 @@
-"""The codes that somebody may have meant by one that does not exist."""
+"""Suggest existing codes for an unknown one."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _SHORTEST_INCOMPLETE = 3
 def nearest(key: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
     """Return the candidates near to a canonical key that is not among them, nearest first.
 
-    First come the codes that are the same but for a usual slip: the letter of another cluster,
-    the grade before the strand, a grade in place of its band. Then those that stand beside one of
-    these, under the same heading, the closest number first. Then those that are one mistyped
-    character away, see `_mistyped`, or have a segment less. No other code is near, and none of
-    another family.
+    First come the codes that differ by a usual slip only: the letter of another cluster,
+    the grade before the strand, a grade in place of its band. Then their neighbours under the same
+    heading, the closest number first. Then codes that are one mistyped character away, see
+    `_mistyped`, or have one segment less. No other code is near, and none of another family.
 
     Args:
         key: What `canonical_key` returned for the code that was missed.

@@ -97,7 +97,7 @@ def test_of_several_jurisdictions_only_the_named_one_is_taken(run, package, serv
     sources = package("CPALMS", "best"), package("Elm District", "elm")
     code, _, err = run("import", *sources, "--jurisdiction", "Ohio")
     assert code == 1
-    assert "'Ohio' is none of the jurisdictions that were read" in err
+    assert "'Ohio' is not one of the jurisdictions that were read" in err
     assert "'CPALMS' and 'Elm District'" in err
     assert "Elm District" not in titles(serving)
     code, out, _ = run("import", *sources, "--jurisdiction", "Florida", "--json")
@@ -233,7 +233,7 @@ def test_a_name_is_not_given_beside_a_document_that_could_not_be_read(
     broken.write_text('{"CFDocument": ')
     source = table("Willow", "1,Math,3")
     code, _, err = run("import", source, str(broken), "--jurisdiction", "Ohio")
-    assert (code, "may be that of a document that could not be read" in err) == (1, True)
+    assert (code, "may belong to a document that could not be read" in err) == (1, True)
     assert run("import", source, str(broken), "--jurisdiction", "Willow")[0] == 0
     assert "Willow" in titles(serving)
 

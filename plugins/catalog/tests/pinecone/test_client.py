@@ -23,8 +23,7 @@ from standards_mcp_catalog.pinecone.client import (
     PineconeUnavailableError,
     checked_host,
 )
-from standards_mcp_catalog.pinecone.connection import RateWindow
-from standards_mcp_catalog.pinecone.hosts import proxy_for
+from standards_mcp_catalog.pinecone.connection import RateWindow, proxy_for
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.vocabulary.grades import UnknownGradeError
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.starter import starter_records, starter_seed
-from standards_mcp_catalog.starter.codes import place
+from standards_mcp_catalog.starter import place, starter_records, starter_seed
 from standards_mcp_catalog.vocabulary.notation import record_keys
 from standards_mcp_encoders.minilm import MiniLmEncoder
 

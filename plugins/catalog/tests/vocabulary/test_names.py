@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     fits_jurisdiction,
+    folded,
     jurisdictions_meant,
     jurisdictions_named,
+    names_of_place,
+    place_named,
+    proper_name,
     titles_with,
 )
-from standards_mcp_catalog.vocabulary.places import folded, names_of_place, place_named, proper_name
 
 TITLES = (
     "Common Core State Standards",

@@ -1,1 +1,1 @@
-"""Readers of the formats in which standards are published."""
+"""Readers of published formats of standards."""

@@ -1,7 +1,7 @@
 """CASE packages, versions 1.0 and 1.1: https://www.imsglobal.org/spec/case/v1p1.
 
 A package is one framework: a CFDocument, its CFItems, and the CFAssociations between them. CASE
-has no standard sets; here a set is what a framework says for one combination of education levels.
+has no standard sets; here a set is the part of a framework for one combination of education levels.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from standards_mcp_catalog.importing.report import Problem, lost, note
-from standards_mcp_catalog.importing.statements import Item, Statement
+from standards_mcp_catalog.importing.report import Item, Problem, Statement, lost, note
 from standards_mcp_catalog.relations import Crosswalk, field_of, inverse, parse_kind
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
@@ -213,10 +212,10 @@ class _Parent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """What the associations say about the items of one package, by their identifiers.
+    """The associations of one package, by the identifiers of its items.
 
     Attributes:
-        parents: The parents of an item, that of the lowest sequence number first.
+        parents: The parents of an item, by ascending sequence number.
         crosswalk: Other items, by the kind of the link in snake case, such as ``replaced_by``.
         between_others: The other links as (origin, kind, destination): neither end is in the
             package.
@@ -263,7 +262,7 @@ def _read_links(package: Fields, document_id: str, own: Collection[str]) -> _Lin
 def _relate(
     crosswalk: _Crosswalk, own: Collection[str], origin: str, kind: str, destination: str
 ) -> None:
-    """Let the items of the package say that two are related, one of which may be another's."""
+    """Record a relation of two items, at least one of the package, at its items."""
     known = parse_kind(kind)
     if origin in own:
         field = field_of(known or kind) or "related"
@@ -273,7 +272,7 @@ def _relate(
 
 
 def _node_id(link: Fields, name: str) -> str:
-    """Return the identifier at one end of a link, which some write as a bare URI."""
+    """Return the identifier at one end of a link, which some publishers write as a bare URI."""
     if isinstance(link.data.get(name), str):
         return link.text(name).rpartition("/")[2].lower()
     return identifier(link.part(name))

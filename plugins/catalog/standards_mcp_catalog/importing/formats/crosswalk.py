@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final, NamedTuple
 
-from standards_mcp_catalog.importing.report import Problem, SourceError, lost, note
-from standards_mcp_catalog.importing.statements import Statement
+from standards_mcp_catalog.importing.report import Problem, SourceError, Statement, lost, note
 from standards_mcp_catalog.relations import Crosswalk, parse_kind
 
-from .header import column_name
-from .rows import LONGEST_ROW, RowStore, read_rows
-from .text import Lines, clean
+from .tables import LONGEST_ROW, RowStore, column_name, read_rows
+from .values import Lines, clean
 
 _LONGEST: Final = 512
 # A column of identifiers is preferred to a column of codes.
@@ -32,7 +30,7 @@ _RELATIONS: Final = (
 
 
 class _Columns(NamedTuple):
-    """Column numbers; for an end, in the order in which they are tried."""
+    """Column numbers; for an end, several in the order of preference."""
 
     start: Sequence[int]
     relation: Sequence[int]
@@ -43,7 +41,7 @@ def is_crosswalk(text: str) -> bool:
     """Return whether a table that begins with *text* is a crosswalk."""
     try:
         _, first = next(read_rows(text.splitlines(keepends=True), _known), (0, list[str]()))
-    except SourceError:  # the reader of the whole table says what is wrong
+    except SourceError:  # the reader of the whole table reports the error
         return False
     columns = _named_columns(first)
     if columns.start and columns.end:

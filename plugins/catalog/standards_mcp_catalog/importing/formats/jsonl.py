@@ -12,14 +12,12 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from standards_mcp_catalog.importing.report import Problem, SourceError, lost
-from standards_mcp_catalog.importing.statements import Item, Statement
+from standards_mcp_catalog.importing.report import Item, Problem, SourceError, Statement, lost
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.relations import Crosswalk, Link, identifier_of
 
-from .text import without_controls
 from .tree import first_error
-from .values import Object, array_of, is_array, is_object, parse_json, type_name
+from .values import Object, array_of, is_array, is_object, parse_json, type_name, without_controls
 
 LONGEST_LINE: Final = 2**24
 """How many characters one record may have."""
@@ -91,7 +89,7 @@ def _record(value: Object, source: str, where: str) -> StandardRecord | Problem:
         where = f"{where} ({str(code)[:80]})"
     try:
         record = StandardRecord.from_dict(_printable(value))
-        record.model_dump_json()  # what cannot be written again must not be read
+        record.model_dump_json()  # a record must be writable again
     except ValidationError as error:
         return lost("not a valid record", source, where, first_error(error))
     except (PydanticSerializationError, RecursionError, ValueError) as error:

@@ -20,11 +20,9 @@ from standards_mcp_catalog.vocabulary.grades import GRADES, normalize_levels
 from standards_mcp_catalog.vocabulary.notation import guid_of
 
 from .crosswalk import advice_on
-from .header import COLUMNS, column_name, read_header
-from .rows import LONGEST_ROW, RowStore, read_rows
-from .text import Lines, clean_all
+from .tables import COLUMNS, LONGEST_ROW, RowStore, column_name, read_header, read_rows
 from .tree import Node, build_tree
-from .values import present
+from .values import Lines, clean_all, present
 
 _EXAMPLE: Final = (
     ("D1-M", "M", "Counting and comparing", "", "K-2", "Domain"),
@@ -102,7 +100,7 @@ def read_table(
     Args:
         stream: The file; UTF-8, UTF-16 with a byte order mark, or Windows-1252.
         source: The name of the document, for problems.
-        jurisdiction: That of the rows that have none.
+        jurisdiction: Default for rows without one.
 
     Raises:
         SourceError: It has an encoding that is not read, a damaged row, or too many of them.

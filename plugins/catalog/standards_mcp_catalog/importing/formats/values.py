@@ -1,14 +1,151 @@
-"""JSON of unknown shape, read without trust: a wrong type is a note, never an exception."""
+"""Decode documents, clean their texts, and read JSON of unknown shape without an exception."""
 
 from __future__ import annotations
 
+import codecs
+import html
+import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeGuard
+from contextlib import suppress
+from typing import IO, Any, Final, TypeAlias, TypeGuard, cast
 
 from standards_mcp_catalog.importing.report import Problem, SourceError, note
 
-from .text import LONGEST_TEXT, clean, decode
+LONGEST_TEXT: Final = 100_000
+"""Longer descriptions are cut to this many characters."""
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_SAMPLE: Final = 4_096
+_INLINE: Final = "a|abbr|b|code|em|font|i|mark|s|small|span|strong|sub|sup|u"
+_BLOCK: Final = (
+    "blockquote|br|dd|div|dl|dt|figure|h[1-6]|hr|img|li|ol|p|pre|section|table|tbody|td|th|thead"
+    "|tr|ul"
+)
+# A tag is a known name with attributes that are written name=value, so that "a < b and c > d"
+# stays what it is.
+_ATTRIBUTES: Final = r"""(?:\s+[\w:-]+\s?=\s?(?:"[^"]*"|'[^']*'|[^\s"'<>]+))*\s?/?"""
+_INLINE_TAG: Final = re.compile(rf"</?(?:{_INLINE}){_ATTRIBUTES}>", re.IGNORECASE)
+_BLOCK_TAG: Final = re.compile(rf"</?(?:{_BLOCK}){_ATTRIBUTES}>", re.IGNORECASE)
+_RAISED: Final = re.compile(r"<(su[pb])>([0-9n+\-=()]{1,8})</\1>", re.IGNORECASE)
+_ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
+# Control characters that `str.split` keeps, and marks that turn the direction of a line.
+_CONTROL: Final = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+_SUPERSCRIPT: Final = str.maketrans("0123456789n+-=()", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ⁺⁻⁼⁽⁾")
+_SUBSCRIPT: Final = str.maketrans("0123456789n+-=()", "₀₁₂₃₄₅₆₇₈₉ₙ₊₋₌₍₎")
+
+
+def decode(data: bytes) -> str:
+    """Return *data* as text; bytes that are not UTF-8 are Windows-1252.
+
+    Raises:
+        SourceError: It has another encoding.
+    """
+    encoding = _encoding_of(data)
+    try:
+        return data.decode(encoding, "replace" if encoding == "utf-16" else "strict")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+class Lines:
+    """Decode the lines of a stream, with their ends, once.
+
+    A line that is not UTF-8 is Windows-1252. A line longer than *longest* is cut to
+    *longest* + 1 characters.
+
+    Attributes:
+        has_windows: True if there was a line in Windows-1252 so far.
+
+    Raises:
+        SourceError: It has another encoding.
+    """
+
+    def __init__(self, stream: IO[bytes], longest: int) -> None:
+        if not isinstance(stream, io.BufferedReader):
+            stream = io.BufferedReader(cast("io.RawIOBase", stream))
+        reader = cast("io.BufferedReader", stream)
+        encoding = _encoding_of(reader.peek(_SAMPLE))
+        errors = "replace" if encoding == "utf-16" else "surrogateescape"
+        self._reader = io.TextIOWrapper(reader, encoding, errors, newline="")
+        self._longest = longest
+        self.has_windows = False
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            while line := self._reader.readline(self._longest + 1):
+                rest = line
+                while len(rest) > self._longest and not rest.endswith("\n"):
+                    rest = self._reader.readline(self._longest + 1)
+                yield line if line.isascii() else self._mended(line)
+        finally:
+            with suppress(ValueError):  # the stream is closed
+                self._reader.detach()  # else it would close the stream with itself
+
+    def _mended(self, line: str) -> str:
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            self.has_windows = True
+            return line.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
+        return line
+
+
+def _encoding_of(data: bytes) -> str:
+    # Encodings are not guessed: of real tables in Windows-1252, charset-normalizer takes two in
+    # five for another code page, and the wrong letters would look right.
+    head = data[:_SAMPLE]
+    if head.startswith(_UTF16) and head[2:4] != b"\0\0":  # which would be UTF-32
+        return "utf-16"
+    if head.count(0) > len(head) // 4:
+        raise SourceError(
+            "it is in UTF-32, in UTF-16 without a byte order mark, or not text; save it as UTF-8"
+        )
+    return "utf-8-sig"
+
+
+def clean(text: str) -> str:
+    """Return *text* on one line, without markup, with its entities resolved.
+
+    Raised and lowered digits keep their meaning: ``x<sup>2</sup>`` becomes ``x²``. Other raised
+    marks, such as the star of modelling standards, are kept on the line. A text longer than
+    `LONGEST_TEXT` is cut.
+    """
+    if _is_plain(text):
+        return " ".join(text.split())  # nearly all texts; the rest takes several times as long
+    text = " ".join(without_controls(text[: 2 * LONGEST_TEXT]).split())
+    if "<" in text:
+        text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", _RAISED.sub(_raised, text)))
+    if "&" in text:
+        text = without_controls(_ENTITY.sub(lambda match: html.unescape(match[0]), text))
+    if not text.isprintable():
+        text = text.encode("utf-8", "replace").decode()  # UTF-8 cannot hold a lone surrogate
+    return " ".join(text.split())[:LONGEST_TEXT]
+
+
+def clean_all(texts: Sequence[str]) -> list[str]:
+    """Return `clean` of each text; most need nothing, so all are checked together."""
+    joined = "".join(texts)
+    if _is_plain(joined) and "  " not in joined:
+        return [text.strip() for text in texts]
+    return [clean(text) for text in texts]
+
+
+def _is_plain(text: str) -> bool:
+    return len(text) < LONGEST_TEXT and text.isprintable() and "<" not in text and "&" not in text
+
+
+def without_controls(text: str) -> str:
+    """Return *text* without control and direction characters; line ends stay."""
+    return text if text.isprintable() else _CONTROL.sub("", text)
+
+
+def _raised(match: re.Match[str]) -> str:
+    table = _SUPERSCRIPT if match[1].lower() == "sup" else _SUBSCRIPT
+    return match[2].translate(table)
+
 
 Object: TypeAlias = Mapping[str, object]
 """A JSON object."""

@@ -1,1 +1,1 @@
-"""Where documents come from: files, archives, addresses and services."""
+"""Sources of documents: files, archives, addresses and services."""

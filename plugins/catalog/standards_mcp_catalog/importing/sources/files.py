@@ -114,7 +114,8 @@ def open_sources(
     """Yield every document in *sources*, and a problem for each one that cannot be opened.
 
     Folders are read with everything below them, in the order of the names, but for links that lead
-    out of them; .gz, .tar, .tar.gz and .zip by what they contain, whatever their names are.
+    out of them. Archives (.gz, .tar, .tar.gz, .zip) are recognized by their content, not their
+    names.
 
     Args:
         sources: Paths, and addresses that begin with http:// or https://.
@@ -196,7 +197,7 @@ def _reason(error: OSError | ValueError) -> str:
 def _file(path: Path, largest: int) -> Found:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe may take for ever
-            detail = "it is no plain file; save what it gives into one, and import that"
+            detail = "it is not a plain file; save its content to a file, and import that"
             yield lost("cannot be read", str(path), detail=detail, records=0)
             return
         with path.open("rb") as stream:

@@ -2,7 +2,7 @@
 
 CSP (https://commonstandardsproject.com/developers) has a list of jurisdictions, jurisdictions with
 their lists of standard sets, and standard sets. Reading needs no key. A key is sent as ``Api-Key``,
-but not a blank one, which the server refuses.
+but never a blank one, which the server refuses.
 
 A CASE service (https://www.imsglobal.org/spec/case/v1p1, the REST binding) lists its frameworks at
 ``CFDocuments`` with the query parameters ``limit`` and ``offset``, and has a whole framework at

@@ -78,7 +78,7 @@ class Web:
     """Read addresses, through the proxies that the environment names.
 
     Args:
-        secret_headers: Sent to the address that is asked, and not to those that it redirects to;
+        secret_headers: Sent to the requested address, never to a target of a redirection;
             not sent at all over a connection that is not encrypted, unless it is loopback.
         timeout: Seconds for connecting and for each wait for data; not tried again.
         largest: Bytes after which a download is given up.
@@ -248,7 +248,7 @@ def _check_status(answer: httpx2.Response) -> None:
 
 def _translated(error: Exception, timeout: float) -> SourceError:
     if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.UnsupportedProtocol):
-        return SourceError(f"it is no http address that can be read ({error}); check its spelling")
+        return SourceError(f"it is not an http address ({error}); check its spelling")
     is_slow = isinstance(error, httpx2.TimeoutException)
     reason = (
         f"no answer within {timeout:g} seconds" if is_slow else str(error) or type(error).__name__

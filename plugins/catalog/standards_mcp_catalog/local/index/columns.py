@@ -1,7 +1,8 @@
-"""The metadata half of the index: each field as codes over its distinct values.
+"""The metadata half of the index: fields as columns of codes, and filters compiled on them.
 
-A condition is evaluated once for each distinct value of its field. What it accepts selects rows
-here, for the dense side, and filter tokens in the full-text index: both sides see one filter.
+A condition is evaluated once for each distinct value of its field. The accepted values become a
+mask of rows for the vectors and a query of filter tokens for the words. Both are exact, so a row
+that the filter excludes is never scored.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import threading
 import weakref
 from array import array
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from tantivy import Occur, Query
 
-from standards_mcp.filters import values_of
-from standards_mcp_catalog.base import SEARCHED_FIELDS
+from standards_mcp.filters import And, Condition, Node, values_of
+from standards_mcp_catalog.base import SEARCHED_FIELDS, Filter, parse_search_filter
 
+from .lexical import LexicalIndex
 from .manifest import reading
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -170,3 +174,83 @@ def _packed(values: Sequence[Any]) -> npt.NDArray[np.uint8]:
 
 def _unpacked(array_: npt.NDArray[np.uint8]) -> Any:
     return json.loads(array_.tobytes())
+
+
+class Selection(NamedTuple):
+    """The rows that a filter lets through; both None when it lets all of them through."""
+
+    mask: Mask | None = None
+    query: Query | None = None
+
+
+class _Part(NamedTuple):
+    mask: Mask
+    query: Query
+
+
+def select(
+    expression: Filter | None, columns: Columns, lexical: LexicalIndex, rows: int
+) -> Selection:
+    """Compile a filter.
+
+    Args:
+        rows: The number of rows of the index.
+
+    Raises:
+        FilterError: The filter is wrong, or asks for a text that is searched, not filtered.
+    """
+    node = parse_search_filter(expression)
+    if node is None:
+        return Selection()
+    return Selection(*_Compiler(columns, lexical, rows).compile(node))
+
+
+class _Compiler:
+    def __init__(self, columns: Columns, lexical: LexicalIndex, rows: int) -> None:
+        self._columns = columns
+        self._lexical = lexical
+        self._rows = rows
+
+    def compile(self, node: Node) -> _Part:
+        if isinstance(node, Condition):
+            return self._condition(node)
+        parts = [self.compile(operand) for operand in node.operands]
+        combine, occur = (
+            (np.logical_and, Occur.Must) if isinstance(node, And) else (np.logical_or, Occur.Should)
+        )
+        mask = reduce(combine, (part.mask for part in parts))
+        return _Part(mask, Query.boolean_query([(occur, part.query) for part in parts]))
+
+    def _condition(self, condition: Condition) -> _Part:
+        column = self._columns.get(condition.field)
+        # No record has the field: all match when it must be absent, otherwise none does.
+        if column is None:
+            nothing = _Part(np.zeros(self._rows, dtype=np.bool_), Query.empty_query())
+            return self._everything() if condition.accepts_missing else nothing
+        if condition.accepts_missing:
+            return self._without(self._everything(), self._present(column))
+        accepted = np.fromiter(map(condition.accepts, column.values), np.bool_, len(column.values))
+        # A row with one value that is not accepted fails, whatever its other values. So the rows
+        # with such a value are subtracted from the rows with the field.
+        if condition.needs_every:
+            return self._without(self._present(column), self._with_codes(column, ~accepted))
+        return self._with_codes(column, accepted)
+
+    def _with_codes(self, column: Column, wanted: npt.NDArray[np.bool_]) -> _Part:
+        mask = np.zeros(self._rows, dtype=np.bool_)
+        column.mark(mask, wanted)
+        tokens = [column.token(code) for code in np.flatnonzero(wanted).tolist()]
+        return _Part(mask, self._lexical.tokens_query(tokens))
+
+    def _present(self, column: Column) -> _Part:
+        mask = np.zeros(self._rows, dtype=np.bool_)
+        mask[column.rows] = True
+        return _Part(mask, self._lexical.tokens_query([column.presence]))
+
+    def _everything(self) -> _Part:
+        return _Part(np.ones(self._rows, dtype=np.bool_), Query.all_query())
+
+    @staticmethod
+    def _without(part: _Part, excluded: _Part) -> _Part:
+        clauses = [(Occur.Must, part.query), (Occur.MustNot, excluded.query)]
+        return _Part(part.mask & ~excluded.mask, Query.boolean_query(clauses))

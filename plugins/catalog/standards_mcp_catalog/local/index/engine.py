@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import SecretStr
+from tantivy import Occur, Query
 
-from standards_mcp.filters import FilterExpression
-from standards_mcp_catalog.base import Progress, SearchResult
+from standards_mcp_catalog.base import Filter, Progress, SearchHit, SearchResult
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local.database import Database
-from standards_mcp_catalog.local.vectors import embed_missing
+from standards_mcp_catalog.local.relations import stated_relations
+from standards_mcp_catalog.relations import MOST_SUCCESSORS, SUCCESSION
 from standards_mcp_catalog.texts import passages
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import (
     MINILM_NAME,
     TextEncoder,
+    normalised,
 )
 
 from . import generation
+from .columns import Selection, select
 from .generation import Generation
-from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
-from .masks import select
-from .ranking import WEAK_SCORE, Mode, Ranker
-from .results import hits_of, rows_of, with_named_first, without_replaced
+from .manifest import (
+    REBUILD,
+    current_folder,
+    pointer_stamp,
+    read_manifest,
+)
+from .ranking import WEAK_SCORE, Match, Mode, Ranker
 
 
 class Engine:
-    """Searches the index folder that serves, and builds new ones.
+    """Searches the current index folder, and builds new ones.
 
     Every method may raise `CatalogError`: the index cannot be read, or the encoder not be used.
 
@@ -54,11 +63,11 @@ class Engine:
         database: Database,
         text: str,
         top_k: int,
-        expression: FilterExpression | None,
+        expression: Filter | None,
         named: Sequence[str],
         mode: Mode,
     ) -> SearchResult:
-        """Return the best records for *text*, those with the ids in *named* first.
+        """Return the best records for *text*, after the records with the ids in *named*.
 
         Args:
             mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
@@ -82,7 +91,7 @@ class Engine:
             weak_below=WEAK_SCORE if is_measured else 0,
         )
 
-    def select(self, expression: FilterExpression, limit: int) -> list[str]:
+    def select(self, expression: Filter, limit: int) -> list[str]:
         """Return the ids of the first *limit* records that a filter lets through."""
         served = self._open_index()
         ids = served.ids()
@@ -105,7 +114,7 @@ class Engine:
             if (manifest.revision, manifest.model) == (database.revision, model):
                 return
         except CatalogUnavailableError:
-            pass  # there is no index that could be read, which is why one is built
+            pass  # without a readable index, a new one is built
         self.build(database, progress)
 
     def build(self, database: Database, progress: Progress | None) -> None:
@@ -118,7 +127,7 @@ class Engine:
         generation.build(database, self._index, encoder.name, encoder.dimensions)
 
     def check(self, database: Database) -> tuple[str, ...]:
-        """Open everything that a search needs, and return the notes that it would have."""
+        """Open all parts of a search, and return the notes that it would have."""
         served = self._open_index()
         _, notes = self._query_encoder(served)
         return (*notes, *_outdated(served, database))
@@ -129,7 +138,7 @@ class Engine:
         return (_words_only(encoder),) if isinstance(encoder, EncoderUnavailableError) else ()
 
     def close(self) -> None:
-        """Let go of the index; the next search opens it again."""
+        """Release the index; the next search opens it again."""
         self._serving = None
 
     def _open_encoder(self) -> TextEncoder | EncoderUnavailableError:
@@ -181,3 +190,87 @@ def _outdated(served: Generation, database: Database) -> tuple[str, ...]:
         f"or was interrupted; when none is, {REBUILD}."
     )
     return (note,)
+
+
+def rows_of(served: Generation, selection: Selection, ids: Iterable[str]) -> list[int]:
+    """Return the rows of the records with these ids that pass the filter."""
+    known, rows = served.ids(), list[int]()
+    for id_ in ids:
+        row = bisect_left(known, id_)
+        present = row < len(known) and known[row] == id_
+        if present and (selection.mask is None or selection.mask[row]):
+            rows.append(row)
+    return rows
+
+
+def without_replaced(selection: Selection, served: Generation) -> Selection:
+    """Return *selection* without paraphrases of standards that it has in official words."""
+    rows, officials = served.replaced.T
+    if selection.mask is not None:
+        rows = rows[selection.mask[rows] & selection.mask[officials]]
+    if not rows.size:
+        return selection
+    mask = np.ones(served.manifest.records, np.bool_)
+    query = Query.all_query()
+    if selection.mask is not None and selection.query is not None:
+        mask, query = selection.mask.copy(), selection.query
+    mask[rows] = False
+    clauses = [(Occur.Must, query), (Occur.MustNot, served.lexical.rows_query(rows))]
+    return Selection(mask, Query.boolean_query(clauses))
+
+
+def with_named_first(named: list[int], matches: list[Match], top_k: int) -> list[Match]:
+    """Return the *top_k* best matches when the query is the code of the *named* rows."""
+    first = [Match(row, 1.0, []) for row in named]
+    rest = [match for match in matches if not {match.row, *match.others} & set(named)]
+    return (first + rest)[:top_k]
+
+
+def hits_of(
+    database: Database, served: Generation, matches: Sequence[Match]
+) -> Iterator[SearchHit]:
+    """Yield the hits of *matches* without the records that were deleted after the build."""
+    ids = served.ids()
+    wanted = {ids[row] for match in matches for row in (match.row, *match.others)}
+    records = {record.id: record for record in database.fetch(sorted(wanted))}
+    matches = [match for match in matches if ids[match.row] in records]
+    found = [records[ids[match.row]] for match in matches]
+    successors = stated_relations(database, found, SUCCESSION, MOST_SUCCESSORS)
+    for match, record, replaced_by in zip(matches, found, successors, strict=True):
+        others = (records.get(ids[row]) for row in match.others)
+        yield SearchHit(
+            record=record,
+            score=round(match.score, 4),
+            also_in=tuple(other for other in others if other is not None),
+            replaced_by=replaced_by,
+        )
+
+
+_BATCH = 512
+
+
+def embed_missing(
+    database: Database, encoder: TextEncoder, progress: Progress | None = None
+) -> None:
+    """Embed the texts of *database* that *encoder* has not embedded yet.
+
+    Vectors are saved batch by batch, so that an interrupted run goes on where it stopped.
+
+    Args:
+        progress: Called with (done, total) after each batch.
+    """
+    texts, done = database.texts_without_vector(encoder.name), 0
+    for batch in chunks(texts, _BATCH):
+        vectors = encoder.encode([text for _, text in batch])
+        save_vectors(database, encoder.name, [hash_ for hash_, _ in batch], vectors)
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(texts))
+
+
+def save_vectors(
+    database: Database, model: str, hashes: Iterable[str], vectors: npt.ArrayLike
+) -> None:
+    """Save the vectors of texts, shape (texts, dimensions), under the hashes of the texts."""
+    pairs = zip(hashes, normalised(vectors).astype("<f4"), strict=True)
+    database.add_vectors(model, [(hash_, row.tobytes()) for hash_, row in pairs])

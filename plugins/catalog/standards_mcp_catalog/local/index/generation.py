@@ -1,10 +1,10 @@
 """One build of the index: a folder that is written once and then only read.
 
-index/current             the name of the folder that serves
+index/current             the name of the current folder
 index/<name>/manifest.json  model, counts, and sizes and checksums of the other files
 index/<name>/columns.npz    metadata fields, see `columns`
 index/<name>/groups.npy     for each row the number of its text; equal texts share one
-index/<name>/heights.npy    for each row how many levels of rows stand below it
+index/<name>/heights.npy    for each row the number of levels of rows below it
 index/<name>/replaced.npy   rows of the starter set, each with a row of the same standard
 index/<name>/vectors.npy    float32 (rows, dimensions), only when there is a model
 index/<name>/text/          the full-text index, see `lexical`
@@ -92,10 +92,10 @@ class Generation:
 
 
 def build(database: Database, index: Path, model: str | None, dimensions: int) -> Path:
-    """Build a new index folder from *database*, let it serve, and return it.
+    """Build a new index folder from *database*, make it the current one, and return it.
 
-    The caller holds the catalog's lock. The folder that served so far is kept for the readers
-    that still have it open; older ones, and what interrupted builds left, are removed.
+    The caller holds the catalog's lock. The previous folder is kept for readers that still have it
+    open; older folders and leftovers of interrupted builds are removed.
     """
     private_folder(index)
     _remove_leftovers(index)

@@ -1,11 +1,12 @@
 """The full-text half of the index: stemmed English words, scored by BM25 (tantivy).
 
-A query's text goes through the analyzer that the records went through, and becomes a plain
-disjunction of terms: no character of it has a meaning of its own.
+A query's text goes through the same analyzer as the records, and becomes a plain disjunction of
+terms: no character of it has a meaning of its own.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import log1p, sqrt
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,8 @@ from tantivy import Filter, Occur, Query, Tokenizer
 from standards_mcp_catalog.texts import without_surrogates
 
 from .manifest import reading
-from .signs import with_words
 
-# Words of grammar. Those that mathematics is about stay terms: between, more, same, than ...
+# Words of grammar. The words of mathematics stay terms: between, more, same, than ...
 FUNCTION_WORDS = """
 a am an and any are as at be because been being both but by can could d did do does doing don for
 from further had has have having he her here hers herself him himself his how i if in into is it
@@ -108,8 +108,8 @@ class LexicalIndex:
 
         Words of grammar count only in a text that has no others. A term that occurs n times in
         *text* weighs the square root of n, and its inverse document frequency counts with the
-        exponent 1.5 instead of 1: activities are told in many common words. Two terms that stand
-        side by side in both texts count once more, as a pair.
+        exponent 1.5 instead of 1: descriptions of activities have many common words. Two adjacent
+        terms of both texts count a second time, as a pair.
         """
         terms = self._terms.of(with_words(without_surrogates(text)))
         clauses = self._clauses(_TEXT, terms, 1.0)
@@ -130,9 +130,9 @@ class LexicalIndex:
         return Query.term_set_query(self._schema, _ROW, rows.tolist())
 
     def search(self, query: Query, within: Query | None, limit: int) -> Ranked:
-        """Return at most *limit* rows for *query* among those of *within*, best first.
+        """Return at most *limit* rows of *within* for *query*, best first.
 
-        Rows of equal score stand in the order in which they were added.
+        Rows of equal score keep the order of `LexicalWriter.add`.
         """
         if within is not None:
             # The filter only lets rows through. With a score of its own it would change the order.
@@ -235,3 +235,41 @@ def _analyzer() -> tantivy.TextAnalyzer:
         .filter(Filter.stemmer("english"))
         .build()
     )
+
+
+_SIGN: Final = re.compile(r"[\\$%^°√∛∠△∆π≤≥<>\u00d7÷²³½⅓⅔¼¾⅛]|\d[./]\d|\bf\(x\)")
+_WORDS: Final = tuple(
+    (re.compile(pattern), f" {word} ")
+    for pattern, word in (
+        (r"\\[dt]?frac(?![a-z])|\\over(?![a-z])|[½⅓⅔¼¾⅛]", "fraction"),
+        (r"(?<![\d/])(\d+/\d+)(?![\d/])", r"\1 fraction"),
+        (r"\\?%", "percent"),
+        (r"\\?\$(?=\s?\d)", "dollars"),
+        (r"(?<![\d.])(\d*\.\d+)(?![\d.])", r"\1 decimal"),
+        (r"\\sqrt\[3\]|∛", "cube root"),
+        (r"\\sqrt(?![a-z])|√", "square root"),
+        (r"\^\{?2\}?(?!\d)|²", "squared"),
+        (r"\^\{?3\}?(?!\d)|³", "cubed"),
+        (r"\^\{?\\circ\}?|\\(?:circ|degree)(?![a-z])|°", "degrees"),
+        (r"\^", "exponent"),
+        (r"\\(?:leq?|geq?|lt|gt)(?![a-z])|[≤≥]|(?<![-<=])[<>](?![-=>])", "inequality"),
+        (r"\\times(?![a-z])|\u00d7", "times"),
+        (r"\\div(?![a-z])|÷", "divided by"),
+        (r"\\angle(?![a-z])|∠", "angle"),
+        (r"\\(?:big)?triangle(?:up)?(?![a-z])|[△∆]", "triangle"),
+        (r"\\overline(?![a-z])", "segment"),
+        (r"\bf\(x\)", "function f(x)"),
+        (r"\\(?:sin|cos|tan)(?![a-z])", "trigonometric"),
+        (r"\\pi(?![a-z])|π", "pi"),
+        (r"\\boxed(?![a-z])", "unknown"),
+        (r"\\[A-Za-z]+", ""),
+    )
+)
+
+
+def with_words(text: str) -> str:
+    """Return *text* with words in place of signs, and after numbers with signs."""
+    if _SIGN.search(text):
+        for pattern, word in _WORDS:
+            text = pattern.sub(word, text)
+    return text

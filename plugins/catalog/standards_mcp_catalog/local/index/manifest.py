@@ -1,6 +1,6 @@
-"""Which index folder serves, and what it says about itself; cheap to ask.
+"""The current index folder and its manifest; cheap to read.
 
-index/current                 a text file with the name of the folder that serves
+index/current                 a text file with the name of the current folder
 index/g<revision>-<random>/   an index, complete and never changed
 manifest.json               see `Manifest`
 """
@@ -30,10 +30,10 @@ FOLDER_NAME = re.compile(r"g\d+-[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What an index folder says about itself.
+    """Contents and checksums of an index folder.
 
     Attributes:
-        model: The name of the encoder of the vectors, or None when there are none.
+        model: The name of the encoder of the vectors, or None for an index without vectors.
         revision: The revision of the database that the index was built from.
         files: The size in bytes and the `generation.checksum` of every other file of the folder,
             by relative path.
@@ -47,10 +47,10 @@ class Manifest:
 
 
 def current_folder(index: Path) -> Path:
-    """Return the folder that serves.
+    """Return the current folder.
 
     Raises:
-        CatalogUnavailableError: There is no index, or the pointer is damaged.
+        CatalogUnavailableError: The index is missing, or the pointer is damaged.
     """
     pointer = index / POINTER
     with reading(pointer):
@@ -61,7 +61,7 @@ def current_folder(index: Path) -> Path:
 
 
 def pointer_stamp(index: Path) -> tuple[int, int] | None:
-    """Return what changes whenever another folder starts to serve; None when none serves."""
+    """Return a stamp that changes with the current folder, or None without one."""
     try:
         status = (index / POINTER).stat()
     except FileNotFoundError:
@@ -89,10 +89,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 @contextmanager
 def reading(path: Path) -> Generator[None, None, None]:
-    """Raise `CatalogUnavailableError` for whatever a damaged file makes the block raise.
+    """Raise `CatalogUnavailableError` for any error of the block, as damaged files cause.
 
-    NumPy and zipfile raise exceptions of many types. What tantivy does not expect in a file is a
-    panic, which is no `Exception`.
+    NumPy and zipfile raise exceptions of many types. tantivy panics on unexpected data, and its
+    PanicException derives from BaseException.
     """
     try:
         yield
@@ -106,9 +106,9 @@ def reading(path: Path) -> Generator[None, None, None]:
 
 
 def with_retries(call: Callable[[], _T]) -> _T:
-    """Return what *call* returns; call it again for a second while the system forbids it.
+    """Return the result of *call*, and retry it for a second after a PermissionError.
 
-    Windows lets nobody replace a file that another process reads at this moment, nor read one
+    Windows forbids replacing a file that another process reads at this moment, and reading a file
     that is being replaced.
 
     Raises:

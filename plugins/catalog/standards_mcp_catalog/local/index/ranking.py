@@ -1,7 +1,7 @@
-"""Which rows of an index answer a query, and in which order.
+"""Rank the rows of an index for a query.
 
-Both halves propose candidates: the words by BM25, the vectors by cosine. Every candidate gets its
-exact score on both sides, each side is divided by its best, and the weighted sum ranks: the convex
+The words propose candidates by BM25, the vectors by exact cosine. Every candidate gets its exact
+score on both sides, each side is divided by its best, and the weighted sum ranks: the convex
 combination with theoretical minima of Bruch, Gai and Ingber (https://arxiv.org/abs/2210.11934).
 A heading over headings loses a little for each level below its own children, because it says less
 than they do; a standard with lettered parts loses nothing.
@@ -9,15 +9,72 @@ than they do; a standard with lettered parts loses nothing.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .dense import best, cosines
+from .columns import Mask, Selection
 from .generation import Generation
 from .lexical import Ranked
-from .masks import Selection
+
+_BLOCK = 512  # rows; a block of them and its product stay in the processor's cache
+_MOST_THREADS = 8  # more than these wait for the memory
+_FEW = 8 * _BLOCK  # rows that are done before threads would have started
+
+
+def cosines(
+    vectors: npt.NDArray[np.float32], queries: npt.NDArray[np.float32], mask: Mask | None
+) -> Ranked:
+    """Return the rows of *mask*, ascending, each with its greatest cosine with one of *queries*.
+
+    Args:
+        vectors: Of length 1 at most, shape (rows, dimensions).
+        queries: Of length 1, shape (queries, dimensions).
+        mask: Which rows to score; None scores all.
+    """
+    vectors = np.asarray(vectors)  # slices of a memory map are slow to make
+    rows = np.arange(len(vectors)) if mask is None else np.flatnonzero(mask)
+    scores = np.empty(rows.size, dtype=np.float32)
+    threads = min(_MOST_THREADS, os.cpu_count() or 1)
+    if rows.size <= _FEW or threads == 1:
+        _score(vectors, queries, rows, scores)
+        return Ranked(rows, scores)
+    # NumPy lets other threads run meanwhile, and shares no product of this shape among threads.
+    with ThreadPoolExecutor(threads) as pool:
+        shares = zip(np.array_split(rows, threads), np.array_split(scores, threads), strict=True)
+        for done in [pool.submit(_score, vectors, queries, *share) for share in shares]:
+            done.result()
+    return Ranked(rows, scores)
+
+
+def _score(
+    vectors: npt.NDArray[np.float32],
+    queries: npt.NDArray[np.float32],
+    rows: npt.NDArray[np.int64],
+    scores: npt.NDArray[np.float32],
+) -> None:
+    for start in range(0, rows.size, _BLOCK):
+        part = rows[start : start + _BLOCK]
+        first, last = int(part[0]), int(part[-1])
+        if last - first < 2 * part.size:  # reading what lies between costs less than gathering
+            found = (vectors[first : last + 1] @ queries.T).max(axis=1)[part - first]
+        else:
+            found = (vectors.take(part, axis=0) @ queries.T).max(axis=1)
+        scores[start : start + part.size] = found
+
+
+def best(ranked: Ranked, depth: int) -> Ranked:
+    """Return the *depth* best of *ranked*, best first; of equal scores the lower row first."""
+    rows, scores = ranked
+    if rows.size > depth:
+        chosen = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
+        rows, scores = rows[chosen], scores[chosen]
+    order = np.lexsort((rows, -scores))[:depth]
+    return Ranked(rows[order], scores[order])
+
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 Scores: TypeAlias = npt.NDArray[np.float32]
@@ -68,11 +125,11 @@ class Ranker:
         self._certainty = 1.0
         if vectors is not None and generation.vectors is not None:
             self._dense = cosines(generation.vectors, vectors, selection.mask)
-            # Scaling makes the best score 1 even where nothing fits; the best cosine says so.
+            # Scaling makes the best score 1 even if no row fits; the best cosine shows that.
             self._certainty = float(np.clip(self._dense.scores.max(initial=0), 0, 1))
 
     def best(self, top_k: int) -> list[Match]:
-        """Return the *top_k* best texts, best first, fewer only when there are no more.
+        """Return the *top_k* best texts, best first, or all of them if they are fewer.
 
         The list is empty for a text that resembles no record and has no word of any record.
         """
@@ -90,7 +147,7 @@ class Ranker:
             depth *= 4
 
     def _ranked(self, depth: int) -> tuple[Rows, Scores, bool]:
-        """Return the candidates, best first, their scores, and whether there are no others."""
+        """Return the candidates, best first, their scores, and True if they are all."""
         by_words = by_meaning = _NOTHING
         if self._query is not None:
             lexical = self._generation.lexical
@@ -117,8 +174,8 @@ class Ranker:
         if self._query is not None:
             scores[np.searchsorted(rows, found.rows)] = found.scores
             others = np.setdiff1d(rows, found.rows, assume_unique=True)
-            # What only the vectors found has a score by words too. Counting it as 0 would rank it
-            # below rows that are worse on both sides.
+            # A row that only the vectors found has a score by words too. Counting it as 0 would
+            # rank it below rows that are worse on both sides.
             exact = self._generation.lexical.scores(self._query, others)
             scores[np.searchsorted(rows, others)] = exact
         return scores
@@ -138,7 +195,7 @@ class Ranker:
 
 
 def _scaled(scores: Scores) -> Scores:
-    # Over the maximum, and not over the range of the candidates: so no score depends on which
-    # record happens to be the last candidate.
+    # Over the maximum, and not over the range of the candidates: so a score does not depend on the
+    # last candidate.
     best = scores.max(initial=0)
     return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)

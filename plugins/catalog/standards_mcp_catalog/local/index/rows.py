@@ -1,4 +1,10 @@
-"""What each record becomes in an index: words, fields and a vector."""
+"""Convert records to rows of an index: words, fields and a vector.
+
+Official texts and descriptions of activities have few words in common; the starter set describes
+the same standards in a teacher's words. So the starter set's text of a standard is searched
+together with the text of each record of that standard, and helps to place records that resemble
+it. Results show the record's own text.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +14,22 @@ from array import array
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
 from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.local.database import Database, Row
+from standards_mcp_catalog.starter import starter_vectors, starter_wordings
 from standards_mcp_catalog.texts import ancestors_text, comparable
-from standards_mcp_catalog.vocabulary.notation import with_prefixes
-from standards_mcp_encoders.minilm import Vectors
+from standards_mcp_catalog.vocabulary.names import are_one_jurisdiction
+from standards_mcp_catalog.vocabulary.notation import canonical_key, with_prefixes
+from standards_mcp_encoders.minilm import MINILM_NAME, Vectors, normalised
 
 from .columns import ColumnsWriter
 from .lexical import LexicalWriter
-from .wordings import Link, open_wordings
 
 _CHUNK: Final = 512  # rows; each chunk is joined with the wordings at once
 _PARENT_SHARE: Final = 0.1  # see docs/benchmarks.md
@@ -61,7 +69,7 @@ def write_rows(database: Database, folder: Path, model: str | None, dimensions: 
 
 
 class _Standards:
-    """The rows of the starter set, and those that are the same standards in official words."""
+    """The rows of the starter set, and the official rows of the same standards."""
 
     def __init__(self) -> None:
         self._own = dict[int, int]()
@@ -84,7 +92,7 @@ class _Standards:
 
 
 def heights(parents: Mapping[str, str | None]) -> list[int]:
-    """Return for each record how many levels of records stand below it."""
+    """Return the number of levels of records below each record."""
     found = dict.fromkeys(parents, 0)
     for id_ in parents:
         height, parent, seen = 1, parents[id_], {id_}
@@ -96,7 +104,7 @@ def heights(parents: Mapping[str, str | None]) -> list[int]:
 
 
 def _text_key(row: Row) -> bytes:
-    """Return what equal texts have in common: a hash, because a million texts fill the memory."""
+    """Return a hash that equal texts share; a million texts would fill the memory."""
     text = comparable(row.description) or row.id
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
 
@@ -125,3 +133,88 @@ def _add_parents(source: Path, target: Path, parents: Mapping[str, str | None]) 
             own = vectors[start : start + _CHUNK]
             parent = vectors[above[start : start + _CHUNK]]
             file.write(((1 - _PARENT_SHARE) * own + _PARENT_SHARE * parent).astype("<f4").tobytes())
+
+
+# All were chosen on real queries, see docs/benchmarks.md.
+_LEAST_LIKENESS: Final = 0.45  # below it an equal code elsewhere belongs to another standard
+_NEIGHBOUR: Final = 0.6  # from here on the nearest wording has the meaning of a record
+
+
+class Link(NamedTuple):
+    """The text of the starter set for a record.
+
+    Attributes:
+        number: Number of the text; None if the starter set lacks this standard.
+        is_own: True if the record is part of the starter set.
+        is_same: True if the record is the same standard of the same framework, under another id.
+    """
+
+    number: int | None = None
+    is_own: bool = False
+    is_same: bool = False
+
+
+class Wordings:
+    """The texts of the starter set, and their vectors if *model* is the one that made them."""
+
+    def __init__(self, model: str | None) -> None:
+        wordings = starter_wordings()
+        self.texts = [each.text for each in wordings]
+        self._jurisdictions = [each.jurisdiction for each in wordings]
+        self._by_id = {each.id: number for number, each in enumerate(wordings)}
+        self._by_code = {canonical_key(each.notation): n for n, each in enumerate(wordings)}
+        self._vectors: Vectors | None = None
+        if model == MINILM_NAME:
+            self._vectors = normalised(starter_vectors())
+
+    def links(self, records: Sequence[Mapping[str, Any]], vectors: Vectors) -> list[Link]:
+        """Return the link of each record to the starter set, by id or else by code.
+
+        A code counts within its framework; elsewhere, states use codes of the Common Core for their
+        own texts, so that the texts must be alike as well.
+
+        Args:
+            vectors: Of the records, shape (records, dimensions).
+        """
+        return [self._link(*each) for each in zip(records, vectors, strict=True)]
+
+    def joined(self, vectors: Vectors, links: Sequence[Link]) -> Vectors:
+        """Return the means of *vectors* and the vectors of their wordings, or of the nearest ones.
+
+        Records of the starter set, and records without a near wording, keep their vectors. Means
+        are not scaled to length 1, so that a record counts less whose two texts say different
+        things.
+        """
+        if self._vectors is None:
+            return vectors
+        beside = np.array([-1 if link.number is None else link.number for link in links])
+        unlinked = np.flatnonzero(beside < 0)
+        likeness = vectors[unlinked] @ self._vectors.T
+        is_near = likeness.max(axis=1, initial=0) >= _NEIGHBOUR
+        beside[unlinked[is_near]] = likeness[is_near].argmax(axis=1)
+        rows = [row for row, link in enumerate(links) if beside[row] >= 0 and not link.is_own]
+        found = vectors.copy()
+        found[rows] = (vectors[rows] + self._vectors[beside[rows]]) / 2
+        return found
+
+    def _link(self, record: Mapping[str, Any], vector: Vectors) -> Link:
+        number = self._by_id.get(record["_id"])
+        if number is not None:
+            return Link(number, is_own=record.get("text_status") == "paraphrase")
+        number = self._by_code.get(canonical_key(record.get("statement_notation") or ""))
+        if number is None:
+            return Link()
+        if _are_one(record["jurisdiction_title"], self._jurisdictions[number]):
+            return Link(number, is_same=True)
+        if self._vectors is None or vector @ self._vectors[number] < _LEAST_LIKENESS:
+            return Link()
+        return Link(number)
+
+
+@cache  # a build of a small catalog takes less time than to read them again
+def open_wordings(model: str | None) -> Wordings:
+    """Return the `Wordings` for *model*."""
+    return Wordings(model)
+
+
+_are_one = cache(are_one_jurisdiction)  # thousands of records have one title

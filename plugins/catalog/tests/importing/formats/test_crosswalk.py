@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp_catalog.importing.formats.crosswalk import is_crosswalk, read_crosswalk
-from standards_mcp_catalog.importing.report import Problem, SourceError
-from standards_mcp_catalog.importing.statements import Statement
+from standards_mcp_catalog.importing.report import Problem, SourceError, Statement
 
 
 def read(table: str | bytes, source: str = "folder/walk.csv") -> tuple[list[Any], list[Problem]]:

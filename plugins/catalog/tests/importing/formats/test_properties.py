@@ -18,8 +18,8 @@ from standards_mcp_catalog.importing.formats.case import read_case
 from standards_mcp_catalog.importing.formats.csp import read_csp
 from standards_mcp_catalog.importing.formats.jsonl import read_jsonl, read_records
 from standards_mcp_catalog.importing.formats.tabular import read_table
-from standards_mcp_catalog.importing.formats.text import LONGEST_TEXT, clean, clean_all
 from standards_mcp_catalog.importing.formats.tree import DEEPEST, Node, build_tree
+from standards_mcp_catalog.importing.formats.values import LONGEST_TEXT, clean, clean_all
 from standards_mcp_catalog.importing.importer import ImportOptions, import_sources
 from standards_mcp_catalog.importing.report import Problem, SourceError
 from standards_mcp_catalog.records import StandardRecord

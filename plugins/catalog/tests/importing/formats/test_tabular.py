@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from standards_mcp_catalog.importing.formats.rows import LONGEST_ROW
+from standards_mcp_catalog.importing.formats.tables import LONGEST_ROW
 from standards_mcp_catalog.importing.formats.tabular import COLUMNS, read_table, template
 from standards_mcp_catalog.importing.report import Problem, SourceError
 from standards_mcp_catalog.records import StandardRecord
@@ -222,7 +222,7 @@ def test_twice_the_same_code_is_told():
 
 @pytest.mark.parametrize(("most", "what"), [("MOST_ROWS", "rows"), ("MOST_COLUMNS", "columns")])
 def test_a_table_beyond_all_bounds_is_refused(monkeypatch, most, what):
-    monkeypatch.setattr(f"standards_mcp_catalog.importing.formats.rows.{most}", 2)
+    monkeypatch.setattr(f"standards_mcp_catalog.importing.formats.tables.{most}", 2)
     with pytest.raises(SourceError, match=f"it has more than 2 {what}"):
         read("code,text,subject\n" + "W,Top,Art\nV,More,Art\nU,Last,Art\n")
 

@@ -178,7 +178,7 @@ def test_a_damaged_or_truncated_archive_is_told_and_never_an_exception(tmp_path,
 def test_a_pipe_or_device_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path / "pipe.csv", Path("/dev/zero")):
-        assert "it is no plain file; save what it gives into one" in read(path)[1][0]
+        assert "it is not a plain file; save its content to a file" in read(path)[1][0]
 
 
 @pytest.mark.slow

@@ -247,7 +247,7 @@ def test_what_is_no_data_is_told_as_what_it_is(service, body):
     ["file:///etc/passwd", "ftp://x/y", "x", "http://a:b@c:d/", "http://x/\ud800"],
 )
 def test_only_http_is_read(address):
-    with pytest.raises(SourceError, match="no http address"):
+    with pytest.raises(SourceError, match="not an http address"):
         web().get(address)
 
 

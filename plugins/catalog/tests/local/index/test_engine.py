@@ -16,9 +16,9 @@ from standards_mcp.filters import matches, parse_filter
 from standards_mcp_catalog import CatalogUnavailableError, FilterError
 from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.index import engine, generation
+from standards_mcp_catalog.local.index.columns import select
 from standards_mcp_catalog.local.index.generation import SAMPLED_FROM, Generation, checksum
 from standards_mcp_catalog.local.index.lexical import LexicalIndex, LexicalWriter
-from standards_mcp_catalog.local.index.masks import select
 from standards_mcp_catalog.local.index.rows import heights
 from standards_mcp_catalog.local.sqlite import create_database
 from standards_mcp_catalog.local.store import LocalStore

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from standards_mcp_catalog.local.index.dense import best, cosines
 from standards_mcp_catalog.local.index.lexical import Ranked
+from standards_mcp_catalog.local.index.ranking import best, cosines
 from standards_mcp_encoders.minilm import normalised
 
 ROWS = 20_000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_catalog.local.index.signs import with_words
+from standards_mcp_catalog.local.index.lexical import with_words
 
 
 @pytest.mark.parametrize(

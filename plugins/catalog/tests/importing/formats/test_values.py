@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp_catalog.importing.formats.text import Lines, decode
+from standards_mcp_catalog.importing.formats.values import Lines, decode
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem
 from standards_mcp_catalog.importing.sources.files import open_sources

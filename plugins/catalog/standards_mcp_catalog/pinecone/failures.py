@@ -1,7 +1,7 @@
-"""What went wrong with Pinecone, in words that say what to do next.
+"""Translate errors of the Pinecone SDK to messages with a remedy.
 
-The causes are told apart by what the SDK raises:
-https://docs.pinecone.io/reference/api/errors lists the statuses.
+The causes follow from the exceptions of the SDK; the statuses are listed at
+https://docs.pinecone.io/reference/api/errors.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _BY_STATUS: Final[Mapping[int, tuple[Cause, str]]] = {
 
 
 class PineconeUnavailableError(CatalogUnavailableError):
-    """Pinecone did not answer, or did not answer what was asked.
+    """Pinecone did not answer, or refused the request.
 
     Attributes:
-        cause: What kind of failure it was.
+        cause: The kind of failure.
         retry_after: Seconds to wait, where the service said so.
     """
 
@@ -50,7 +50,7 @@ class PineconeUnavailableError(CatalogUnavailableError):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same request may succeed later without a change of the configuration."""
+        """True if the same request may succeed later without a change of the configuration."""
         return self.cause in _LATER
 
 
@@ -63,7 +63,7 @@ def translated(
         index: The name of the index, for the message.
         host: The name of the host that was asked, for the message.
         deadline: The seconds that the call had.
-        secrets: Texts that the message may not contain, whatever a server or a proxy sends back.
+        secrets: Texts to keep out of the message, even if a server or a proxy sends them back.
     """
     from pinecone import (  # noqa: PLC0415  loaded already by whoever raised it
         ApiError,

@@ -1,0 +1,274 @@
+"""Read the rows and the header of a CSV table."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import marshal
+import re
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, Self, TypeAlias
+
+from standards_mcp_catalog.importing.report import Problem, SourceError, note
+
+from .values import clean
+
+LONGEST_ROW: Final = 2**20
+"""How many characters one row may have, over all its lines."""
+MOST_COLUMNS: Final = 1_000
+MOST_ROWS: Final = 2_000_000
+_DELIMITERS: Final = ",;\t|"
+_SEPARATOR_LINE: Final = re.compile(r'sep=([^\s"]|\t)\s*', re.IGNORECASE)  # written by spreadsheets
+_TOGETHER: Final = 64
+_IN_MEMORY: Final = 2**24
+
+Row: TypeAlias = tuple[Any, ...]
+"""Texts, and tuples of them."""
+
+
+def read_rows(
+    lines: Iterable[str], known: Callable[[Sequence[str]], int]
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the first line and the cells of each row that is not blank.
+
+    Args:
+        known: Counts the cells of the header that are names of columns, to choose a delimiter.
+
+    Raises:
+        SourceError: There are too many columns, a quotation mark is wrong, or a row is too long.
+            Where the next row begins is then unknown.
+    """
+    numbered = enumerate(lines, 1)
+    delimiter = ""
+    for number, line in numbered:
+        if mark := _SEPARATOR_LINE.fullmatch(line):
+            delimiter = mark[1]
+        elif line.strip():
+            delimiter = delimiter or max(
+                _DELIMITERS, key=lambda each: known(line.split(each, MOST_COLUMNS))
+            )
+            rest = (line for _, line in numbered)
+            yield from _parsed(number, chain([line], rest), delimiter)
+
+
+def _parsed(number: int, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of *lines*, which begin with line *number*."""
+    row_lines = _RowLines(lines)
+    reader = csv.reader(row_lines, delimiter=delimiter, strict=True)
+    first = number
+    try:
+        for cells in reader:
+            if first == number and len(cells) > MOST_COLUMNS:
+                raise SourceError(
+                    f"it has more than {MOST_COLUMNS:,} columns; delete the columns that are not "
+                    "needed"
+                )
+            if any(map(str.strip, cells)):
+                yield first, cells
+            first = number + reader.line_num
+            row_lines.length = 0
+    except csv.Error as error:
+        raise SourceError(
+            f"line {first}: {error}; close each quotation mark of this row, and double those "
+            "inside a cell"
+        ) from None
+
+
+class _RowLines:
+    """Lines for `csv`, with a limit for the length of one row."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self.length = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.length += len(line)
+            if self.length > LONGEST_ROW:
+                raise csv.Error(f"row with more than {LONGEST_ROW:,} characters")
+            yield line
+
+
+class RowStore:
+    """Rows in groups, in a file that only this process sees once they are many."""
+
+    def __init__(self) -> None:
+        self._file: Any = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  see __exit__
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._last: dict[str, list[Row]] = {}
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, group: str, row: Row) -> None:
+        """Keep *row* as the last of its group. No row may be read before all are added.
+
+        Raises:
+            SourceError: There are too many rows.
+        """
+        self.count += 1
+        if self.count > MOST_ROWS:
+            raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
+        last = self._last.setdefault(group, [])
+        last.append(tuple(row))  # marshal writes no named tuples
+        # A temporary table of SQLite with one row each takes five times as long.
+        if len(last) == _TOGETHER:
+            data = marshal.dumps(last)
+            self._places.setdefault(group, []).append((self._file.tell(), len(data)))
+            self._file.write(data)
+            last.clear()
+
+    def groups(self) -> Iterator[tuple[str, Iterator[Row]]]:
+        """Yield each group with its rows, in the order of `add`."""
+        for group in self._last:
+            yield group, self._rows(group)
+
+    def _rows(self, group: str) -> Iterator[Row]:
+        for place, size in self._places.get(group, ()):
+            self._file.seek(place)
+            yield from marshal.loads(self._file.read(size))  # noqa: S302  written above
+        yield from self._last[group]
+
+
+COLUMNS: Final[Mapping[str, str]] = {
+    "id": "any text that never changes; made from set and code by default",
+    "code": "the code people use, such as 3.NF.A.1; required without an id",
+    "text": "the text of the standard; required",
+    "parent": "the id or the code of the row above this one in the tree",
+    "grades": "3, K-2, high school ...; if empty, the parent's grades",
+    "subject": "Mathematics",
+    "jurisdiction": "the state or organization",
+    "set_title": "the name of the collection, such as Grade 3",
+    "set_id": "made from jurisdiction, subject and set_title by default",
+    "label": "Domain, Cluster, Standard ...",
+    "other_codes": "more codes of the same standard, separated by |",
+    "order": "a number; by default the order of the file",
+    "document": "the title of the published document",
+    "edition": "its year or version",
+    "license": "terms of use of the text",
+    "rights_holder": "whose text it is",
+    "source_url": "where the official text is",
+}
+# Other names of a column, in any case, with any separators, and also after one of `_PREFIXES`.
+_NAMES: Final[Mapping[str, str]] = {
+    "id": "guid identifier uuid uid asn_id case_id",
+    "code": "notation number no human_coding_scheme humancodingscheme coding_scheme short_code"
+    " abbreviation standard_id benchmark_id indicator_id standard_identifier",
+    "text": "description statement fullstatement full_statement standard benchmark indicator"
+    " expectation performance_expectation objective learning_objective outcome learning_outcome"
+    " wording full_text",
+    "parent": "parent_id parent_code parent_standard",
+    "grades": "grade grade_level grade_levels grade_band grade_bands grade_range"
+    " education_level education_levels",
+    "subject": "subject_area content_area discipline learning_area",
+    "jurisdiction": "state state_name organization organisation publisher agency district",
+    "set_title": "set standard_set_title set_name framework collection",
+    "set_id": "standard_set_id",
+    "label": "type statement_label statement_type level_name hierarchy_level",
+    "other_codes": "alt_statement_notations alternate_codes alternate_code alt_codes old_code"
+    " other_code",
+    "order": "sequence sort_order position",
+    "edition": "valid year version adopted adoption_year",
+    "license": "licence",
+    "source_url": "url uri link web_address source_link",
+}
+_ALIASES: Final = {alias: name for name, found in _NAMES.items() for alias in found.split()}
+_CAMEL_CASE: Final = re.compile("(?<=[a-z])(?=[A-Z])")
+_PREFIXES: Final = ("statement", "standard", "standards", "benchmark", "indicator", "learning")
+_MADE: Final = frozenset(
+    {
+        "content", "depth", "is_leaf", "is_root", "root_id", "ancestor_ids", "child_ids",
+        "sibling_count",
+    }
+)  # fmt: skip
+
+
+def column_name(cell: str) -> str:
+    """Return the name in `COLUMNS` for a cell of the header, or the cell in plain form."""
+    name = _plain(cell)
+    if known := name if name in COLUMNS else _ALIASES.get(name):
+        return known
+    prefix, _, rest = name.partition("_")
+    if prefix in _PREFIXES and (known := rest if rest in COLUMNS else _ALIASES.get(rest)):
+        return known
+    return name
+
+
+def read_header(
+    cells: Sequence[str], source: str, where: str, given: Collection[str] = ()
+) -> tuple[list[str], list[Problem]]:
+    """Return the name of each column, "" if it is ignored, and notes for the report.
+
+    Args:
+        source: The name of the document, for problems.
+        where: The line in it.
+        given: Columns that may be missing, because an option has their value.
+    """
+    names = _named(cells)
+    details = [
+        *_drop_repeated(names, cells),
+        *_drop_made(names),
+        *_unknown(names),
+        *_renamed(names, cells),
+    ]
+    if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *given)]:
+        details.append(("column missing", f"{' and '.join(missing)} will be 'Unspecified'"))
+    return names, [note(reason, source, where, detail) for reason, detail in details]
+
+
+def _named(cells: Sequence[str]) -> list[str]:
+    names = [column_name(cell) for cell in cells]
+    if names.count("text") > 1 and "code" not in names:
+        # "Standard" and "Description" side by side are a code and its text.
+        codes = (place for place, cell in enumerate(cells) if _plain(cell) in _PREFIXES)
+        if (place := next(codes, None)) is not None:
+            names[place] = "code"
+    return names
+
+
+def _drop_repeated(names: list[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Keep one of several columns with one meaning: the exact name, or the first."""
+    meant = names[:]
+    for place, name in enumerate(meant):
+        same = [number for number, other in enumerate(meant) if other == name]
+        first = next((number for number in same if _plain(cells[number]) == name), same[0])
+        if name and place != first:
+            names[place] = ""
+            column = f"column {place + 1} {clean(cells[place])[:80]!r}"
+            yield "column given twice", f"{column}; column {first + 1} was read as {name}"
+
+
+def _drop_made(names: list[str]) -> Iterator[tuple[str, str]]:
+    for place, name in enumerate(names):
+        if name in _MADE:
+            names[place] = ""
+            yield "column not needed", f"{name!r} is made anew"
+
+
+def _unknown(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        if name and name not in COLUMNS:
+            close = difflib.get_close_matches(name, COLUMNS, n=1)
+            advice = f"did you mean {close[0]!r}?" if close else "kept as it is"
+            yield "unknown column", f"{name[:80]!r}; {advice}"
+
+
+def _renamed(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    told = ", ".join(
+        f"{clean(cell)[:80]!r} as {name}"
+        for cell, name in zip(cells, names, strict=True)
+        if name in COLUMNS and _plain(cell) != name
+    )
+    if told:
+        yield "column read by its meaning", told
+
+
+def _plain(cell: str) -> str:
+    words = _CAMEL_CASE.sub("_", clean(cell).strip("\"' "))
+    return re.sub(r"\W+", "_", words.casefold()).strip("_")

@@ -1,0 +1,186 @@
+"""HTTP client for embedding endpoints of the shape of OpenAI's ``/v1/embeddings``.
+
+It has a synchronous and an asynchronous side, and a circuit breaker. The built-in encoders use the
+first one; plugins with an event loop of their own use the second one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias
+
+import httpx2
+import numpy as np
+from pydantic import SecretStr
+
+from standards_mcp import is_unencrypted, may_use_proxy
+
+from .errors import EncoderError
+from .minilm import Vectors, normalised
+from .spec import KEY_IN_THE_OPEN, shown_spec
+
+API_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
+CATALOG_REMEDY: Final = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"
+TIMEOUT: Final = 60.0
+_BATCH: Final = 64
+_OK: Final = 200
+_NUMBER: Final = re.compile(r"^\[Errno -?\d+\] ")
+
+Cause: TypeAlias = Literal["timeout", "unreachable", "refused", "malformed"]
+
+
+class EmbeddingError(EncoderError):
+    """An embedding endpoint failed; the message names the endpoint and a remedy, and no secret.
+
+    Attributes:
+        cause: The kind of failure: ``refused`` is any other status than 200, and ``malformed`` an
+            answer without a vector for each text.
+        status: The status of the answer, if there was one.
+    """
+
+    def __init__(self, message: str, cause: Cause, status: int | None = None) -> None:
+        super().__init__(message)
+        self.cause: Cause = cause
+        self.status = status
+
+
+class EmbeddingClient:
+    """Client of one endpoint. It may be used by several threads.
+
+    Redirections are refused, so that the key reaches this address only.
+
+    Args:
+        spec: The endpoint's address with the model's name after ``#``.
+        key: The API key, if the endpoint needs one.
+        remedy: The setting to check, for messages.
+        timeout: Seconds for one answer.
+        batch: The most texts in one request.
+        rest: Circuit breaker: after a failure that took a second, calls fail at once for so many
+            seconds. With 4, an endpoint that hangs takes a fifth of the time at most.
+        fields: More fields of each request, such as ``input_type``.
+
+    Raises:
+        EncoderError: The key would be sent unencrypted.
+    """
+
+    def __init__(
+        self,
+        spec: str,
+        key: SecretStr | None = None,
+        *,
+        remedy: str = CATALOG_REMEDY,
+        timeout: float = TIMEOUT,
+        batch: int = _BATCH,
+        rest: float = 0,
+        **fields: Any,
+    ) -> None:
+        self.name = shown_spec(spec)
+        self._url, _, model = spec.partition("#")
+        self._shown = shown_spec(self._url)
+        if key and is_unencrypted(self._url):
+            raise EncoderError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
+        self._remedy, self._timeout, self._batch, self._rest = remedy, timeout, batch, rest
+        self._fields = {"model": model, "encoding_format": "float", **fields}
+        self._headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
+        self._client: httpx2.Client | None = None
+        self._failure: EmbeddingError | None = None
+        self._closed_until = 0.0
+
+    def embed(self, texts: Sequence[str], **fields: Any) -> Vectors:
+        """Return a row of length 1 for each of *texts*, of which there is at least one.
+
+        Args:
+            fields: Fields of this request.
+
+        Raises:
+            EmbeddingError: The endpoint does not answer, or not with vectors.
+        """
+        if self._client is None:
+            self._client = httpx2.Client(**self._options)
+        rows: list[Vectors] = []
+        for body, count in self._requests(texts, fields):
+            began = self._admitted()
+            try:
+                answer = self._client.post(self._url, json=body)
+                rows.append(self._vectors(answer, count))
+            except (httpx2.RequestError, EmbeddingError) as error:
+                raise self._failed(error, began) from None
+        return np.vstack(rows)
+
+    async def aembed(self, texts: Sequence[str], **fields: Any) -> Vectors:
+        """Return the vectors like `embed`, without blocking the event loop."""
+        rows: list[Vectors] = []
+        options = await asyncio.to_thread(lambda: self._options)
+        async with httpx2.AsyncClient(**options) as client:
+            for body, count in self._requests(texts, fields):
+                began = self._admitted()
+                try:
+                    async with asyncio.timeout(self._timeout):
+                        answer = await client.post(self._url, json=body)
+                    rows.append(await asyncio.to_thread(self._vectors, answer, count))
+                except (httpx2.RequestError, TimeoutError, EmbeddingError) as error:
+                    raise self._failed(error, began) from None
+        return np.vstack(rows)
+
+    def close(self) -> None:
+        """Close the connections of `embed`; a later call opens new ones."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    @cached_property
+    def _options(self) -> dict[str, Any]:
+        uses_proxy = may_use_proxy(self._url)
+        options = {"headers": self._headers, "timeout": self._timeout, "trust_env": uses_proxy}
+        if self._url.startswith("https:"):
+            # Reading the certificates of all authorities takes a tenth of a second.
+            options["verify"] = httpx2.create_ssl_context(trust_env=uses_proxy)
+        return options
+
+    def _requests(
+        self, texts: Sequence[str], fields: dict[str, Any]
+    ) -> list[tuple[dict[str, Any], int]]:
+        starts = range(0, len(texts), self._batch)
+        batches = [list(texts[start : start + self._batch]) for start in starts]
+        return [({**self._fields, **fields, "input": batch}, len(batch)) for batch in batches]
+
+    def _admitted(self) -> float:
+        """Return the time, or raise the last failure while the circuit breaker is open."""
+        now = time.monotonic()
+        if self._failure is not None and now < self._closed_until:
+            raise EmbeddingError(str(self._failure), self._failure.cause, self._failure.status)
+        return now
+
+    def _failed(self, error: Exception, began: float) -> EmbeddingError:
+        now = time.monotonic()
+        self._closed_until = now + self._rest * (now - began)
+        self._failure = error if isinstance(error, EmbeddingError) else self._translated(error)
+        return self._failure
+
+    def _translated(self, error: Exception) -> EmbeddingError:
+        if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
+            return self._error(f"no answer within {self._timeout:g} seconds", "timeout")
+        reason = _NUMBER.sub("", " ".join(str(error).split())) or type(error).__name__
+        return self._error(reason, "unreachable")
+
+    def _vectors(self, answer: httpx2.Response, count: int) -> Vectors:
+        if answer.status_code != _OK:
+            reason = f"status {answer.status_code} {answer.reason_phrase}".strip()
+            raise self._error(reason, "refused", answer.status_code)
+        try:
+            rows = sorted(json.loads(answer.content)["data"], key=lambda row: int(row["index"]))
+            vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            raise self._error(f"unexpected answer ({type(error).__name__})", "malformed") from None
+        if vectors.ndim != 2 or len(vectors) != count or not np.isfinite(vectors).all():  # noqa: PLR2004
+            raise self._error(f"{len(vectors)} vectors for {count} texts", "malformed")
+        return normalised(vectors)
+
+    def _error(self, reason: str, cause: Cause, status: int | None = None) -> EmbeddingError:
+        message = f"the embedding endpoint {self._shown} failed: {reason}; {self._remedy}"
+        return EmbeddingError(message, cause, status)
