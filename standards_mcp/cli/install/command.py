@@ -205,8 +205,8 @@ def _variables(invocation: Invocation) -> dict[str, str]:
     invocation.configure_logging(silent=True)
     try:
         return invocation.loaded_host.layers.variables()
-    except StandardsMcpError:  # the client's user will see why; the host's own variables are known
-        return invocation.load_settings().layers.variables()
+    except StandardsMcpError:  # the client's user will see why; the variables so far are known
+        return invocation.host.layers.variables()
     finally:
         invocation.configure_logging()
 
