@@ -29,11 +29,6 @@ from standards_mcp.loading.records import PluginInfo
 from standards_mcp_catalog.base import Catalog, Seed
 from standards_mcp_catalog.kit import records
 from standards_mcp_catalog.plugin import CatalogPlugin
-<<<<<<< HEAD
-from standards_mcp_catalog.texts import ancestors_text, comparable, passages, text_hash
-=======
-from standards_mcp_catalog.records import StandardRecord
->>>>>>> w-catalog-services
 from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderError, EncoderUnavailableError
@@ -229,15 +224,7 @@ def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
 def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
     endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-<<<<<<< HEAD
     seed = Seed(records=records(), model="other", hashes=(), vectors=np.zeros((0, 2)))
-=======
-    record = StandardRecord(
-        id="R1", content="Depth 0: Compare fractions.", subject="Mathematics",
-        standard_set_id="S", standard_set_title="Set", jurisdiction_id="J", jurisdiction_title="J",
-    )  # fmt: skip
-    seed = Seed(records=[record], model="other", hashes=(), vectors=np.zeros((0, 2)))
->>>>>>> w-catalog-services
     monkeypatch.setattr(catalog, "_starter", lambda: seed)
     Path(".env").write_text(
         f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
