@@ -1,17 +1,103 @@
-"""One call on its way through the steps of the pipeline."""
+"""One call on its way through the pipeline, and its record for logs, metrics and audits."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, cast
 
-from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.limits import Limits
+from standards_mcp._utils.logs import STANDARD_FIELDS
+from standards_mcp.contributions.base import Contribution, Limits
+from standards_mcp.errors import ToolError
+from standards_mcp.plugin import ToolResult
 
-from .context import HostContext
-from .records import CallRecord
+from .context import LOCAL, HostContext, InputRequiredError
+
+log = logging.getLogger(__name__)
+
+NOT_SERVED: Final = "not_served"
+"""The outcome of a call of something that does not exist, or that its caller may not use."""
+NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})
+"""The outcomes that are no type of an error."""
+Gate: TypeAlias = Callable[["CallRecord"], None]
+"""Raises a `ToolError` if a call must not run."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CallRecord:
+    """One call, from its start to its end.
+
+    Attributes:
+        kind: ``tool``, ``prompt``, ``resource``, ``completion``, ``subscription`` or ``route``.
+        name: The declared name of the tool, prompt or resource; where none is served to the caller,
+            the name that they gave, cut to 200 characters.
+        plugin: Whose it is; an empty string where nothing is served under the name.
+        caller: The caller's name.
+        session: The id of the session in which the call came, or an empty string.
+        arguments: As the client sent them; they may be private.
+        seconds: How long it took; 0 while it runs.
+        outcome: ``running``, ``ok``, ``asked`` where the client must ask its user and call again,
+            ``cancelled``, `NOT_SERVED`, or the type of the error.
+        results: How many results the answer has, if it is a list of results.
+        is_cached: The answer is that of an equal call.
+        incident: The id of the crash in the log, or an empty string.
+        fields: What the plugin adds to the log line.
+    """
+
+    kind: str
+    name: str
+    plugin: str
+    caller: str
+    arguments: Mapping[str, Any]
+    session: str = ""
+    seconds: float = 0.0
+    outcome: str = "running"
+    results: int | None = None
+    is_cached: bool = False
+    incident: str = ""
+    fields: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+class Observer(Protocol):
+    """Receives every call, also of what is not served.
+
+    Both methods run in the event loop, so they must be quick.
+    """
+
+    def call_started(self, record: CallRecord) -> None:
+        """Handle the start of a call; the record changes until the end."""
+        ...
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Handle the end of a call, whatever its outcome."""
+        ...
+
+
+class CallLog:
+    """Writes one log line for each call."""
+
+    def call_started(self, record: CallRecord) -> None:
+        """Do nothing: the line is written at the end."""
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Write the line."""
+        own = {key: value for key, value in record.fields.items() if key not in STANDARD_FIELDS}
+        fields: dict[str, Any] = own | {
+            record.kind: record.name,
+            **({"plugin": record.plugin} if record.plugin else {}),
+            "duration_ms": round(record.seconds * 1000, 2),
+            "outcome": record.outcome,
+        }
+        if record.caller != LOCAL.name:
+            fields["caller"] = record.caller
+        if record.results is not None:
+            fields["results"] = record.results
+        if log.isEnabledFor(logging.DEBUG):
+            fields["arguments"] = dict(record.arguments)
+        log.info("%s call", record.kind, extra=fields)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -78,3 +164,64 @@ def compose(steps: Sequence[Step], last: CallNext) -> CallNext:
         return partial(step, call_next=call_next)
 
     return reduce(bind, reversed(steps), last)
+
+
+class Recording:
+    """Keeps the record of a call and gives it to observers.
+
+    Args:
+        observers: Read at every call, so that more can be added while the host runs.
+    """
+
+    def __init__(self, observers: Iterable[Observer]) -> None:
+        self._observers = observers
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Record the call, even if it is cancelled."""
+        record, began, outcome = call.record, time.perf_counter(), "cancelled"
+        observers = tuple(self._observers)
+        _tell(observers, "call_started", record)
+        try:
+            result = await call_next(call)
+            outcome = _outcome(result)
+            record.results = _count(result) if outcome == "ok" else None
+        except InputRequiredError:
+            outcome = "asked"
+            raise
+        except ToolError as exc:
+            outcome = exc.error_type
+            raise
+        else:
+            return result
+        finally:
+            record.seconds, record.outcome = time.perf_counter() - began, outcome
+            _tell(observers, "call_ended", record)
+
+    def refused(self, record: CallRecord) -> None:
+        """Tell observers of a call that has reached nothing: its end is its start."""
+        observers = tuple(self._observers)
+        _tell(observers, "call_started", record)
+        record.outcome = NOT_SERVED
+        _tell(observers, "call_ended", record)
+
+
+def _tell(observers: Iterable[Observer], event: str, record: CallRecord) -> None:
+    for observer in observers:
+        try:
+            getattr(observer, event)(record)
+        except Exception:
+            # An observer must not be able to fail a call.
+            log.exception("an observer of calls failed")
+
+
+def _outcome(result: object) -> str:
+    if not isinstance(result, ToolResult) or not result.is_error:
+        return "ok"
+    return str((result.structured or {}).get("error_type", "error"))
+
+
+def _count(result: object) -> int | None:
+    """Return how many results an answer in the envelope of the standards tools has."""
+    structured = result.structured if isinstance(result, ToolResult) else None
+    results: object = structured.get("results") if structured else None
+    return len(cast("list[object]", results)) if isinstance(results, list) else None

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.contributions.arguments.mistakes import refuse_unknown
+from standards_mcp.contributions.arguments import refuse_unknown
 from standards_mcp.contributions.base import Completion, Contribution
 from standards_mcp.contributions.prompts import (
     TOOLS_ARGUMENT,
@@ -24,7 +24,7 @@ from standards_mcp.contributions.resources import (
     contents_of,
     find_resource,
 )
-from standards_mcp.contributions.visible.selection import Selection, named, visible
+from standards_mcp.contributions.selection import Selection, named, visible
 from standards_mcp.errors import NotServedError, ToolError
 
 from .call import Call

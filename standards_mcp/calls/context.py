@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import pydantic_core
 
-from standards_mcp.contributions.visible.selection import EVERYTHING, Access
+from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.errors import Ability, CannotAskError
 from standards_mcp.plugin import AnswerT, LogLevel
 

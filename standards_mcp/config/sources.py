@@ -20,16 +20,7 @@ from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, neares
 from standards_mcp.errors import ConfigError
 from standards_mcp_catalog.settings import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 
-from .layers import (
-    DOT_ENV,
-    ENVIRONMENT,
-    Layer,
-    leaves,
-    merged,
-    nested,
-    path_of,
-    variable_name,
-)
+from .layers import DOT_ENV, ENVIRONMENT, Layer, leaves, merged, nested, path_of, variable_name
 from .models.base import is_table, takes_json, type_of
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings

@@ -7,17 +7,41 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, TypedDict
+from typing import Any, ClassVar, Final, Literal, TypedDict
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.errors import PluginConflictError, PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
-from .arguments.signatures import Arguments
-from .limits import Limits
+from .arguments import Arguments
 
 MAX_NAME: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of the calls of a tool, a prompt or a resource.
+
+    Attributes:
+        timeout: Seconds for one call.
+        rate_limits: How often one caller may call it, such as ``60/minute``; all of them count.
+        cache_ttl: Seconds for which the answer of a tool is kept; 0: never.
+        cache_scope: See `standards_mcp.Tool`.
+        concurrency: How many calls of it may run at a time; None: no limit of its own.
+        plugin_concurrency: How many calls of its plugin may run at a time.
+        max_output_tokens: About how long an answer may be; None: any length.
+        max_argument_values: How many values the arguments may have, with all that they contain.
+    """
+
+    timeout: float = 30.0
+    rate_limits: tuple[str, ...] = ()
+    cache_ttl: float = 0
+    cache_scope: Literal["private", "public"] = "private"
+    concurrency: int | None = None
+    plugin_concurrency: int = 16
+    max_output_tokens: int | None = None
+    max_argument_values: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,16 +12,9 @@ from standards_mcp._utils.chunks import bounded
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Message, Prompt
 
-from .arguments.schemas import SchemaError
-from .arguments.signatures import context_argument, read_function
-from .base import (
-    Contribution,
-    check_completers,
-    check_texts,
-    common_fields,
-    describe,
-    misdeclared,
-)
+from .arguments import context_argument, read_function
+from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
+from .schemas import SchemaError
 
 TOOLS_ARGUMENT: Final = "tools"
 _MOST_MESSAGES: Final = 1000

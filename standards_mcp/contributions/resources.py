@@ -12,17 +12,10 @@ import pydantic_core
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Resource
 
-from .arguments.schemas import SchemaError
-from .arguments.signatures import read_function
-from .base import (
-    Contribution,
-    check_completers,
-    check_texts,
-    common_fields,
-    describe,
-    misdeclared,
-)
+from .arguments import read_function
+from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
 from .results import ended
+from .schemas import SchemaError
 
 _MAX_URI: Final = 4096
 

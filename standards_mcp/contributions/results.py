@@ -16,12 +16,12 @@ from standards_mcp._utils.chunks import bounded
 from standards_mcp._utils.text import printable
 from standards_mcp.plugin import ToolResult
 
-from .arguments.mistakes import schema_errors
-from .arguments.schemas import (
+from .schemas import (
     Schema,
     SchemaError,
     check_json_schema,
     portable_output_schema,
+    schema_errors,
     signature_of,
 )
 

@@ -15,9 +15,9 @@ from standards_mcp.config.models.http import NAME
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Route
 
-from .arguments.schemas import Schema
-from .arguments.signatures import SchemaArguments
+from .arguments import SchemaArguments
 from .base import Contribution, plain_function
+from .schemas import Schema
 from .tools import is_rate, is_time
 
 PREFIX: Final = "/plugins"

@@ -1,23 +1,37 @@
-"""Reads and checks the tools that plugins declare, before any client sees them."""
+"""Read and check the tools and filters that plugins declare, before any client sees them."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.text import describe_exception, nearest
 from standards_mcp.config.models.tools import RATE_LIMIT
-from standards_mcp.errors import PluginError
+from standards_mcp.errors import (
+    FilterFailedError,
+    InvalidInputError,
+    PluginError,
+    ServiceError,
+    ToolError,
+)
+from standards_mcp.filters import FilterExpression, parse_filter
 from standards_mcp.plugin import Filter, Tool
 
-from .arguments.schemas import SchemaError
-from .arguments.signatures import Arguments, context_argument, read_arguments
+from .arguments import Arguments, context_argument, filter_expression, read_arguments
 from .base import Contribution, check_texts, common_fields, describe, misdeclared
 from .results import Result, read_result
+from .schemas import ARGUMENT_NAME, SchemaError
 
 UNTRUSTED_TEXT_META: Final = "standards-mcp/untrusted-text"
 """In the ``_meta`` of a tool: True if its answers may contain text that others wrote."""
@@ -157,3 +171,125 @@ def is_time(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 < value < math.inf
+
+
+_FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def filter_error(item: object) -> str:
+    """Return what is wrong with a filter, or an empty string."""
+    if not isinstance(item, Filter):
+        return f"register_filters returned a {type(item).__name__}"
+    if not _FILTER_NAME.fullmatch(item.name) or not ARGUMENT_NAME.fullmatch(item.name):
+        return f"{item.name!r} is not a valid filter name"
+    if not item.description.strip():
+        return f"filter {item.name!r} has no description"
+    if not callable(item.to_expression):
+        return f"filter {item.name!r}: its to_expression is not a function"
+    try:
+        _ = item.annotation | None
+    except TypeError:
+        return f"filter {item.name!r}: its annotation is not a type"
+    return ""
+
+
+def own_filter(plugin: str, item: Filter) -> Filter:
+    """Return a filter whose failures are attributed to its plugin, not to the tool that uses it.
+
+    A refused value stays an `InvalidInputError`, and a `ToolError` or `ServiceError` passes. Any
+    other error becomes a `FilterFailedError`.
+    """
+
+    def parse(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise
+        except BaseException as exc:
+            if is_from_outside(exc):
+                raise
+            raise _failure(plugin, item, exc) from exc
+
+    async def to_expression(value: Any) -> FilterExpression | None:
+        return await _expression(plugin, item, value)
+
+    # Pydantic runs the plugin's validators among the tool's arguments, so they are wrapped, too.
+    annotation: Any = Annotated[item.annotation | None, WrapValidator(parse)]
+    return replace(item, annotation=annotation, to_expression=to_expression)
+
+
+async def _expression(plugin: str, item: Filter, value: Any) -> FilterExpression | None:
+    try:
+        expression = await filter_expression(item, value)
+    except InvalidInputError as exc:
+        raise InvalidInputError(f"{item.name}: {exc} (plugin {plugin!r})") from exc
+    except (ServiceError, ToolError, asyncio.CancelledError):
+        raise  # for the client, see standards_mcp.calls.failures
+    except BaseException as exc:
+        if is_from_outside(exc):
+            raise
+        raise _failure(plugin, item, exc) from exc
+    # Checked here, because the tool would be blamed for an expression that is refused later.
+    try:
+        parse_filter(expression)
+    except Exception as exc:
+        raise _failure(plugin, item, exc) from exc
+    return expression
+
+
+def _failure(plugin: str, item: Filter, cause: BaseException) -> FilterFailedError:
+    return FilterFailedError(plugin, f"filter {item.name!r}: {describe_exception(cause)}")
+
+
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_MISSPELT: Final = 0.85
+"""How like a name must be, from 0 to 1, to count as the same name with a slip."""
+_SHORTEST: Final = 4
+_LONGEST: Final = 100
+
+
+def nearest_tool(name: str, tools: Iterable[RegisteredTool]) -> str:
+    """Return the published name of the tool that *name* may mean, or an empty string.
+
+    A slip of spelling comes first, then the tool that shares most words with it, then the name most
+    like it. The words of a tool are those of its name, of its plugin's name, of its title and of
+    the first sentence of its description: the rest often tells of other tools. A word that several
+    tools have counts less. A tool that shares half of the words, or fewer, is not meant.
+    """
+    name = name[:_LONGEST]  # it is a client's, of any length
+    known = {item.published: item for item in tools}
+    close = nearest(name, known)
+    if close and SequenceMatcher(None, name.lower(), close.lower()).ratio() >= _MISSPELT:
+        return close
+    names = {each: _words(f"{each} {item.plugin}") for each, item in known.items()}
+    texts = {each: _words(_about(item)) for each, item in known.items()}
+    scores, shared = defaultdict[str, float](float), Counter[str]()
+    asked = sorted(_words(name))
+    for word in asked:
+        named = [each for each in known if _has(names[each], word)]
+        told = [each for each in known if _has(texts[each], word)]
+        shared.update({*named, *told})
+        for each in {*named, *told}:
+            # What a tool is called says more of it than a word of its description.
+            scores[each] += (2 if each in named else 1) / len({*named, *told})
+    enough = {each: score for each, score in scores.items() if 2 * shared[each] > len(asked)}
+    found = [each for each, score in enough.items() if score == max(enough.values())]
+    return found[0] if len(found) == 1 else nearest(name, found or known) or close
+
+
+def _about(item: RegisteredTool) -> str:
+    return f"{item.title or ''} {item.description.partition('. ')[0]}"
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(text)}
+
+
+def _has(words: Iterable[str], word: str) -> bool:
+    """Tell whether *word* is among *words* in any form: search, searches, searched."""
+    return any(_same(each, word) for each in words)
+
+
+def _same(first: str, second: str) -> bool:
+    short, long = sorted((first, second), key=len)
+    return long == short or (len(short) >= _SHORTEST and long.startswith(short))

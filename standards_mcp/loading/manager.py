@@ -24,23 +24,21 @@ from standards_mcp import hookspecs
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.calls.steps.wrappers import Wrapper
+from standards_mcp.calls.wrappers import Wrapper
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import PluginContext, ToolHandler
 from standards_mcp_catalog.base import Catalog
 
-from .changes import Changes
-from .contributed import Contributed
+from .construction import check_hooks, construct, noted
+from .contributed import Changes, Contributed
+from .discovery import check_sections, disabled_reason, load_order, unloadable
 from .providers import Provider, provider_of
 from .quarantine import Quarantine
 from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
-from .steps.commands import read_commands
-from .steps.construction import check_hooks, construct
-from .steps.deprecations import noted
-from .steps.discovery import check_sections, disabled_reason, load_order, unloadable
+from .registration import read_commands
 
 log = logging.getLogger(__name__)
 

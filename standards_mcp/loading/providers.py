@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 from standards_mcp._utils.secrets import mask
 from standards_mcp.config.errors import Problem
 from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.collection import Contributions
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.selection import Contributions
 
 from .records import PluginRecord, Status
 

@@ -15,7 +15,7 @@ from standards_mcp.config.checks import canonical_name
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import Layers
 from standards_mcp.config.plugin_values import with_variables
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginSettings
 

@@ -15,8 +15,8 @@ from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource
 from standards_mcp.contributions.results import error_result
+from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
-from standards_mcp.contributions.visible.selection import Selection, visible
 from standards_mcp.plugin import Message, ToolResult
 
 log = logging.getLogger(__name__)

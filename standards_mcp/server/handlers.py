@@ -16,7 +16,7 @@ from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp.calls.context import InputRequiredError, Principal, Unattended
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.contributions.visible.selection import Selection, visible
+from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.errors import (
     ABILITIES,
     CannotAskError,

@@ -26,8 +26,8 @@ from standards_mcp import (
     tool,
 )
 from standards_mcp.calls.context import Principal, Unattended
-from standards_mcp.calls.steps.limits import FairSemaphore, RateLimits
-from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
+from standards_mcp.calls.limits import FairSemaphore, RateLimits
+from standards_mcp.calls.output import BYTES_PER_TOKEN, capped, cut_text, tokens
 from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
 

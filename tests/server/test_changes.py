@@ -25,8 +25,8 @@ from support.waiting import WAIT, until
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.records import PluginKind
-from standards_mcp.loading.steps.discovery import installed_plugins
 
 pytestmark = [
     pytest.mark.anyio,

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import importlib_metadata
 
 from standards_mcp._utils.text import counted
-from standards_mcp.calls.steps.output import definition_tokens
+from standards_mcp.calls.output import definition_tokens
 from standards_mcp.cli.install.files import (
     configuration_of,
     install_command,
@@ -33,7 +33,7 @@ from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.loading.health import check_health
+from standards_mcp.loading.lifecycle import check_health
 from standards_mcp.loading.manager import PluginManager
 from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status

@@ -14,9 +14,9 @@ import pydantic_core
 from pydantic import BaseModel
 
 from standards_mcp._utils.secrets import declares_secret, long_texts, mask, masked_data
+from standards_mcp.calls.call import CallRecord
 from standards_mcp.calls.context import LOCAL, InputRequiredError
-from standards_mcp.calls.records import CallRecord
-from standards_mcp.calls.steps.errors import translated
+from standards_mcp.calls.failures import translated
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.plugin_values import plugin_variables
 from standards_mcp.contributions.base import Completion, Contribution
@@ -24,7 +24,7 @@ from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.errors import ServiceError, ToolError
 from standards_mcp.host import Host
-from standards_mcp.loading.health import check_health
+from standards_mcp.loading.lifecycle import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health, Message, PluginSettings, Prompt, Resource, Tool
 from standards_mcp.remote.errors import ERROR_TYPE

@@ -19,9 +19,9 @@ from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
 from standards_mcp import Filter, InvalidInputError, Tool, ToolResult
-from standards_mcp.contributions.arguments.schemas import SchemaError
-from standards_mcp.contributions.arguments.signatures import Arguments, read_arguments
+from standards_mcp.contributions.arguments import Arguments, read_arguments
 from standards_mcp.contributions.results import error_result, read_result
+from standards_mcp.contributions.schemas import SchemaError
 
 Json = dict[str, Any]
 

@@ -13,8 +13,8 @@ from standards_mcp.config.changes import change_config, file_to_change
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Kind, ToolSettings
 from standards_mcp.config.toml.editing import disabled_tools, with_tool_disabled, with_tool_enabled
+from standards_mcp.contributions.selection import gained
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.contributions.visible.gains import gained
 from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.operations.audit import Audit

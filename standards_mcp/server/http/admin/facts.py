@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from standards_mcp._utils.secrets import MASK, mask
-from standards_mcp.calls.steps.output import definition_tokens
+from standards_mcp.calls.output import definition_tokens
 from standards_mcp.config.toml.keys import toml_key, toml_value
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.host import Host
+from standards_mcp.loading.construction import shown_values
 from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
-from standards_mcp.loading.shown_values import shown_values
 from standards_mcp.plugin import Health
 from standards_mcp.server.http.health import is_well
 

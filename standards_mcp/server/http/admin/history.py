@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from standards_mcp.calls.records import NO_ERRORS, CallRecord
+from standards_mcp.calls.call import NO_ERRORS, CallRecord
 
 MINUTES: Final = 60
 _MOST_NAMES: Final = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from standards_mcp.contributions.arguments.schemas import Schema, plain_object
+from standards_mcp.contributions.schemas import Schema, plain_object
 from standards_mcp.contributions.tools import RegisteredTool
 
 _COMPONENTS: Final = "#/components/schemas/"

@@ -10,18 +10,20 @@ from typing import Annotated, Any, Final, Protocol, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from standards_mcp._utils.text import describe_exception
+from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.errors import InvalidInputError
 from standards_mcp.filters import FilterExpression, combine
 from standards_mcp.plugin import CallContext, Filter, Tool
 
 from .coercion import fitted
-from .mistakes import plain, refuse_unknown, schema_errors, sentences
 from .schemas import (
     Schema,
     SchemaError,
     check_json_schema,
     portable_input_schema,
+    schema_errors,
+    sentences,
+    short,
     signature_of,
 )
 
@@ -250,3 +252,29 @@ def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     return {
         name: value for name, value in arguments.items() if value is not None or name in required
     }
+
+
+def refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Refuse arguments that are not among *known*.
+
+    Raises:
+        InvalidInputError: One is unknown; the message suggests the nearest known one.
+    """
+    names = tuple(known)
+    for name in arguments:
+        if name not in names:
+            expected = ", ".join(names) or "none"
+            hint = did_you_mean(name, names) or f"; known: {expected}"
+            raise InvalidInputError(f"{short(name)}: unknown argument{hint}")
+
+
+def plain(kind: str, message: str) -> str:
+    """Return what pydantic says about a value in plainer words.
+
+    Args:
+        kind: The type of the error, as pydantic calls it.
+    """
+    if kind == "missing":
+        return "this argument is required"
+    message = message.removeprefix("Value error, ").removeprefix("Input ").split(", unable")[0]
+    return message[:1].lower() + message[1:]

@@ -16,7 +16,8 @@ from standards_mcp.config.checks import canonical_name, is_trusted
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ConfigError
-from standards_mcp.loading.records import PluginInfo, PluginKind
+
+from .records import PluginInfo, PluginKind
 
 log = logging.getLogger(__name__)
 

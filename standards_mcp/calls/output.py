@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from standards_mcp.calls.call import Call, CallNext
 from standards_mcp.contributions.prompts import PromptAnswer
 from standards_mcp.contributions.resources import Contents
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import TooLargeError
 from standards_mcp.plugin import ToolResult
+
+from .call import Call, CallNext
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 BYTES_PER_TOKEN: Final = 4

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp.errors import InvalidInputError
 
-from .mistakes import sentences
+from .schemas import sentences
 
 _Path = tuple[str | int, ...]
 _Schema = Mapping[str, Any]

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from typing import Any, Final, TypeGuard
 
 import pluggy
 from pydantic import ValidationError
 
 from standards_mcp._utils.json_data import json_copy
-from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
+from standards_mcp._utils.secrets import (
+    MASK,
+    SHORTEST_SECRET,
+    declared_secrets,
+    looks_secret,
+    masked_data,
+    secrets_of,
+)
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.errors import InvalidSettingsError, find_problems
-from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, leaves
 from standards_mcp.config.loading import LoadedSettings
-from standards_mcp.config.models.settings import PluginSection
+from standards_mcp.config.models.settings import PluginSection, Settings
 from standards_mcp.config.plugin_values import plugin_options
-from standards_mcp.errors import PluginError
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.errors import PluginDeprecationWarning, PluginError
 from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
+
+from .records import PluginKind, PluginRecord
 
 _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
@@ -120,3 +131,46 @@ def _validated(
     except ValidationError as exc:
         found = find_problems(exc, model, options, ("plugins", record.name))
         raise InvalidSettingsError(*found) from None
+
+
+@contextmanager
+def noted(uses: list[str]) -> Generator[None]:
+    """Add each deprecation warning of the body to *uses* once; other warnings pass."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PluginDeprecationWarning)
+        try:
+            yield
+        finally:
+            found = list(caught)
+    for item in found:
+        if issubclass(item.category, PluginDeprecationWarning):
+            uses += [text for text in (str(item.message),) if text not in uses]
+        else:
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+
+
+def shown_values(
+    settings: Settings, records: Iterable[PluginRecord], secrets: Iterable[str]
+) -> dict[tuple[str, ...], Any]:
+    """Return every value that is set, by the keys that lead to it; secrets are masked.
+
+    A model declares which of its values are secret; others are taken for secret by their names.
+    """
+    values = settings.model_dump(mode="json", exclude={"plugins"})
+    plugins: dict[str, Any] = {}
+    for record in records:
+        if record.info.kind is PluginKind.SERVER:
+            continue  # its table is one of the host's own
+        section = settings.section(record.name)
+        keys = section.model_dump(mode="json", include=set(PluginSection.model_fields))
+        if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
+            own = record.plugin.settings.model_dump(mode="json", fallback=str)
+        else:  # only the plugin knows which of its keys are secret
+            own = dict.fromkeys(section.options, MASK)
+        plugins[record.name] = keys | own
+    masked = masked_data(values | {"plugins": plugins}, secrets)
+    return {
+        path: MASK if value and any(map(looks_secret, path)) else value
+        for path, value in leaves(masked)
+        if value is not None
+    }

@@ -1,13 +1,10 @@
-"""Selects what clients see of what plugins contribute, by the configuration and the caller.
-
-It is a pure function and asks no plugin again, so the configuration can change while plugins run.
-An item whose override cannot be applied is not served: the override may hide an argument.
-"""
+"""The contributions of one plugin, or of all plugins together."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -23,14 +20,59 @@ from standards_mcp.config.models.tools import (
     ToolSettings,
     first_match,
 )
-from standards_mcp.contributions.argument_overrides import overridden_arguments, override_problem
-from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.collection import Contributions, RegisteredFilter
-from standards_mcp.contributions.limits import Limits, content_limits, route_limits, tool_limits
-from standards_mcp.contributions.prompts import RegisteredPrompt
-from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.contributions.routes import RegisteredRoute
-from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.plugin import Filter
+
+from .base import Contribution, Limits
+from .overrides import (
+    content_limits,
+    overridden_arguments,
+    override_problem,
+    route_limits,
+    tool_limits,
+)
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
+from .routes import RegisteredRoute
+from .tools import RegisteredTool
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredFilter:
+    """A filter and the plugin that registered it."""
+
+    plugin: str
+    filter: Filter
+
+    @property
+    def name(self) -> str:
+        """The name of the argument that tools get."""
+        return self.filter.name
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """What plugins contribute, in a stable order; a new kind of contribution is a new field."""
+
+    tools: tuple[RegisteredTool, ...] = ()
+    prompts: tuple[RegisteredPrompt, ...] = ()
+    resources: tuple[RegisteredResource, ...] = ()
+    filters: tuple[RegisteredFilter, ...] = ()
+    routes: tuple[RegisteredRoute, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, field.name) for field in fields(self))
+
+    @classmethod
+    def merged(cls, parts: Iterable[Contributions]) -> Contributions:
+        """Return all of *parts* as one."""
+        parts = tuple(parts)
+        return cls(
+            *(
+                tuple(item for part in parts for item in getattr(part, field.name))
+                for field in fields(cls)
+            )
+        )
+
 
 _C = TypeVar("_C", bound=Contribution)
 _O = TypeVar("_O", bound=Override)
@@ -312,3 +354,41 @@ def _tool_problem(
     if override.cache_ttl and not item.tool.read_only:
         return Problem((*table, "cache_ttl"), "it needs a read-only tool")
     return override_problem(item.arguments, override.arguments, (*table, "arguments"))
+
+
+def gained(contributions: Contributions, before: Settings, after: Settings) -> list[str]:
+    """Return the tools and prompts that are served with *after* and not with *before*."""
+    then, now = (select(contributions, each) for each in (before, after))
+    return [
+        *_added(then.tools, now.tools),
+        *(f"the prompt {name}" for name in _added(then.prompts, now.prompts)),
+    ]
+
+
+def _added(before: Iterable[Contribution], after: Iterable[Contribution]) -> list[str]:
+    known = {(item.plugin, item.declared) for item in visible(before)}
+    return [item.published for item in visible(after) if (item.plugin, item.declared) not in known]
+
+
+_TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
+
+
+def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str:
+    """Return the instructions of all plugins with visible contributions, each line once.
+
+    Declared names of tools in braces are replaced by the names that clients see. A line that names
+    a tool which is not visible is left out.
+
+    Args:
+        plugins: The instructions of each plugin, by its name.
+    """
+    names = {item.declared: item.published for item in selection.visible_tools}
+    texts = (text for plugin, text in plugins.items() if plugin in selection.serving)
+    return " ".join(dict.fromkeys(_lines(texts, names)))
+
+
+def _lines(texts: Iterable[str], names: Mapping[str, str]) -> Iterator[str]:
+    for text in texts:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            if names.keys() >= {*_TOOL.findall(line)}:
+                yield _TOOL.sub(lambda match: names[match[1]], line)

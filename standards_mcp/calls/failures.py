@@ -15,8 +15,6 @@ from standards_mcp._utils.exceptions import is_from_outside, is_raised
 from standards_mcp._utils.incidents import internal_error, new_incident
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp._utils.text import printable, text_of
-from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.contributions.base import plain_function
 from standards_mcp.contributions.results import error_result
 from standards_mcp.errors import (
@@ -29,6 +27,9 @@ from standards_mcp.errors import (
     ToolError,
 )
 from standards_mcp.plugin import ToolResult
+
+from .call import Call, CallNext
+from .context import InputRequiredError
 
 log = logging.getLogger(__name__)
 

@@ -15,13 +15,12 @@ from contextlib import ExitStack, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.calls.records import Gate
-from standards_mcp.calls.redis import SharedRedis
-from standards_mcp.contributions.arguments.coercion import decoded_texts
-from standards_mcp.contributions.arguments.mistakes import schema_errors
-from standards_mcp.contributions.arguments.schemas import plain_object, schema_validator
+from standards_mcp.contributions.coercion import decoded_texts
+from standards_mcp.contributions.schemas import plain_object, schema_errors, schema_validator
 from standards_mcp.errors import InvalidInputError, RateLimitedError, TimedOutError, ToolError
+
+from .cache import SharedRedis
+from .call import Call, CallNext, Gate
 
 if TYPE_CHECKING:
     from limits.aio.strategies import MovingWindowRateLimiter

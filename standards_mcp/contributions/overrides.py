@@ -1,4 +1,4 @@
-"""Applies an admin's changes to the arguments of a tool: fixed values, defaults, descriptions."""
+"""Apply an admin's changes: limits, and values and descriptions of arguments."""
 
 from __future__ import annotations
 
@@ -10,14 +10,68 @@ from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.config.errors import Problem
-from standards_mcp.config.models.tools import ArgumentOverride, ToolOverride
+from standards_mcp.config.models.tools import (
+    ArgumentOverride,
+    ContributionSettings,
+    Override,
+    ToolOverride,
+    ToolSettings,
+)
 from standards_mcp.errors import ServiceError, ToolError
-from standards_mcp.plugin import Filter, Tool
+from standards_mcp.plugin import Filter, Route, Tool
 
-from .arguments.mistakes import refuse_unknown
-from .arguments.schemas import Schema
-from .arguments.signatures import Arguments, ModelArguments, filter_expression
+from .arguments import Arguments, ModelArguments, filter_expression, refuse_unknown
+from .base import Limits
+from .schemas import Schema
 from .tools import RegisteredTool
+
+
+def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limits:
+    """Return the limits of a tool: the admin's for it, else its author's, else those of all tools.
+
+    An author can make the admin's limits of rate and length for all tools stricter, and not wider.
+    """
+    rates = (override.rate_limit,) if override.rate_limit else (tool.rate_limit, tools.rate_limit)
+    most = min(tool.max_output_tokens or tools.max_output_tokens, tools.max_output_tokens)
+    ttl = tool.cache_ttl if override.cache_ttl is None else override.cache_ttl
+    return Limits(
+        timeout=override.timeout or tool.timeout or tools.timeout,
+        rate_limits=tuple(dict.fromkeys(filter(None, rates))),
+        cache_ttl=ttl,
+        cache_scope=tool.cache_scope,
+        concurrency=override.concurrency,
+        plugin_concurrency=tools.concurrency,
+        max_output_tokens=override.max_output_tokens or most,
+        max_argument_values=tools.max_argument_values,
+    )
+
+
+def route_limits(route: Route, tools: ToolSettings) -> Limits:
+    """Return the limits of a route: its author's and those of all tools."""
+    return Limits(
+        timeout=route.timeout or tools.timeout,
+        rate_limits=tuple(dict.fromkeys(filter(None, (route.rate_limit, tools.rate_limit)))),
+        plugin_concurrency=tools.concurrency,
+    )
+
+
+def content_limits(
+    timeout: float | None, override: Override, table: ContributionSettings, tools: ToolSettings
+) -> Limits:
+    """Return the limits of a prompt or a resource: the admin's for it, else those of its kind.
+
+    Args:
+        timeout: Its own, in seconds.
+    """
+    rate = override.rate_limit or table.rate_limit
+    return Limits(
+        timeout=override.timeout or timeout or tools.timeout,
+        rate_limits=(rate,) if rate else (),
+        concurrency=override.concurrency,
+        plugin_concurrency=tools.concurrency,
+        max_output_tokens=override.max_output_tokens or table.max_output_tokens,
+        max_argument_values=tools.max_argument_values,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from standards_mcp._utils.exceptions import is_from_outside
-from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.contributions.results import error_result, sendable
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ToolError
 from standards_mcp.plugin import ToolCall, ToolHandler, ToolResult
+
+from .call import Call, CallNext
+from .context import InputRequiredError
 
 log = logging.getLogger(__name__)
 

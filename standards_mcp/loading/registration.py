@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
+import click
+
 from standards_mcp._utils.json_data import json_copy
-from standards_mcp.contributions.arguments.schemas import SchemaError
-from standards_mcp.contributions.arguments.signatures import filter_arguments
+from standards_mcp.contributions.arguments import filter_arguments
 from standards_mcp.contributions.base import Contribution, conflict
-from standards_mcp.contributions.collection import Contributions, RegisteredFilter
-from standards_mcp.contributions.filters import filter_error, own_filter
 from standards_mcp.contributions.prompts import read_prompt
 from standards_mcp.contributions.resources import read_resource
 from standards_mcp.contributions.routes import read_route
-from standards_mcp.contributions.tools import read_tool
+from standards_mcp.contributions.schemas import SchemaError
+from standards_mcp.contributions.selection import Contributions, RegisteredFilter
+from standards_mcp.contributions.tools import filter_error, own_filter, read_tool
 from standards_mcp.decorators import declarations, declared
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
@@ -156,3 +157,35 @@ def _returned(plugin: str, call: CallHook, hook: str) -> Iterator[Any]:
         if not isinstance(items, Iterable):
             raise PluginError(plugin, f"{hook} returned a {type(items).__name__}; return a list")
         yield from items
+
+
+def read_commands(
+    plugin: str, found: Sequence[object], taken: Collection[str]
+) -> dict[str, click.Command]:
+    """Return one command or group under the plugin's name, or nothing if it adds no command.
+
+    Args:
+        taken: The names of the host's own commands.
+
+    Raises:
+        PluginError: Something is not a command, or the plugin's name is taken.
+        PluginConflictError: Two commands have the same name.
+    """
+    commands: list[click.Command] = []
+    for item in found:
+        if not isinstance(item, click.Command):
+            raise PluginError(plugin, f"register_commands returned a {type(item).__name__}")
+        commands.append(item)
+    if commands and plugin in taken:
+        why = f"`standards-mcp {plugin}` is the host's own, so a plugin {plugin!r} adds no commands"
+        raise PluginError(plugin, why)
+    names = [item.name for item in commands]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise conflict(plugin, plugin, f"command {twice!r}")
+    if names == [plugin]:
+        return {plugin: commands[0]}
+    if not commands:
+        return {}
+    told = f"Commands: {', '.join(sorted(filter(None, names)))}."
+    about = f"Commands of the plugin {plugin}."
+    return {plugin: click.Group(plugin, commands=commands, help=about, short_help=told)}

@@ -11,12 +11,11 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, cast
 
 from standards_mcp._utils.json_data import json_copy
-
-from .mistakes import short
 
 Schema = dict[str, Any]
 
@@ -248,3 +247,29 @@ def _problems(node: Any, where: str = "") -> Iterator[str]:
     others = [value for key, value in schema.items() if key not in _DATA | {"properties"}]
     for child in cast("list[object]", node) if isinstance(node, list) else others:
         yield from _problems(child, where)
+
+
+_MAX_SENTENCES: Final = 5
+_MAX_SENTENCE: Final = 500
+
+
+def schema_errors(validator: Any, arguments: Mapping[str, Any]) -> str:
+    """Return what a JSON Schema validator finds wrong in *arguments*, or an empty string."""
+    return sentences(
+        (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
+        for error in validator.iter_errors(arguments)
+    )
+
+
+def sentences(mistakes: Iterable[tuple[Iterable[Any], str]]) -> str:
+    """Return the first few mistakes, each with the path of its value, or an empty string."""
+    first = list(islice(mistakes, _MAX_SENTENCES + 1))
+    shown = [
+        short(f"{'.'.join(map(str, path))}: {message}") for path, message in first[:_MAX_SENTENCES]
+    ]
+    return "; ".join([*shown, "and more"] if len(first) > _MAX_SENTENCES else shown)
+
+
+def short(text: str) -> str:
+    """Return *text* without what makes it too long for a sentence."""
+    return text if len(text) <= _MAX_SENTENCE else f"{text[:_MAX_SENTENCE]} ..."
