@@ -20,7 +20,7 @@ from standards_mcp import Plugin, PluginDeprecationWarning, Tool, cli, hookimpl
 from standards_mcp.config.loading import load_settings
 from standards_mcp.hookspecs import PROJECT
 from standards_mcp.host import Host
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginInfo, Status
 from standards_mcp.server.server import build_server
 

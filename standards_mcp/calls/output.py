@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
+import pydantic_core
+
 from standards_mcp.contributions.prompts import PromptAnswer
 from standards_mcp.contributions.resources import Contents
 from standards_mcp.contributions.results import error_result
@@ -17,7 +19,6 @@ from standards_mcp.plugin import ToolResult
 
 from .call import Call, CallNext
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 BYTES_PER_TOKEN: Final = 4
 """A rule of thumb for English text and JSON; every model counts in its own way."""
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}(?=[^`\n]*$)|~{3,})(.*)$", re.MULTILINE)
@@ -227,4 +228,4 @@ def _shortened(structured: dict[str, Any], limit: int) -> tuple[dict[str, Any], 
 
 
 def _json(data: Any) -> str:
-    return _ENCODER.encode(data)
+    return pydantic_core.to_json(data).decode()

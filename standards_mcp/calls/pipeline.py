@@ -201,9 +201,9 @@ class Invocation:
 
     async def __call__(self, call: Call) -> Any:
         """Return the rendered result of the function."""
-        function = functools.partial(call.function, **{**call.keywords, **call.given})
         if inspect.iscoroutinefunction(call.function):
-            return call.render(await function())
+            return call.render(await call.function(**call.keywords, **call.given))
+        function = functools.partial(call.function, **call.keywords, **call.given)
         value = await self._threads_of(call.item.plugin).run(function)
         return call.render(await value if inspect.isawaitable(value) else value)
 

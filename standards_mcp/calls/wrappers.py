@@ -132,7 +132,9 @@ class Wrapper:
         call = replace(of_host(call), progress=_Progress())
         with call.call.context.within(call.call.limits.timeout + self._seconds):
             try:
-                return sendable(await self._handler(call))
+                answer = await self._handler(call)
+                # The answer of the tool itself has been checked.
+                return answer if answer is call.progress.result else sendable(answer)
             except ToolError as exc:
                 return error_result(exc.error_type, str(exc), exc.data)
             except InputRequiredError:

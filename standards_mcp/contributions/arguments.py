@@ -85,8 +85,7 @@ class ModelArguments:
             items = exc.errors(include_url=False, include_input=False)
             mistakes = [(item["loc"], plain(item["type"], item["msg"])) for item in items]
             raise InvalidInputError(sentences(mistakes)) from None
-        count = len(self.schema["properties"])
-        values = [getattr(model, _field_name(index)) for index in range(count)]
+        values = [*vars(model).values()]  # in the order of the fields
         keywords = dict(zip(self.names, values, strict=False))
         if self.filters is not None:
             keywords[_FILTER_ARGUMENT] = await _expression(self.filters, values[len(self.names) :])

@@ -50,6 +50,9 @@ def fitted(
     Raises:
         InvalidInputError: A text is a number, but none that JSON has, such as "nan" or " 3 ".
     """
+    properties: _Schema = schema.get("properties", {})
+    if not booleans and all(_stays(value, properties.get(key)) for key, value in arguments.items()):
+        return dict(arguments)
     fit = _Fit(booleans=booleans)
     found = cast("dict[str, Any]", fit.value(dict(arguments), schema, ()))
     if fit.mistakes:
@@ -119,6 +122,13 @@ class _Fit:
         elif isinstance(number, float) and "number" not in types and number.is_integer():
             return int(number) if abs(number) <= _EXACT else number
         return number
+
+
+def _stays(value: object, schema: object) -> bool:
+    """Return True if nothing in an argument may have to be changed."""
+    if isinstance(value, str):
+        return "string" in _types(schema)
+    return not isinstance(value, dict | list)
 
 
 def admits_null(schema: object) -> bool:

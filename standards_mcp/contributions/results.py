@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import NoneType
@@ -62,17 +61,19 @@ class Result:
         """
         if isinstance(value, ToolResult):
             return self._checked(sendable(value))
+        # Written once: the text is the JSON, and the structure is what it holds.
         if self.adapter is None:
-            data = _json_data(ended(value))
-            text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-            return self._checked(sendable(ToolResult(text=text, structured=_object_or_none(data))))
-        checked = self.adapter.validate_python(value)
-        data = _json_data(self.adapter.dump_python(checked, mode="json", by_alias=True))
-        structured: dict[str, Any] = {"result": data} if self.wrapped else data
-        if isinstance(data, str):
-            return sendable(ToolResult(text=data, structured=structured))
-        # What has been written as JSON can be sent.
-        return ToolResult(text=pydantic_core.to_json(structured).decode(), structured=structured)
+            encoded = pydantic_core.to_json(ended(value), inf_nan_mode="null")
+        else:
+            checked = self.adapter.validate_python(value)
+            encoded = self.adapter.dump_json(checked, by_alias=True)
+            if self.wrapped:
+                encoded = b'{"result":%b}' % encoded
+        data = pydantic_core.from_json(encoded)
+        structured = cast("dict[str, Any]", data) if isinstance(data, dict) else None
+        shown = data["result"] if self.wrapped else data
+        text = shown if isinstance(shown, str) else encoded.decode()
+        return self._checked(ToolResult(text=text, structured=structured))
 
     def _checked(self, result: ToolResult) -> ToolResult:
         if self.validator is None or result.is_error:
@@ -154,9 +155,11 @@ def sendable(result: object) -> ToolResult:
     for name, kinds in _PARTS.items():
         if not isinstance(part := getattr(result, name), kinds):
             raise TypeError(f"a ToolResult has a {type(part).__name__} as its {name}")
-    structured, content, meta = _json_data((result.structured, result.content, result.meta))
-    # Only this refuses half a surrogate pair.
-    pydantic_core.to_json((result.text, result.notes, structured, content, meta))
+    if not all(isinstance(note, str) for note in result.notes):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("a ToolResult has a note that is not text")
+    parts = (result.text, result.notes, result.structured, result.content, result.meta)
+    encoded = pydantic_core.to_json(parts, inf_nan_mode="null")
+    _, _, structured, content, meta = pydantic_core.from_json(encoded)
     return replace(result, structured=structured, content=tuple(content), meta=meta)
 
 
@@ -170,16 +173,8 @@ def error_result(
         # It may quote what came from elsewhere, also half a surrogate pair that the client sent.
         "message": printable(message.encode(errors="replace").decode()),
         "error_type": error_type,
-        **_json_data(data or {}),
+        **(data or {}),
     }
-    text = json.dumps(envelope, ensure_ascii=False)
-    return ToolResult(text=text, structured=envelope, is_error=True)
-
-
-def _json_data(value: Any) -> Any:
-    """Return *value* as JSON data, with null for NaN and infinity, which JSON does not have."""
-    return pydantic_core.to_jsonable_python(value, inf_nan_mode="null")
-
-
-def _object_or_none(data: Any) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else None
+    encoded = pydantic_core.to_json(envelope, inf_nan_mode="null")
+    structured: dict[str, Any] = pydantic_core.from_json(encoded)
+    return ToolResult(text=encoded.decode(), structured=structured, is_error=True)

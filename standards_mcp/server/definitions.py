@@ -148,8 +148,11 @@ def wire_text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
 
 
-def wire_result(tool: str, result: ToolResult) -> types.CallToolResult:
-    """Return the result of a tool; an error where it holds content that MCP does not know."""
+def wire_result(tool: str, result: ToolResult) -> dict[str, Any]:
+    """Return the result of a tool as MCP's JSON; an error if it holds content unknown to MCP.
+
+    It is no model of the SDK, which would copy and check once more what is JSON already.
+    """
     try:
         content = _content(result)
     except ValidationError as exc:
@@ -158,16 +161,19 @@ def wire_result(tool: str, result: ToolResult) -> types.CallToolResult:
         why = f"{tool} answered with content that clients cannot read. The server's log says why."
         result = error_result("internal_error", why)
         content = _content(result)
-    return types.CallToolResult(
-        content=content,
-        structured_content=result.structured,
-        is_error=result.is_error,
-        _meta=dict(result.meta) or None,
-    )
+    answer: dict[str, Any] = {
+        "resultType": "complete",
+        "content": content,
+        "isError": result.is_error,
+    }
+    if result.structured is not None:
+        answer["structuredContent"] = result.structured
+    return answer | {"_meta": dict(result.meta)} if result.meta else answer
 
 
-def _content(result: ToolResult) -> list[types.ContentBlock]:
-    notes = [wire_text(note) for note in result.notes]
-    if result.content:
-        return [*_BLOCKS.validate_python(result.content), *notes]
-    return [wire_text(result.text), *notes]
+def _content(result: ToolResult) -> list[dict[str, Any]]:
+    notes = [{"type": "text", "text": note} for note in result.notes]
+    if not result.content:
+        return [{"type": "text", "text": result.text}, *notes]
+    blocks = _BLOCKS.validate_python(result.content)
+    return [*_BLOCKS.dump_python(blocks, mode="json", by_alias=True, exclude_none=True), *notes]

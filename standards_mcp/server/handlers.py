@@ -89,7 +89,7 @@ class _Answers:
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> dict[str, Any] | types.InputRequiredResult:
         context = ClientContext(ctx, params, self._principal_of(ctx))
         try:
             async with aclosing(context):

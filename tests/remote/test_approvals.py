@@ -21,7 +21,7 @@ from support.waiting import until, wait_until
 
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.plugin import ToolResult
 from standards_mcp.remote.approvals import Approvals
 from standards_mcp.server.http.admin.facts import plugin_facts

@@ -29,7 +29,7 @@ from standards_mcp.calls.context import Principal
 from standards_mcp.contributions.selection import Access
 from standards_mcp.errors import NotServedError
 from standards_mcp.host import Host
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.server.server import build_server
 
 pytestmark = [

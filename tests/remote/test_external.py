@@ -41,7 +41,7 @@ from standards_mcp.config.models.external import ServerSection
 from standards_mcp.config.timing import Timing
 from standards_mcp.errors import PluginError
 from standards_mcp.host import Host
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import Status
 from standards_mcp.remote import connection as connections
 from standards_mcp.remote import listing

@@ -18,7 +18,7 @@ from mcp import Client
 from support.marks import untrusted_tools
 
 from standards_mcp import ApiError
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.service import catalogue_of

@@ -33,7 +33,7 @@ from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.loading.manager import PluginManager
 from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status

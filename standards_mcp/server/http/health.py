@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.http import ADMIN
 from standards_mcp.host import Host
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health as PluginHealth
 from standards_mcp.server.operations.audit import Audit

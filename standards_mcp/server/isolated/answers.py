@@ -24,7 +24,7 @@ from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.errors import ServiceError, ToolError
 from standards_mcp.host import Host
-from standards_mcp.loading.lifecycle import check_health
+from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health, Message, PluginSettings, Prompt, Resource, Tool
 from standards_mcp.remote.errors import ERROR_TYPE

@@ -135,12 +135,11 @@ def _arguments(body: bytes, kind: str, most: int) -> Mapping[str, Any]:
 
 def _answered(name: str, result: ToolResult) -> Response:
     answer = wire_result(name, result)
-    body: Mapping[str, Any] | None = answer.structured_content
-    if answer.is_error:
+    body: Mapping[str, Any] | None = answer.get("structuredContent")
+    if answer["isError"]:
         return failed(body, result.text)
     if body is None:
-        dumped = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
-        body = {"content": dumped["content"]}
+        body = {"content": answer["content"]}
     notes = _header(" ".join(result.notes))
     return json_response(body, headers={NOTES: notes} if notes else {})
 
