@@ -19,9 +19,9 @@ from .context import LOCAL, HostContext, InputRequiredError
 log = logging.getLogger(__name__)
 
 NOT_SERVED: Final = "not_served"
-"""The outcome of a call of something that does not exist, or that its caller may not use."""
+"""The outcome of a call for an unknown name, or one that the caller may not use."""
 NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})
-"""The outcomes that are no type of an error."""
+"""The outcomes that name no type of error."""
 Gate: TypeAlias = Callable[["CallRecord"], None]
 """Raises a `ToolError` if a call must not run."""
 
@@ -32,19 +32,19 @@ class CallRecord:
 
     Attributes:
         kind: ``tool``, ``prompt``, ``resource``, ``completion``, ``subscription`` or ``route``.
-        name: The declared name of the tool, prompt or resource; where none is served to the caller,
-            the name that they gave, cut to 200 characters.
-        plugin: Whose it is; an empty string where nothing is served under the name.
+        name: The declared name of the tool, prompt or resource; for an unknown one, the name that
+            the caller sent, cut to 200 characters.
+        plugin: The plugin that contributes it; empty for an unknown name.
         caller: The caller's name.
-        session: The id of the session in which the call came, or an empty string.
+        session: The id of the session, or an empty string.
         arguments: As the client sent them; they may be private.
         seconds: How long it took; 0 while it runs.
-        outcome: ``running``, ``ok``, ``asked`` where the client must ask its user and call again,
-            ``cancelled``, `NOT_SERVED`, or the type of the error.
-        results: How many results the answer has, if it is a list of results.
-        is_cached: The answer is that of an equal call.
+        outcome: ``running``, ``ok``, ``cancelled``, `NOT_SERVED`, the type of the error, or
+            ``asked`` if the client must ask its user and call again.
+        results: The number of results, if the answer is a list of results.
+        is_cached: True if the answer comes from an equal call.
         incident: The id of the crash in the log, or an empty string.
-        fields: What the plugin adds to the log line.
+        fields: Fields that the plugin adds to the log line.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class CallRecord:
 
 
 class Observer(Protocol):
-    """Receives every call, also of what is not served.
+    """Receives every call, also calls for unknown names.
 
     Both methods run in the event loop, so they must be quick.
     """
@@ -106,14 +106,14 @@ class Call:
 
     Attributes:
         item: The tool, prompt or resource that is called.
-        function: The function to run: that of *item*, or a completer.
-        render: Converts what the function returns into the answer.
+        function: The function to run: the function of *item*, or a completer.
+        render: Converts the function's return value into the answer.
         arguments: As the client sent them, or as a wrapper changed them.
         given: Arguments that the host adds, such as the `CallContext`.
         keywords: The validated arguments; empty before validation.
-        kind: The kind in the record; by default that of *item*.
+        kind: The kind in the record; by default the kind of *item*.
         is_counted: True once the call has counted against the rate limits.
-        record: What observers receive.
+        record: The record for observers.
     """
 
     item: Contribution
@@ -129,7 +129,7 @@ class Call:
 
     @property
     def limits(self) -> Limits:
-        """Those of what is called."""
+        """The limits of the tool, prompt or resource."""
         return self.item.limits
 
     def __post_init__(self) -> None:
@@ -167,7 +167,7 @@ def compose(steps: Sequence[Step], last: CallNext) -> CallNext:
 
 
 class Recording:
-    """Keeps the record of a call and gives it to observers.
+    """The step that keeps the record of a call and passes it to observers.
 
     Args:
         observers: Read at every call, so that more can be added while the host runs.
@@ -180,7 +180,7 @@ class Recording:
         """Record the call, even if it is cancelled."""
         record, began, outcome = call.record, time.perf_counter(), "cancelled"
         observers = tuple(self._observers)
-        _tell(observers, "call_started", record)
+        _notify(observers, "call_started", record)
         try:
             result = await call_next(call)
             outcome = _outcome(result)
@@ -195,22 +195,22 @@ class Recording:
             return result
         finally:
             record.seconds, record.outcome = time.perf_counter() - began, outcome
-            _tell(observers, "call_ended", record)
+            _notify(observers, "call_ended", record)
 
     def refused(self, record: CallRecord) -> None:
-        """Tell observers of a call that has reached nothing: its end is its start."""
+        """Report a call that was refused before any step: it ends where it starts."""
         observers = tuple(self._observers)
-        _tell(observers, "call_started", record)
+        _notify(observers, "call_started", record)
         record.outcome = NOT_SERVED
-        _tell(observers, "call_ended", record)
+        _notify(observers, "call_ended", record)
 
 
-def _tell(observers: Iterable[Observer], event: str, record: CallRecord) -> None:
+def _notify(observers: Iterable[Observer], event: str, record: CallRecord) -> None:
     for observer in observers:
         try:
             getattr(observer, event)(record)
         except Exception:
-            # An observer must not be able to fail a call.
+            # A broken observer must not fail the call.
             log.exception("an observer of calls failed")
 
 
@@ -221,7 +221,7 @@ def _outcome(result: object) -> str:
 
 
 def _count(result: object) -> int | None:
-    """Return how many results an answer in the envelope of the standards tools has."""
+    """Return the number of results in the envelope of the standards tools."""
     structured = result.structured if isinstance(result, ToolResult) else None
     results: object = structured.get("results") if structured else None
     return len(cast("list[object]", results)) if isinstance(results, list) else None

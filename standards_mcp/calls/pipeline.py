@@ -1,11 +1,10 @@
-"""The order of the steps of a call, composed once for all calls.
+"""Compose the steps of a call, and run the functions of plugins.
 
-From the outside in: records, what may refuse any call, masked errors, the cap on the output, the
-wrappers of plugins, errors as results, crashes, the deadline, the validation of the arguments,
-cached answers, the rate limit, the slots of the tool and of its plugin, and the function. Prompts
-and resources skip the steps that are about results of tools, and are refused where they are too
-long. Completions also skip the validation of arguments, and the limits of rate and length. Routes
-skip validation and length.
+From the outside in: records, gates, masked errors, the cap on the output, wrappers of plugins,
+errors as results, crashes, the deadline, validation of the arguments, cached answers, rate limits,
+slots, and the function. Prompts and resources skip the steps about results of tools, and are
+refused if they are too long. Completions also skip validation and the limits of rate and length.
+Routes skip validation and length.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class Pipeline:
     """Runs calls through the steps, within the limits that each call carries.
 
     Args:
-        secrets: Returns the texts that must not stand in an error.
-        observers: They get the record of each call.
+        secrets: Returns the texts to mask in errors.
+        observers: Receivers of the record of each call.
         gates: Each may refuse a call before any code of a plugin runs for it.
         storage: A ``redis://`` URL for rate limits and cached answers; None: in this process.
 
@@ -74,7 +73,7 @@ class Pipeline:
         validation = Validation(rate_limits.count)
         tool: tuple[Step, ...] = (
             self._recording,
-            as_results,  # a refusal, too
+            as_results,  # also for refusals
             admission,
             masking,
             cap_output,
@@ -107,7 +106,7 @@ class Pipeline:
         self._respond = compose(route, self._invocation)
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
-        """Replace the handler of tool calls by what *wrapper* returns for it."""
+        """Put *wrapper* around the handler of tool calls."""
         self._wrappers.wrap(wrapper)
 
     async def call_tool(
@@ -119,7 +118,7 @@ class Pipeline:
         """Call a tool and return its result; failures are results, too.
 
         Args:
-            context: The caller's context; by default there is nobody to ask.
+            context: The caller's context; by default there is no user to ask.
 
         Raises:
             InputRequiredError: The client must ask its user, and call again.
@@ -155,7 +154,7 @@ class Pipeline:
     def refused(
         self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
     ) -> None:
-        """Tell observers of a call of something that is not served to the caller."""
+        """Report a call for a name that is not served to the caller."""
         self._recording.refused(
             CallRecord(
                 kind=kind,
@@ -169,7 +168,7 @@ class Pipeline:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a slot."""
+        """The number of calls that wait for a slot."""
         return self._slots.waiting
 
     async def respond(self, call: Call) -> None:
@@ -181,7 +180,7 @@ class Pipeline:
         await self._respond(call)
 
     def stuck_seconds(self, plugin: str) -> float:
-        """Return the seconds that a plugin's function has run on after its call was given up."""
+        """Return for how many seconds a plugin has kept running an abandoned call."""
         return self._invocation.stuck_seconds(plugin)
 
     async def aclose(self) -> None:
@@ -193,7 +192,7 @@ class Pipeline:
 class Invocation:
     """Calls async functions in the event loop, and others in a thread of their plugin.
 
-    A thread cannot be stopped: a function that runs when its call is given up goes on.
+    A thread cannot be stopped: its function goes on after the call was abandoned.
     """
 
     def __init__(self) -> None:
@@ -208,7 +207,7 @@ class Invocation:
         return call.render(await value if inspect.isawaitable(value) else value)
 
     def stuck_seconds(self, plugin: str) -> float:
-        """Return the seconds that a plugin's function has run on after its call was given up."""
+        """Return for how many seconds a plugin has kept running an abandoned call."""
         threads = self._threads.get(plugin)
         return threads.stuck_seconds if threads else 0.0
 
@@ -231,14 +230,14 @@ class PluginThreads:
 
     @property
     def stuck_seconds(self) -> float:
-        """For how long a function has run on after its call was cancelled; 0 if none has."""
+        """The age of the oldest abandoned call that is still running, or 0."""
         return max((time.monotonic() - since for since in self._abandoned.values()), default=0.0)
 
     async def run(self, function: Callable[[], _T]) -> _T:
-        """Wait for a free thread, and return what *function* returns.
+        """Call *function* in a thread, as soon as one is free.
 
         Raises:
-            ThreadsStuckError: Calls that were cancelled hold all threads, so none may get free.
+            ThreadsStuckError: Abandoned calls hold all threads, so none may become free.
         """
         if len(self._abandoned) >= self._size:
             log.error("all threads of a plugin are stuck", extra={"plugin": self._plugin})
@@ -252,27 +251,27 @@ class PluginThreads:
 
         def work() -> _T:
             if not ended.set_running_or_notify_cancel():
-                raise concurrent.futures.CancelledError  # nobody waits for it
+                raise concurrent.futures.CancelledError  # the caller has left
             try:
                 return function()
             except GeneratorExit as exc:
-                # Raised anew where it is awaited, it would close the coroutines that wait.
+                # Passed on, it would close the coroutines that await the thread.
                 raise RuntimeError("the function raised GeneratorExit") from exc
             finally:
                 ended.set_result(None)
 
         try:
-            # A limiter of anyio forgets an abandoned thread, so `_free` counts in its place.
+            # A limiter of anyio forgets abandoned threads, so `_free` counts instead.
             return await anyio.to_thread.run_sync(
                 work, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
             )
         finally:
-            # `cancel` fails once the function has begun: its thread is abandoned, and counts.
+            # `cancel` fails once the function has begun: its thread is abandoned, and still counts.
             if not ended.done() and not ended.cancel():
                 self._abandoned[ended] = time.monotonic()
 
     def _tracked(self) -> concurrent.futures.Future[None]:
-        """Return a future for the end of a thread's work, which frees its place."""
+        """Return a future for the end of a thread's work; it frees the thread's place."""
         loop = asyncio.get_running_loop()
         ended = concurrent.futures.Future[None]()
 
@@ -281,8 +280,8 @@ class PluginThreads:
             self._free.release()
 
         def notify(_: object) -> None:
-            # The worker thread calls this, and asyncio's semaphore is not safe for threads.
-            with suppress(RuntimeError):  # the loop is closed, so nobody waits for a place
+            # The worker thread calls this, and asyncio's semaphore is not thread-safe.
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(release)
 
         ended.add_done_callback(notify)
@@ -297,6 +296,6 @@ class UnjoinedExecutor(concurrent.futures.ThreadPoolExecutor):
     """
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Start nothing more, and do not wait for the threads, whatever *wait* is."""
+        """Start no more work, and never wait for the threads."""
         del wait
         super().shutdown(wait=False, cancel_futures=cancel_futures)

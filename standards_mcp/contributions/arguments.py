@@ -1,4 +1,4 @@
-"""Makes a tool's input schema from its function, and validates arguments by it."""
+"""Derive a tool's input schema from its function, and validate arguments by it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Arguments(Protocol):
         """Return keyword arguments for the function.
 
         Raises:
-            InvalidInputError: Arguments are wrong; one short sentence for each.
+            InvalidInputError: Arguments are wrong; the message has a short sentence for each.
             ToolError: A filter failed.
         """
         ...
@@ -63,9 +63,9 @@ class ModelArguments:
     schema: Schema
 
     def mistake(self, name: str, value: Any) -> str:
-        """Return what is wrong with one argument, whatever the others are, or an empty string.
+        """Return the mistake in one argument, whatever the others are, or an empty string.
 
-        What a filter makes of it is not asked.
+        Filters are not called.
         """
         try:
             self.model.model_validate(_given({name: value}, self.schema))
@@ -120,7 +120,7 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
-        schema = portable_input_schema(tool.input_schema)  # limits the size of what is checked next
+        schema = portable_input_schema(tool.input_schema)  # limits the size of the next check
         check_json_schema(tool.input_schema)
         return SchemaArguments(schema)
     context = (name,) if (name := context_argument(tool.function)) else ()
@@ -148,7 +148,7 @@ def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Ar
     """Return the arguments of a function of a prompt or a resource.
 
     Args:
-        given: The names of arguments that the host adds, and clients do not see.
+        given: The names of arguments that the host adds, hidden from clients.
 
     Raises:
         SchemaError: They have no schema that every client accepts.
@@ -233,9 +233,9 @@ async def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> Filte
 
 
 async def filter_expression(item: Filter, value: Any) -> FilterExpression | None:
-    """Return the expression that a filter makes of a value."""
-    found = item.to_expression(value)
-    return await found if inspect.isawaitable(found) else found
+    """Return a filter's expression for a value."""
+    expression = item.to_expression(value)
+    return await expression if inspect.isawaitable(expression) else expression
 
 
 def _field_name(index: int) -> str:
@@ -244,7 +244,7 @@ def _field_name(index: int) -> str:
 
 
 def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the given arguments; null for an optional one means that it was left out."""
+    """Return the arguments without nulls for optional ones, which mean that they are left out."""
     properties = schema["properties"]
     refuse_unknown(arguments, properties)
     required = schema.get("required", ())
@@ -257,7 +257,7 @@ def refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
     """Refuse arguments that are not among *known*.
 
     Raises:
-        InvalidInputError: One is unknown; the message suggests the nearest known one.
+        InvalidInputError: An argument is unknown; the message suggests the nearest known one.
     """
     names = tuple(known)
     for name in arguments:
@@ -268,7 +268,7 @@ def refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
 
 
 def plain(kind: str, message: str) -> str:
-    """Return what pydantic says about a value in plainer words.
+    """Return an error message of pydantic in plainer words.
 
     Args:
         kind: The type of the error, as pydantic calls it.

@@ -1,6 +1,6 @@
-"""Fit arguments to their schema where a client sent text, such as "91" for 91 or "[3]" for [3].
+"""Convert arguments that a client sent as text, such as "91" for 91 or "[3]" for [3].
 
-Text stays text wherever the schema may admit it.
+Text stays text wherever the schema may admit text.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _COMBINING: Final = ("anyOf", "oneOf", "allOf", "if", "then", "else")
 def fitted(
     arguments: Mapping[str, Any], schema: _Schema, *, booleans: bool = False
 ) -> dict[str, Any]:
-    """Return *arguments* with the numbers, lists and objects that were sent as text.
+    """Return *arguments* with numbers, lists and objects in place of the texts for them.
 
     Args:
         schema: The schema of all arguments, without references.
-        booleans: True to take "true" and 1 for true, too, as pydantic does for annotated arguments.
+        booleans: True to accept "true" and 1 for true, as pydantic does for annotated arguments.
 
     Raises:
-        InvalidInputError: A text is a number, but none that JSON has, such as "nan" or " 3 ".
+        InvalidInputError: A text is a number that JSON does not have, such as "nan" or " 3 ".
     """
     properties: _Schema = schema.get("properties", {})
     if not booleans and all(_stays(value, properties.get(key)) for key, value in arguments.items()):
@@ -61,7 +61,7 @@ def fitted(
 
 
 def decoded_texts(value: object, schema: object) -> Iterator[str]:
-    """Yield the texts that `fitted` reads as lists or objects."""
+    """Yield the texts that `fitted` parses as lists or objects."""
     if isinstance(value, dict | list):
         container = cast("dict[str, Any] | list[Any]", value)
         fitting = _pruned(container, schema) or {}
@@ -77,7 +77,7 @@ class _Fit:
     mistakes: list[tuple[_Path, str]] = field(default_factory=list[tuple[_Path, str]])
 
     def value(self, value: Any, schema: object, path: _Path) -> Any:
-        """Return *value* as the schema has it; as it is if that is not clear."""
+        """Return *value* converted for the schema; unchanged if the schema is not clear."""
         if not isinstance(value, dict | list):
             return self._plain(value, schema, path)
         container = cast("dict[str, Any] | list[Any]", value)
@@ -125,7 +125,7 @@ class _Fit:
 
 
 def _stays(value: object, schema: object) -> bool:
-    """Return True if nothing in an argument may have to be changed."""
+    """Return True if an argument needs no conversion."""
     if isinstance(value, str):
         return "string" in _types(schema)
     return not isinstance(value, dict | list)
@@ -183,7 +183,7 @@ def _with_integers(kinds: Iterable[str]) -> frozenset[str]:
 def _pruned(value: dict[str, Any] | list[Any], schema: object) -> _Schema | None:
     """Return a schema without the alternatives that an object or a list cannot fit.
 
-    It is None if the value fits nothing.
+    Return None if no alternative fits.
     """
     if not isinstance(schema, Mapping):
         return {}
@@ -217,7 +217,7 @@ def _may_be(value: dict[str, Any] | list[Any], schema: _Schema) -> bool:
 
 
 def _child(schema: _Schema, key: str | int) -> object:
-    """Return the schema of a value in an object or a list; True if it is not known."""
+    """Return the schema of a value in an object or a list; True if unknown."""
     own = _property(schema, key) if isinstance(key, str) else _element(schema, key)
     parts: list[object] = [own] if isinstance(own, Mapping) else []
     for group in _groups(schema):
@@ -240,7 +240,7 @@ def _element(schema: _Schema, at: int) -> object:
 
 
 def _is_odd_number(text: str) -> bool:
-    """Return True for text that Python takes for a number and JSON does not, such as "1_000"."""
+    """Return True for text that is a number in Python but not in JSON, such as "1_000"."""
     try:
         float(text)
     except ValueError:
@@ -257,7 +257,7 @@ def _decoded(text: str) -> Any:
 
 @cache
 def _booleans() -> TypeAdapter[bool]:
-    # Built when the first value needs it: to build it takes time of every start.
+    # Built for the first value that needs it, because building it would slow every start.
     return TypeAdapter(bool)
 
 

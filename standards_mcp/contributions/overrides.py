@@ -27,9 +27,9 @@ from .tools import RegisteredTool
 
 
 def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limits:
-    """Return the limits of a tool: the admin's for it, else its author's, else those of all tools.
+    """Return the limits of a tool: the admin's override, else its author's, else the general ones.
 
-    An author can make the admin's limits of rate and length for all tools stricter, and not wider.
+    Authors can make the general limits of rate and length stricter, but not wider.
     """
     rates = (override.rate_limit,) if override.rate_limit else (tool.rate_limit, tools.rate_limit)
     most = min(tool.max_output_tokens or tools.max_output_tokens, tools.max_output_tokens)
@@ -47,7 +47,7 @@ def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limi
 
 
 def route_limits(route: Route, tools: ToolSettings) -> Limits:
-    """Return the limits of a route: its author's and those of all tools."""
+    """Return the limits of a route: its author's, and the general ones for tools."""
     return Limits(
         timeout=route.timeout or tools.timeout,
         rate_limits=tuple(dict.fromkeys(filter(None, (route.rate_limit, tools.rate_limit)))),
@@ -58,7 +58,7 @@ def route_limits(route: Route, tools: ToolSettings) -> Limits:
 def content_limits(
     timeout: float | None, override: Override, table: ContributionSettings, tools: ToolSettings
 ) -> Limits:
-    """Return the limits of a prompt or a resource: the admin's for it, else those of its kind.
+    """Return the limits of a prompt or a resource: the admin's override, else those for its kind.
 
     Args:
         timeout: Its own, in seconds.
@@ -98,7 +98,7 @@ class OverriddenArguments:
 def override_problem(
     arguments: Arguments, overrides: Mapping[str, ArgumentOverride], table: tuple[str, ...]
 ) -> Problem | None:
-    """Return why overrides cannot be applied, and the key that is wrong; None if they can.
+    """Return the first key of the overrides that is wrong, and the reason, or None.
 
     Args:
         table: The keys that lead to the table of the overrides.
@@ -120,7 +120,7 @@ async def value_problems(
 ) -> list[Problem]:
     """Return the values of overrides that a filter or the tool's own check refuses, and why.
 
-    They may look into the catalog for it, so it takes time, and is not done at a start.
+    Such checks may read the catalog, so they are too slow for a start.
     """
     problems: list[Problem] = []
     for item in tools:
@@ -164,7 +164,7 @@ async def _filter_refusal(item: Filter, value: Any) -> str:
     try:
         await filter_expression(item, TypeAdapter[Any](item.annotation).validate_python(value))
     except ValidationError:
-        return ""  # the selection tells it
+        return ""  # the selection reports it
     except Exception as exc:  # noqa: BLE001  - a filter is code of a plugin
         return str(exc) if isinstance(exc, ToolError | ServiceError) else describe_exception(exc)
     return ""
@@ -173,7 +173,7 @@ async def _filter_refusal(item: Filter, value: Any) -> str:
 def overridden_arguments(
     inner: Arguments, overrides: Mapping[str, ArgumentOverride]
 ) -> OverriddenArguments:
-    """Return the arguments with overrides, in which `override_problem` has found nothing."""
+    """Return the arguments with overrides that `override_problem` has accepted."""
     fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
     defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
     properties: Schema = {

@@ -1,4 +1,4 @@
-"""Checks and renders what a tool's function returns, and sees that it can be sent."""
+"""Check and render the return values of tools, so that they can be sent."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Map
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a function's return value is checked and rendered.
+    """The check and the rendering of a function's return value.
 
     Attributes:
-        adapter: Checks the value; None when the function promises no structure.
-        schema: The output schema; None when the function promises no structure.
-        wrapped: The value is not an object, so it is sent as ``{"result": value}``.
-        validator: Checks the structure of a `ToolResult` against the schema; None: nothing does.
+        adapter: Validates the value; None if the function promises no structure.
+        schema: The output schema; None if the function promises no structure.
+        wrapped: True if the value is not an object, and sent as ``{"result": value}``.
+        validator: Checks the structure of a `ToolResult` against the schema, or None.
     """
 
     adapter: TypeAdapter[Any] | None = field(repr=False)
@@ -61,7 +61,7 @@ class Result:
         """
         if isinstance(value, ToolResult):
             return self._checked(sendable(value))
-        # Written once: the text is the JSON, and the structure is what it holds.
+        # The value is written once: the text is the JSON, and the structure is parsed from it.
         if self.adapter is None:
             encoded = pydantic_core.to_json(ended(value), inf_nan_mode="null")
         else:
@@ -86,13 +86,13 @@ class Result:
 
 
 def read_result(function: Callable[..., Any], declared: object = None) -> Result:
-    """Return how to render what *function* returns, by its return annotation.
+    """Return the rendering for *function*, by its return annotation.
 
     Args:
-        declared: The output schema, or a type that has one, where its author gave it.
+        declared: The author's output schema, or a type that has one, if any.
 
     Raises:
-        SchemaError: The annotation or what was given cannot be described as a JSON Schema.
+        SchemaError: The annotation or *declared* cannot be described as a JSON Schema.
     """
     if declared is not None:
         return _declared_result(declared)
@@ -121,20 +121,18 @@ def _described(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
 def _declared_result(declared: object) -> Result:
     import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have annotations
 
-    given: Any = declared
-    if not isinstance(declared, Mapping):
-        given = _described(declared)[1]
-    schema = portable_output_schema(given)
+    source: Any = declared if isinstance(declared, Mapping) else _described(declared)[1]
+    schema = portable_output_schema(source)
     check_json_schema(schema, "output schema")
     validator: Any = jsonschema.Draft202012Validator(schema)
     return Result(None, schema, wrapped=False, validator=validator)
 
 
 def ended(value: object) -> object:
-    """Return a list in place of an iterator, such as a generator, that a function returned.
+    """Return a list for an iterator, such as a generator, and any other value as it is.
 
     Raises:
-        ValueError: It does not end soon.
+        ValueError: The iterator does not end soon.
     """
     if isinstance(value, Iterator):
         return bounded(cast("Iterator[object]", value), _MOST_ITEMS)
@@ -142,9 +140,9 @@ def ended(value: object) -> object:
 
 
 def sendable(result: object) -> ToolResult:
-    """Return *result* with what it holds as JSON data, such as a text for each date.
+    """Return *result* as JSON data, such as a text for each date.
 
-    To send anything else would end the connection.
+    Other data would end the connection.
 
     Raises:
         TypeError: It is not a `ToolResult`, or a part of it has the wrong type.
@@ -170,7 +168,7 @@ def error_result(
     envelope: dict[str, Any] = {
         "success": False,
         "results": [],
-        # It may quote what came from elsewhere, also half a surrogate pair that the client sent.
+        # It may quote text from elsewhere, also a lone surrogate that the client sent.
         "message": printable(message.encode(errors="replace").decode()),
         "error_type": error_type,
         **(data or {}),

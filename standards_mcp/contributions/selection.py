@@ -1,4 +1,8 @@
-"""The contributions of one plugin, or of all plugins together."""
+"""Select the contributions that a client may see, by the configuration and the caller.
+
+The selection is a pure function, so the configuration can change while plugins run. An item whose
+override cannot be applied is not served: the override may hide an argument.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ class RegisteredFilter:
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """What plugins contribute, in a stable order; a new kind of contribution is a new field."""
+    """Contributions of plugins in a stable order; a new kind of contribution is a new field."""
 
     tools: tuple[RegisteredTool, ...] = ()
     prompts: tuple[RegisteredPrompt, ...] = ()
@@ -80,11 +84,11 @@ _O = TypeVar("_O", bound=Override)
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller may see; it can only narrow what the configuration serves.
+    """The access of a caller; it can only narrow the configuration.
 
     Attributes:
         names: Globs over the names of tools, prompts and resources.
-        profiles: The names of profiles that apply in addition to the one in force for all.
+        profiles: The names of profiles that apply in addition to the general one.
     """
 
     names: tuple[str, ...] = ("*",)
@@ -115,19 +119,19 @@ class Selection:
 
     @cached_property
     def serving(self) -> frozenset[str]:
-        """The plugins and servers of which clients see something."""
+        """The plugins and servers with a visible contribution."""
         return frozenset(item.plugin for _, items in self._by_kind() for item in visible(items))
 
     @property
     def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
-        """The definitions of what clients see, by kind."""
+        """The definitions of the visible contributions, by kind."""
         return {
             kind: [item.definition for item in visible(items)] for kind, items in self._by_kind()
         }
 
     @property
     def names(self) -> dict[Kind, set[str]]:
-        """All names of each kind, also those of hidden items."""
+        """All names of each kind, hidden items included."""
         return {
             kind: {name for item in items for name in item.names} for kind, items in self._by_kind()
         }
@@ -164,7 +168,7 @@ def named(items: Iterable[_C], name: str) -> _C | None:
 
 
 def _by_name(items: Iterable[_C]) -> dict[str, _C]:
-    """Return the item of each name; one that owns no names has those that are left."""
+    """Return the item of each name; items that own no names come last."""
     owners: dict[str, _C] = {}
     for item in sorted(items, key=lambda each: not each.owns_names):
         for name in item.names:
@@ -175,7 +179,7 @@ def _by_name(items: Iterable[_C]) -> dict[str, _C]:
 def select(
     contributions: Contributions, settings: Settings, access: Access = EVERYTHING
 ) -> Selection:
-    """Apply the configuration and *access* to what plugins contribute."""
+    """Apply the configuration and *access* to the contributions of plugins."""
     problems: list[Problem] = []
     rules = _Rules(settings, access)
     filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
@@ -208,7 +212,7 @@ def select(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Decides what the configuration and the caller's access hide."""
+    """The rules by which the configuration and the caller's access hide items."""
 
     settings: Settings
     access: Access
@@ -260,7 +264,7 @@ def _with_filters(
 def _each(
     contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Problem]
 ) -> list[_C]:
-    """Return the items with their overrides; add those that cannot be applied to *problems*."""
+    """Return the items with their overrides; collect the mistakes in *problems*."""
     declared = tuple(contributed)
     overrides: Mapping[str, Override] = getattr(rules.settings, kind).overrides
     owners = _by_name(declared)
@@ -277,7 +281,7 @@ def _each(
         if problem and not reason:
             reason = f"{key_name(problem.path)}: {problem.message}"
         selected.append(replace(changed, hidden_reason=reason))
-        # A new name counts for the items that follow, so that no two get the same.
+        # A new name counts for the items that follow, so that names stay unique.
         owners.setdefault(changed.published, item)
     return selected
 
@@ -300,7 +304,7 @@ def _overridden(item: _C, override: Override, settings: Settings) -> _C:
 def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
     """Return a tool with its limits and the overrides of its arguments."""
     override = _override_of(item, settings.tools.overrides) or ToolOverride()
-    # After the override: its description replaces that of the author, and not the warning.
+    # After the override, whose description replaces the author's but not the warning.
     item = replace(item, limits=tool_limits(item.tool, override, settings.tools)).with_warning()
     # A hidden tool may be one whose arguments do not fit the override.
     if override.arguments and not item.hidden_reason:
@@ -332,10 +336,10 @@ def _override_problem(
     override: Override,
     owners: Mapping[str, Contribution],
 ) -> Problem | None:
-    """Return why an override cannot be applied, and the key that is wrong; None if it can.
+    """Return the key of an override that is wrong, and the reason, or None.
 
     Args:
-        path: The keys that lead to the overrides, then each name under which one is for the item.
+        path: The keys that lead to the overrides, then each name of the item that has an override.
         owners: The owner of each name.
     """
     path, others = path[:3], path[3:]
@@ -357,7 +361,7 @@ def _tool_problem(
 
 
 def gained(contributions: Contributions, before: Settings, after: Settings) -> list[str]:
-    """Return the tools and prompts that are served with *after* and not with *before*."""
+    """List the tools and prompts that a settings change would newly expose."""
     then, now = (select(contributions, each) for each in (before, after))
     return [
         *_added(then.tools, now.tools),
@@ -374,10 +378,9 @@ _TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
 
 def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str:
-    """Return the instructions of all plugins with visible contributions, each line once.
+    """Join the instructions of all plugins with visible contributions, each line once.
 
-    Declared names of tools in braces are replaced by the names that clients see. A line that names
-    a tool which is not visible is left out.
+    Declared names of tools in braces become published names. A line with a hidden tool is left out.
 
     Args:
         plugins: The instructions of each plugin, by its name.

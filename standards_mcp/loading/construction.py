@@ -1,4 +1,4 @@
-"""Imports the class that an entry point names, and builds the plugin with its settings."""
+"""Import the class of an entry point, build the plugin with its settings, and show settings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
 def _constructed(
     record: PluginRecord, context: PluginContext, loaded: LoadedSettings
 ) -> Plugin[Any]:
-    # Only its class says which values are secret. Until that is imported, take those of variables.
+    # Only its class declares secrets. Before the import, values of variables count as secrets.
     record.secrets = _set_by_variables(record.name, loaded)
     plugin_type = record.info.load()
     if not _is_plugin_type(plugin_type):
@@ -69,7 +69,7 @@ def _constructed(
 
 
 def _text(name: str, attribute: str, given: object) -> str:
-    """Return a text as it is now: all clients get it, so it stays as checked."""
+    """Return a copy of a text for all clients, which stays as it was checked."""
     if not isinstance(given, str):
         raise PluginError(name, f"its {attribute} must be text")
     try:
@@ -79,10 +79,10 @@ def _text(name: str, attribute: str, given: object) -> str:
 
 
 def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
-    """Check that a registered plugin implements only hooks that exist, and marks each of them.
+    """Check that a registered plugin marks its hooks, and implements no unknown ones.
 
     Raises:
-        PluginError: It does not, so one of its methods would never be called.
+        PluginError: One of its methods would never be called.
     """
     known = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
     try:
@@ -154,7 +154,7 @@ def shown_values(
 ) -> dict[tuple[str, ...], Any]:
     """Return every value that is set, by the keys that lead to it; secrets are masked.
 
-    A model declares which of its values are secret; others are taken for secret by their names.
+    A model declares its secrets; other keys count as secret by their names.
     """
     values = settings.model_dump(mode="json", exclude={"plugins"})
     plugins: dict[str, Any] = {}
@@ -165,7 +165,7 @@ def shown_values(
         keys = section.model_dump(mode="json", include=set(PluginSection.model_fields))
         if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
             own = record.plugin.settings.model_dump(mode="json", fallback=str)
-        else:  # only the plugin knows which of its keys are secret
+        else:  # only the plugin knows its secret keys
             own = dict.fromkeys(section.options, MASK)
         plugins[record.name] = keys | own
     masked = masked_data(values | {"plugins": plugins}, secrets)

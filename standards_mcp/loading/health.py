@@ -25,7 +25,7 @@ async def check_health(manager: PluginManager) -> dict[str, Health]:
         await asyncio.wait(checks.values(), timeout=manager.timing.health)
     found = {name: _result(check, manager.timing.health) for name, check in checks.items()}
     for check in checks.values():
-        check.cancel()  # nobody waits for its end: it may ignore this, too
+        check.cancel()  # without a wait: it may ignore the cancellation, too
     return {name: health for name, health in found.items() if health is not None}
 
 

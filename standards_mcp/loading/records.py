@@ -1,4 +1,4 @@
-"""What the host knows about a plugin, before it is loaded and while it runs."""
+"""The records of plugins, before they are loaded and while they run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from standards_mcp.plugin import Plugin, PluginSettings
 
 
 def failure_reason(cause: BaseException) -> str:
-    """Return why a plugin failed, from what was raised while its code ran."""
+    """Return the reason of a failure, from the exception that the plugin raised."""
     if isinstance(cause, PluginError):
         return getattr(cause, "reason", str(cause))  # its type may not call ours
     return describe_exception(cause)
 
 
 class Status(StrEnum):
-    """How far a plugin has come."""
+    """The status of a plugin."""
 
     DISCOVERED = "discovered"
     DISABLED = "disabled"
@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 
 class PluginKind(StrEnum):
-    """Where the code of a plugin runs."""
+    """The place of a plugin's code: this process, a process of its own, or another server."""
 
     IMPORTED = "imported"
     ISOLATED = "isolated"
@@ -47,15 +47,14 @@ class PluginKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginInfo:
-    """What is known about a plugin before it is loaded.
+    """A plugin before it is loaded.
 
     Attributes:
         load: Imports the plugin and returns its class.
-        requires: The distribution's requirements, as its metadata spells them; none for the
-            host's own.
-        error: Why it cannot be loaded, judged by its metadata, or an empty string.
+        requires: The requirements in the distribution's metadata; empty for the host's own plugins.
+        error: The reason why its metadata cannot be used, or an empty string.
         settings: Its settings, if the host can validate them without importing it.
-        is_installed: It was found by its metadata; servers are in the configuration only.
+        is_installed: True if it has metadata; servers are in the configuration only.
     """
 
     name: str
@@ -70,25 +69,25 @@ class PluginInfo:
 
     @property
     def is_own(self) -> bool:
-        """Whether it comes with the host."""
+        """True if it comes with the host."""
         return canonical_name(self.distribution) == HOST
 
 
 @dataclass(slots=True)
 class PluginRecord:
-    """What the host knows about a plugin while it runs.
+    """A plugin while the host runs.
 
     Attributes:
-        reason: Why it has this status, or an empty string.
+        reason: The reason for its status, or an empty string.
         problems: The mistakes in its settings that made it fail.
         plugin: Its instance, once it is built.
         settings_type: The model of its table, once it is imported.
         secrets: The secret texts in its settings.
-        title: Its title when it was built; of a provider, nothing.
-        instructions: What it said when it was built; of a provider, nothing.
-        deprecated: Which deprecated parts of the API it uses, and what to use instead.
-        seconds: How long its own code has taken so far to load, start and stop.
-        contributions: What it contributes; nothing once it has failed.
+        title: Its title when it was built; empty for a provider.
+        instructions: Its instructions when it was built; empty for a provider.
+        deprecated: The deprecated parts of the API that it uses, each with the replacement.
+        seconds: The time of its own code to load, start and stop so far.
+        contributions: Its contributions; empty once it has failed.
     """
 
     info: PluginInfo
@@ -110,7 +109,7 @@ class PluginRecord:
         return self.info.name
 
     def layers(self, layers: Layers) -> Layers:
-        """Return the sources of settings with what its own variables set, once it is loaded."""
+        """Return the sources of settings with its own variables, once it is loaded."""
         if self.settings_type is None:
             return layers
         return with_variables(layers, self.name, self.settings_type)

@@ -1,4 +1,4 @@
-"""Reads what a plugin contributes; each name has one owner."""
+"""Read the contributions and commands of a plugin; each name has one owner."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
 MAX_CONTRIBUTIONS: Final = 1000
-"""Tools, prompts or resources of one plugin; each takes about a millisecond of every start."""
+"""The most tools, prompts or resources of a plugin; each adds a millisecond to a start."""
 MAX_FILTERS: Final = 100
-"""Filters of one plugin; each is an argument of several tools, whose schemas have a limit, too."""
+"""The most filters of a plugin; each is an argument of several tools with limited schemas."""
 _C = TypeVar("_C", bound=Contribution)
 
 CallHook: TypeAlias = Callable[[str], list[Any]]
-"""Calls one hook of the plugin and returns what its implementations return."""
+"""Calls one hook of the plugin and returns the results of its implementations."""
 
 
 def register(name: str, plugin: object, call: CallHook, others: Contributions) -> Contributions:
-    """Return what a plugin contributes but filters: that of its methods, then of its hooks.
+    """Return the contributions of a plugin without filters: from its methods, then its hooks.
 
     Args:
         name: The plugin's name.
-        others: What the plugins contribute that were loaded before it.
+        others: The contributions of the plugins before it.
 
     Raises:
-        PluginError: Some clients would not accept one, or there are too many.
+        PluginError: Some clients would not accept a contribution, or there are too many.
         PluginConflictError: A name or a URI is taken.
     """
 
@@ -57,7 +57,7 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
         if owner := owners.get(item.resource.uri):
             raise conflict(name, owner, f"resource {item.resource.uri!r}")
         owners[item.resource.uri] = name
-    # Their paths are below the name of the plugin, so that those of others never clash.
+    # Paths are below the plugin's name, so that routes of two plugins never clash.
     routes = _read(name, _returned(name, call, "register_routes"), read_route, ())
     return Contributions(tools, prompts, resources, routes=routes)
 
@@ -71,8 +71,8 @@ def register_filters(
         others: The contributions of all plugins so far.
 
     Raises:
-        PluginError: One cannot be used, or does not fit the tools of another plugin.
-        PluginConflictError: One has a name that is taken.
+        PluginError: A filter cannot be used, or does not fit the tools of another plugin.
+        PluginConflictError: The name of a filter is taken.
     """
     found: list[RegisteredFilter] = []
     owners = {item.name: item.plugin for item in others.filters}
@@ -126,7 +126,7 @@ def _read(
     read: Callable[[str, object], _C],
     others: Iterable[_C],
 ) -> tuple[_C, ...]:
-    """Return what a plugin declares of one kind, under names that nobody else has."""
+    """Return the declarations of one kind, under unique names."""
     owners = {name: other.plugin for other in others for name in other.names}
     found: list[_C] = []
     for each in items:
@@ -138,20 +138,20 @@ def _read(
         try:
             json_copy(item.definition)
         except ValueError as exc:
-            why = f"{item.kind} {item.declared!r}: what clients see of it is not JSON: {exc}"
+            why = f"{item.kind} {item.declared!r}: its definition is not JSON: {exc}"
             raise PluginError(plugin, why) from None
         found.append(item)
-        # Counted on the way, so that a generator without an end is stopped, too.
+        # Counted on the way, so that an endless generator is stopped, too.
         if len(found) > MAX_CONTRIBUTIONS:
             raise PluginError(plugin, f"it declares more than {MAX_CONTRIBUTIONS} {item.kind}s")
     return tuple(found)
 
 
 def _returned(plugin: str, call: CallHook, hook: str) -> Iterator[Any]:
-    """Yield what a plugin declares by one hook.
+    """Yield the declarations of one hook.
 
     Raises:
-        PluginError: It returned something that is not iterable.
+        PluginError: The hook returned something that is not iterable.
     """
     for items in call(hook):
         if not isinstance(items, Iterable):
@@ -162,13 +162,13 @@ def _returned(plugin: str, call: CallHook, hook: str) -> Iterator[Any]:
 def read_commands(
     plugin: str, found: Sequence[object], taken: Collection[str]
 ) -> dict[str, click.Command]:
-    """Return one command or group under the plugin's name, or nothing if it adds no command.
+    """Return the command or group of a plugin by its name; an empty dict without commands.
 
     Args:
         taken: The names of the host's own commands.
 
     Raises:
-        PluginError: Something is not a command, or the plugin's name is taken.
+        PluginError: An item is not a command, or the plugin's name is taken.
         PluginConflictError: Two commands have the same name.
     """
     commands: list[click.Command] = []
@@ -186,6 +186,6 @@ def read_commands(
         return {plugin: commands[0]}
     if not commands:
         return {}
-    told = f"Commands: {', '.join(sorted(filter(None, names)))}."
-    about = f"Commands of the plugin {plugin}."
-    return {plugin: click.Group(plugin, commands=commands, help=about, short_help=told)}
+    short_help = f"Commands: {', '.join(sorted(filter(None, names)))}."
+    text = f"Commands of the plugin {plugin}."
+    return {plugin: click.Group(plugin, commands=commands, help=text, short_help=short_help)}

@@ -1,4 +1,4 @@
-"""The class that plugins subclass, and what the host gives to an instance of it."""
+"""The base class of plugins, and the context that the host passes to an instance."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Variable:
 
 
 def _ignored(*_: object) -> None:
-    """Tell nobody: there is no server."""
+    """Ignore the notification, outside a server."""
 
 
 SettingsT = TypeVar("SettingsT", bound=PluginSettings, default=PluginSettings)
@@ -46,7 +46,7 @@ SettingsT = TypeVar("SettingsT", bound=PluginSettings, default=PluginSettings)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginContext:
-    """What the host gives to a plugin.
+    """The context of a plugin in the host.
 
     Attributes:
         name: The plugin's name, as in its entry point, its table and its variables.
@@ -54,9 +54,9 @@ class PluginContext:
         catalog: The standards that the admin configured. It is opened at its first use.
         contributions_changed: Call it after your tools, prompts, resources or filters have changed:
             the host reads the register hooks and the decorated methods again, soon and in its event
-            loop, and tells clients which lists have changed. Any thread may call it.
-        resource_updated: Call it with a URI after what it holds has changed: clients that have
-            subscribed to the resource are told. Any thread may call it.
+            loop, and notifies clients of the changed lists. Any thread may call it.
+        resource_updated: Call it with a URI after its contents have changed, to notify the clients
+            that have subscribed to the resource. Any thread may call it.
     """
 
     name: str
@@ -79,11 +79,11 @@ class Plugin(Generic[SettingsT]):
 
     Attributes:
         settings_type: The model of the plugin's own configuration keys.
-        title: What it serves in a few words, such as ``Lesson plans``. The server's title joins
-            those of all plugins that serve something; by default it is the plugin's name.
-        instructions: What a model should know before it calls anything, one thought in each line.
+        title: The subject in a few words, such as ``Lesson plans``, by default the plugin's name.
+            The server's title joins the titles of all plugins that serve something.
+        instructions: Advice that a model needs before any call, one thought in each line.
             Write declared names of tools in braces, such as ``Call {find_books} with a title.``
-            Clients get published names, and no line with a tool that is not served.
+            Clients get published names, and no line with a hidden tool.
     """
 
     settings_type: ClassVar[type[PluginSettings]] = PluginSettings

@@ -1,4 +1,4 @@
-"""Types of settings for a service that a plugin asks: its address and its key."""
+"""Types of settings for a remote service: its address and its key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _service_url(url: str) -> str:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise ValueError("this is no address: check its host and its port") from None
+        raise ValueError("this is not an address: check its host and its port") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address begins with https:// or http:// and has a host")
     if " " in url or not url.isprintable():
@@ -40,8 +40,8 @@ def _api_key(key: SecretStr) -> SecretStr:
 ServiceUrl: TypeAlias = Annotated[str, AfterValidator(_service_url)]
 """The address of a service, without a slash at its end.
 
-It is http or https and has a host. A query, a user's name and a password are refused, so that no
-secret stands in it.
+It is http or https and has a host. A query, a user name and a password are refused, so that it
+holds no secret.
 """
 ApiKey: TypeAlias = Annotated[SecretStr, AfterValidator(_api_key)]
 """A key that a header can carry, without the white space around it."""

@@ -1,4 +1,4 @@
-"""What clients are given of contributions, as MCP spells it."""
+"""Convert contributions and results to MCP's form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 
 def listed(selection: Selection) -> dict[Kind, list[Any]]:
-    """Return what clients are given of what is visible, by kind."""
+    """Return the definitions of the visible contributions, by kind."""
     resources = [item for item in visible(selection.resources) if item.is_listed]
     return {
         "tools": [wire_tool(item) for item in selection.visible_tools],
@@ -42,7 +42,7 @@ def listed(selection: Selection) -> dict[Kind, list[Any]]:
 
 
 def _with_extra(kind: Callable[..., _T], item: Contribution, **fields: Any) -> _T:
-    """Return a definition with the fields that another server gave it, where MCP knows them."""
+    """Return a definition with the fields of another server, if MCP knows them."""
     try:
         return kind(**fields, **item.extra)
     except ValidationError:
@@ -151,7 +151,7 @@ def wire_text(text: str) -> types.TextContent:
 def wire_result(tool: str, result: ToolResult) -> dict[str, Any]:
     """Return the result of a tool as MCP's JSON; an error if it holds content unknown to MCP.
 
-    It is no model of the SDK, which would copy and check once more what is JSON already.
+    A model of the SDK would copy and check the JSON again.
     """
     try:
         content = _content(result)

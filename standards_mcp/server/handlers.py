@@ -1,4 +1,4 @@
-"""What the server answers to each request: the host's contributions as MCP spells them."""
+"""The handlers of MCP requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .definitions import (
 )
 
 PAGE_SIZE: Final = 250
-"""How many items a page of a list has; the protocol leaves it to the server."""
+"""The number of items on a page of a list; the protocol leaves it to the server."""
 
 
 log = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ class _Answers:
     ) -> types.CompleteResult:
         await self._host.manager.wait_listed()
         ref, argument = params.ref, params.argument
-        others = (params.context.arguments if params.context else None) or {}
+        other_arguments = (params.context.arguments if params.context else None) or {}
         context = self._unattended(ctx)
         content = self._host.content
         with as_protocol_errors(self._host):
@@ -176,26 +176,28 @@ class _Answers:
                 item = content.prompt(ref.name, context)
             else:
                 item = content.resource(ref.uri, context)
-            found = await content.complete(item, argument.name, argument.value, others, context)
+            completion = await content.complete(
+                item, argument.name, argument.value, other_arguments, context
+            )
         return types.CompleteResult(
             completion=types.Completion(
-                values=found.values, total=found.total, has_more=found.has_more
+                values=completion.values, total=completion.total, has_more=completion.has_more
             )
         )
 
 
 @contextmanager
 def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Generator[None]:
-    """Answer a refusal or a failure as the protocol does where there is no tool error.
+    """Turn a refusal or a failure into a protocol error, for requests without tool errors.
 
-    Another server's error stays as it is, but for secrets of the host.
+    An error of another server stays as it is, with the host's secrets masked.
     """
     try:
         yield
     except RefusedError as exc:
         secrets = host.secrets()
-        told = data if exc.error_data is None else masked_data(exc.error_data, secrets)
-        raise MCPError(exc.code, mask(exc.reason, secrets), told) from None
+        shown = data if exc.error_data is None else masked_data(exc.error_data, secrets)
+        raise MCPError(exc.code, mask(exc.reason, secrets), shown) from None
     except CannotAskError as exc:
         raise _missing_capability(str(exc), exc.ability) from None
     except (NotServedError, InvalidInputError, NotFoundError) as exc:
@@ -205,16 +207,16 @@ def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Gen
 
 
 def _check_capabilities(ctx: Context, result: ToolResult) -> None:
-    """Answer as the protocol asks since 2026-07-28 where a client lacks what a tool needs.
+    """Raise the protocol error of 2026-07-28 if the client lacks a capability of the tool's.
 
-    Clients of earlier ones get the result, which says the same.
+    Clients of earlier versions get the result, which says the same.
     """
-    told = result.structured or {}
-    if not result.is_error or told.get("error_type") != CannotAskError.error_type:
+    envelope = result.structured or {}
+    if not result.is_error or envelope.get("error_type") != CannotAskError.error_type:
         return
-    missing = object_of(told.get("details")).get("missing_capability")
+    missing = object_of(envelope.get("details")).get("missing_capability")
     if missing in ABILITIES and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        raise _missing_capability(str(told.get("message")), missing)
+        raise _missing_capability(str(envelope.get("message")), missing)
 
 
 def _missing_capability(message: str, ability: str) -> MCPError:
@@ -224,7 +226,7 @@ def _missing_capability(message: str, ability: str) -> MCPError:
 
 @contextmanager
 def _as_known_content(name: str) -> Generator[None]:
-    """Answer content that MCP does not know with an error."""
+    """Raise an error for content that MCP does not know."""
     try:
         yield
     except ValidationError as exc:
@@ -237,10 +239,12 @@ def _as_known_content(name: str) -> Generator[None]:
 def _page(
     items: Sequence[_T], params: types.PaginatedRequestParams | None
 ) -> tuple[Sequence[_T], str | None]:
-    """Return the items of the page that was asked for, and the cursor of the next one."""
+    """Return the items of the requested page, and the cursor of the next one."""
     cursor = (params.cursor if params else None) or "0"
     if not cursor.isascii() or not cursor.isdigit():
-        message = f"cursor {cursor!r} is none of this server's; leave it out for the first page"
+        message = (
+            f"cursor {cursor!r} does not come from this server; leave it out for the first page"
+        )
         raise MCPError(types.INVALID_PARAMS, message)
     start = int(cursor)
     end = start + PAGE_SIZE
