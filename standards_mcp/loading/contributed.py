@@ -98,7 +98,7 @@ class Contributed:
             if is_from_outside(exc):
                 raise
             why = mask(" ".join(failure_reason(exc).split()), record.secrets)
-            message = "changed contributions of a plugin are refused; the earlier ones stay"
+            message = "a change of contributions is refused; the earlier ones stay"
             log.error(message, extra={"plugin": plugin, "reason": why})  # noqa: TRY400
             return
         self._set(record, replace(own, filters=filters))
