@@ -120,8 +120,8 @@ class ContentCalls:
         # A hidden one is looked up only to say in the error why it is not served.
         match = find_resource(served, uri) or find_resource(items, uri)
         item, variables = match or (None, {})
-        known = (each.resource.uri for each in served)
-        return _served_one("resource", uri, item, known), variables
+        served_names = (each.resource.uri for each in served)
+        return _served_one("resource", uri, item, served_names), variables
 
     async def read(
         self,
@@ -185,8 +185,8 @@ class ContentCalls:
             NotServedError: No such prompt is served.
         """
         items = _known(self._visible(context.principal).prompts, context)
-        known = (each.published for each in visible(items))
-        return _served_one("prompt", name, named(items, name), known)
+        served_names = (each.published for each in visible(items))
+        return _served_one("prompt", name, named(items, name), served_names)
 
     def resource(self, uri: str, context: HostContext) -> RegisteredResource:
         """Return a served resource by its declared URI or template.
@@ -198,8 +198,8 @@ class ContentCalls:
         served = visible(items)
         # If two resources have one URI, the second is hidden.
         item = next((each for each in (*served, *items) if each.resource.uri == uri), None)
-        known = (each.resource.uri for each in served)
-        return _served_one("resource", uri, item, known)
+        served_names = (each.resource.uri for each in served)
+        return _served_one("resource", uri, item, served_names)
 
     async def complete(
         self,
@@ -243,9 +243,9 @@ def _known(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
     return visible(items) if context.principal.is_restricted else items
 
 
-def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:
+def _served_one(kind: str, name: str, item: _C | None, served_names: Iterable[str]) -> _C:
     if item is None:
-        raise NotServedError(f"Unknown {kind}: {name}{did_you_mean(name, known)}")
+        raise NotServedError(f"Unknown {kind}: {name}{did_you_mean(name, served_names)}")
     if item.hidden_reason:
         raise NotServedError(
             f"{name} is not served here ({item.hidden_reason}). Ask the administrator."

@@ -212,9 +212,9 @@ class RateLimits:
         """
         if self._redis:
             question = partial(_wait, self._shared, limits, counted, caller)
-            found = await self._redis.ask(question, "shared rate limits cannot be reached")
-            if found:
-                return found
+            answer = await self._redis.ask(question, "shared rate limits cannot be reached")
+            if answer:
+                return answer
         return self._own_wait(limits, counted, caller)
 
     def _own_wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:

@@ -165,7 +165,7 @@ def context_argument(function: Callable[..., Any]) -> str:
     parameters = signature_of(function).parameters.values()
     # Also in `CallContext | None`, for authors who call the function themselves.
     types = {each.name: (each.annotation, *get_args(each.annotation)) for each in parameters}
-    name = next((each for each, found in types.items() if CallContext in found), "")
+    name = next((each for each, annotations in types.items() if CallContext in annotations), "")
     if name and not inspect.iscoroutinefunction(function):
         raise SchemaError(
             f"its argument {name!r} is a CallContext, so it must be an async function"
@@ -253,13 +253,13 @@ def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     }
 
 
-def refuse_unknown(arguments: Mapping[str, Any], known: Iterable[str]) -> None:
-    """Refuse arguments that are not among *known*.
+def refuse_unknown(arguments: Mapping[str, Any], properties: Iterable[str]) -> None:
+    """Refuse arguments that are not among *properties*.
 
     Raises:
-        InvalidInputError: An argument is unknown; the message suggests the nearest known one.
+        InvalidInputError: An argument is unknown; the message suggests the nearest property.
     """
-    names = tuple(known)
+    names = tuple(properties)
     for name in arguments:
         if name not in names:
             expected = ", ".join(names) or "none"

@@ -192,10 +192,10 @@ def check_completers(
     Raises:
         PluginError: A completer is not.
     """
-    known = tuple(arguments)
+    argument_names = tuple(arguments)
     for name, completer in completers.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
+        if name not in argument_names:
+            hint = did_you_mean(name, argument_names)
             raise PluginError(plugin, f"{what}: it completes an unknown argument {name!r}{hint}")
         if not callable(completer):
             raise PluginError(plugin, f"{what}: the completer of {name!r} is not a function")

@@ -54,10 +54,10 @@ def fitted(
     if not booleans and all(_stays(value, properties.get(key)) for key, value in arguments.items()):
         return dict(arguments)
     fit = _Fit(booleans=booleans)
-    found = cast("dict[str, Any]", fit.value(dict(arguments), schema, ()))
+    converted = cast("dict[str, Any]", fit.value(dict(arguments), schema, ()))
     if fit.mistakes:
         raise InvalidInputError(sentences(fit.mistakes))
-    return found
+    return converted
 
 
 def decoded_texts(value: object, schema: object) -> Iterator[str]:
@@ -158,26 +158,26 @@ def _types(schema: object) -> frozenset[str]:
     """Return the JSON types that a schema may admit."""
     if not isinstance(schema, Mapping):
         return _ANY
-    found = _own_types(cast("_Schema", schema))
+    types = _own_types(cast("_Schema", schema))
     for group in _groups(cast("_Schema", schema)):
-        found &= frozenset[str]().union(*map(_types, group))
-    return found
+        types &= frozenset[str]().union(*map(_types, group))
+    return types
 
 
 def _own_types(schema: _Schema) -> frozenset[str]:
     """Return the JSON types that a schema admits without regard to its subschemas."""
-    found, kinds = _ANY, schema.get("type")
+    types, kinds = _ANY, schema.get("type")
     if kinds is not None:
-        found &= _with_integers([kinds] if isinstance(kinds, str) else kinds)
+        types &= _with_integers([kinds] if isinstance(kinds, str) else kinds)
     values: list[object] | None = [schema["const"]] if "const" in schema else schema.get("enum")
     if values is not None:
-        found &= _with_integers(_TYPE_NAMES.get(type(each), "object") for each in values)
-    return found
+        types &= _with_integers(_TYPE_NAMES.get(type(each), "object") for each in values)
+    return types
 
 
 def _with_integers(kinds: Iterable[str]) -> frozenset[str]:
-    found = frozenset(kinds)
-    return found | {"integer"} if "number" in found else found
+    types = frozenset(kinds)
+    return types | {"integer"} if "number" in types else types
 
 
 def _pruned(value: dict[str, Any] | list[Any], schema: object) -> _Schema | None:
@@ -187,16 +187,18 @@ def _pruned(value: dict[str, Any] | list[Any], schema: object) -> _Schema | None
     """
     if not isinstance(schema, Mapping):
         return {}
-    known = cast("_Schema", schema)
-    if not _may_be(value, known):
+    definition = cast("_Schema", schema)
+    if not _may_be(value, definition):
         return None
     parts: list[_Schema] = []
-    for group in _groups(known):
-        options = [found for each in group if (found := _pruned(value, each)) is not None]
+    for group in _groups(definition):
+        options = [option for each in group if (option := _pruned(value, each)) is not None]
         if not options:
             return None
         parts.append({"anyOf": options})
-    return {key: each for key, each in known.items() if key not in _COMBINING} | {"allOf": parts}
+    return {key: each for key, each in definition.items() if key not in _COMBINING} | {
+        "allOf": parts
+    }
 
 
 def _may_be(value: dict[str, Any] | list[Any], schema: _Schema) -> bool:
@@ -212,7 +214,7 @@ def _may_be(value: dict[str, Any] | list[Any], schema: _Schema) -> bool:
         if key in value and isinstance(each, Mapping)
     )
     return "object" in _own_types(schema) and all(
-        not isinstance(constant, str) or found == constant for found, constant in constants
+        not isinstance(constant, str) or actual == constant for actual, constant in constants
     )
 
 

@@ -142,8 +142,8 @@ class Selection:
 
     def tool_names(self, declared: Collection[str]) -> dict[str, str]:
         """Return the published names of the visible ones of these tools, by declared name."""
-        found = (item for item in self.visible_tools if item.declared in declared)
-        return {item.declared: item.published for item in found}
+        tools = (item for item in self.visible_tools if item.declared in declared)
+        return {item.declared: item.published for item in tools}
 
     @cached_property
     def _tools_by_name(self) -> dict[str, RegisteredTool]:
@@ -370,8 +370,10 @@ def gained(contributions: Contributions, before: Settings, after: Settings) -> l
 
 
 def _added(before: Iterable[Contribution], after: Iterable[Contribution]) -> list[str]:
-    known = {(item.plugin, item.declared) for item in visible(before)}
-    return [item.published for item in visible(after) if (item.plugin, item.declared) not in known]
+    earlier = {(item.plugin, item.declared) for item in visible(before)}
+    return [
+        item.published for item in visible(after) if (item.plugin, item.declared) not in earlier
+    ]
 
 
 _TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")

@@ -84,15 +84,15 @@ def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
     Raises:
         PluginError: One of its methods would never be called.
     """
-    known = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
+    hook_names = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
     try:
         pm.check_pending()
     except pluggy.PluginValidationError as exc:
         match = re.search(r"unknown hook '(\w+)'", str(exc))
         name = match[1] if match else str(exc)
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, hook_names)
         raise PluginError(record.name, f"it implements an unknown hook {name!r}{hint}") from exc
-    for name in known:
+    for name in hook_names:
         is_there = callable(getattr(type(record.plugin), name, None))
         if is_there and pm.parse_hookimpl_opts(record.plugin, name) is None:
             raise PluginError(record.name, f"its method {name!r} is not marked with @hookimpl")
@@ -129,8 +129,8 @@ def _validated(
     try:
         return model.model_validate(options)
     except ValidationError as exc:
-        found = find_problems(exc, model, options, ("plugins", record.name))
-        raise InvalidSettingsError(*found) from None
+        problems = find_problems(exc, model, options, ("plugins", record.name))
+        raise InvalidSettingsError(*problems) from None
 
 
 @contextmanager
@@ -141,8 +141,8 @@ def noted(uses: list[str]) -> Generator[None]:
         try:
             yield
         finally:
-            found = list(caught)
-    for item in found:
+            recorded = list(caught)
+    for item in recorded:
         if issubclass(item.category, PluginDeprecationWarning):
             uses += [text for text in (str(item.message),) if text not in uses]
         else:

@@ -50,8 +50,8 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
 
     tools = _read(name, each(Tool, "register_tools"), read_tool, others.tools)
     prompts = _read(name, each(Prompt, "register_prompts"), read_prompt, others.prompts)
-    found = each(Resource, "register_resources")
-    resources = _read(name, found, read_resource, others.resources)
+    resource_items = each(Resource, "register_resources")
+    resources = _read(name, resource_items, read_resource, others.resources)
     owners = {item.resource.uri: item.plugin for item in others.resources}
     for item in resources:
         if owner := owners.get(item.resource.uri):
@@ -74,7 +74,7 @@ def register_filters(
         PluginError: A filter cannot be used, or does not fit the tools of another plugin.
         PluginConflictError: The name of a filter is taken.
     """
-    found: list[RegisteredFilter] = []
+    own: list[RegisteredFilter] = []
     owners = {item.name: item.plugin for item in others.filters}
     for item in _returned(plugin, call, "register_filters"):
         if why := filter_error(item):
@@ -82,12 +82,12 @@ def register_filters(
         if owner := owners.get(item.name):
             raise conflict(plugin, owner, f"filter {item.name!r}")
         owners[item.name] = plugin
-        found.append(RegisteredFilter(plugin, own_filter(plugin, item)))
-        if len(found) > MAX_FILTERS:
+        own.append(RegisteredFilter(plugin, own_filter(plugin, item)))
+        if len(own) > MAX_FILTERS:
             raise PluginError(plugin, f"it declares more than {MAX_FILTERS} filters")
-    if found:
-        _try_filters(plugin, others, found)
-    return tuple(found)
+    if own:
+        _try_filters(plugin, others, own)
+    return tuple(own)
 
 
 def with_filters(item: Contributions, filters: Iterable[RegisteredFilter]) -> Contributions:
@@ -97,23 +97,23 @@ def with_filters(item: Contributions, filters: Iterable[RegisteredFilter]) -> Co
     return item if tools == item.tools else replace(item, tools=tools)
 
 
-def _try_filters(plugin: str, others: Contributions, found: Sequence[RegisteredFilter]) -> None:
+def _try_filters(plugin: str, others: Contributions, own: Sequence[RegisteredFilter]) -> None:
     """Check that filters can be described and fit all tools: they must not break a tool."""
-    filters = tuple(each.filter for each in (*others.filters, *found))
+    filters = tuple(each.filter for each in (*others.filters, *own))
     accepting = [item for item in others.tools if item.tool.accepts_filters]
     if not accepting:
-        _check_each(plugin, found)
+        _check_each(plugin, own)
     for item in accepting:
         try:
             item.with_filters(filters)
         except SchemaError as exc:
-            _check_each(plugin, found)  # it may be one of them, whatever the tool
+            _check_each(plugin, own)  # it may be one of them, whatever the tool
             what = f"its filters do not fit tool {item.tool.name!r} of {item.plugin!r}"
             raise PluginError(plugin, f"{what}: {exc}") from exc
 
 
-def _check_each(plugin: str, found: Iterable[RegisteredFilter]) -> None:
-    for each in found:
+def _check_each(plugin: str, own: Iterable[RegisteredFilter]) -> None:
+    for each in own:
         try:
             filter_arguments((each.filter,))
         except SchemaError as exc:
@@ -128,7 +128,7 @@ def _read(
 ) -> tuple[_C, ...]:
     """Return the declarations of one kind, under unique names."""
     owners = {name: other.plugin for other in others for name in other.names}
-    found: list[_C] = []
+    accepted: list[_C] = []
     for each in items:
         item = read(plugin, each)
         for name in item.names:
@@ -140,11 +140,11 @@ def _read(
         except ValueError as exc:
             why = f"{item.kind} {item.declared!r}: its definition is not JSON: {exc}"
             raise PluginError(plugin, why) from None
-        found.append(item)
+        accepted.append(item)
         # Counted on the way, so that an endless generator is stopped, too.
-        if len(found) > MAX_CONTRIBUTIONS:
+        if len(accepted) > MAX_CONTRIBUTIONS:
             raise PluginError(plugin, f"it declares more than {MAX_CONTRIBUTIONS} {item.kind}s")
-    return tuple(found)
+    return tuple(accepted)
 
 
 def _returned(plugin: str, call: CallHook, hook: str) -> Iterator[Any]:
@@ -160,7 +160,7 @@ def _returned(plugin: str, call: CallHook, hook: str) -> Iterator[Any]:
 
 
 def read_commands(
-    plugin: str, found: Sequence[object], taken: Collection[str]
+    plugin: str, items: Sequence[object], taken: Collection[str]
 ) -> dict[str, click.Command]:
     """Return the command or group of a plugin by its name; an empty dict without commands.
 
@@ -172,7 +172,7 @@ def read_commands(
         PluginConflictError: Two commands have the same name.
     """
     commands: list[click.Command] = []
-    for item in found:
+    for item in items:
         if not isinstance(item, click.Command):
             raise PluginError(plugin, f"register_commands returned a {type(item).__name__}")
         commands.append(item)
