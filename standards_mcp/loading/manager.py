@@ -199,7 +199,7 @@ class PluginManager:
     def _is_enabled(self, record: PluginRecord) -> bool:
         if record.status is Status.FAILED:
             return False
-        section = self.settings.plugins.get(record.name)
+        section = self.settings.plugins.get(record.info.name)
         return section is None or section.enabled is not False
 
     def _discover(self, plugins: Iterable[PluginInfo]) -> None:
