@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 _REST_SECONDS: Final = 5.0
 _T = TypeVar("_T")
+_MAX_BYTES: Final = 64 * 1024 * 1024
+_PREFIX: Final = "standards-mcp:answer:"
+_OF_ONE_CALLER: Final = (RateLimitedError, CannotAskError)
 
 
 class SharedRedis:
@@ -111,11 +114,6 @@ def redis_connections(url: str, seconds: float) -> Any:
         return cast("Any", redis.ConnectionPool).from_url(url, retry=once_more, **timeouts)
     except ValueError as exc:
         raise ConfigError(f"[tools] storage: {exc}; correct the URL") from None
-
-
-_MAX_BYTES: Final = 64 * 1024 * 1024
-_PREFIX: Final = "standards-mcp:answer:"
-_OF_ONE_CALLER: Final = (RateLimitedError, CannotAskError)
 
 
 class AnswerStore(Protocol):

@@ -27,6 +27,8 @@ _ROOT_COMBINATORS: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "
 _NULL: Final = {"type": "null"}
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_MAX_SENTENCES: Final = 5
+_MAX_SENTENCE: Final = 500
 
 
 class SchemaError(ValueError):
@@ -247,10 +249,6 @@ def _problems(node: Any, where: str = "") -> Iterator[str]:
     others = [value for key, value in schema.items() if key not in _DATA | {"properties"}]
     for child in cast("list[object]", node) if isinstance(node, list) else others:
         yield from _problems(child, where)
-
-
-_MAX_SENTENCES: Final = 5
-_MAX_SENTENCE: Final = 500
 
 
 def schema_errors(validator: Any, arguments: Mapping[str, Any]) -> str:

@@ -39,6 +39,10 @@ from .resources import RegisteredResource
 from .routes import RegisteredRoute
 from .tools import RegisteredTool
 
+_C = TypeVar("_C", bound=Contribution)
+_O = TypeVar("_O", bound=Override)
+_TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
+
 
 @dataclass(frozen=True, slots=True)
 class RegisteredFilter:
@@ -76,10 +80,6 @@ class Contributions:
                 for field in fields(cls)
             )
         )
-
-
-_C = TypeVar("_C", bound=Contribution)
-_O = TypeVar("_O", bound=Override)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,9 +374,6 @@ def _added(before: Iterable[Contribution], after: Iterable[Contribution]) -> lis
     return [
         item.published for item in visible(after) if (item.plugin, item.declared) not in earlier
     ]
-
-
-_TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
 
 def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str:

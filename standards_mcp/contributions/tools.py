@@ -44,6 +44,12 @@ _TOOL_FLAGS: Final = (
     "returns_untrusted_text",
     "accepts_filters",
 )
+_FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_MISSPELT: Final = 0.85
+"""The similarity, from 0 to 1, from which a name counts as the same name with a typo."""
+_SHORTEST: Final = 4
+_LONGEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +179,6 @@ def is_time(value: object) -> bool:
     return 0 < value < math.inf
 
 
-_FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-
-
 def filter_error(item: object) -> str:
     """Return the mistake in a filter, or an empty string."""
     if not isinstance(item, Filter):
@@ -239,13 +242,6 @@ async def _expression(plugin: str, item: Filter, value: Any) -> FilterExpression
 
 def _failure(plugin: str, item: Filter, cause: BaseException) -> FilterFailedError:
     return FilterFailedError(plugin, f"filter {item.name!r}: {describe_exception(cause)}")
-
-
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_MISSPELT: Final = 0.85
-"""The similarity, from 0 to 1, from which a name counts as the same name with a typo."""
-_SHORTEST: Final = 4
-_LONGEST: Final = 100
 
 
 def nearest_tool(name: str, tools: Iterable[RegisteredTool]) -> str:

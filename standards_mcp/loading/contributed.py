@@ -23,6 +23,7 @@ from .records import PluginRecord, Status, failure_reason
 from .registration import register, register_filters, with_filters
 
 log = logging.getLogger(__name__)
+_GATHER_SECONDS: Final = 0.05
 
 
 class Contributed:
@@ -132,9 +133,6 @@ class Contributed:
 
 def _merged(records: Iterable[PluginRecord]) -> Contributions:
     return Contributions.merged(record.contributions for record in records)
-
-
-_GATHER_SECONDS: Final = 0.05
 
 
 class Changes:
