@@ -22,8 +22,8 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.records import PluginInfo
-from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.plugin import Plugin
 from standards_mcp.server.server import build_server
 

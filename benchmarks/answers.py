@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from standards_mcp.calls.steps.output import definition_tokens, tokens
+from standards_mcp.calls.output import definition_tokens, tokens
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host

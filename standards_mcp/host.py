@@ -14,32 +14,28 @@ import anyio
 
 from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
-from .calls.call import Call
+from .calls.call import Call, CallLog, Gate, Observer
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal, Unattended
-from .calls.invocation import UnjoinedExecutor
-from .calls.pipeline import Pipeline
-from .calls.records import CallLog, Gate, Observer
+from .calls.pipeline import Pipeline, UnjoinedExecutor
 from .config.checks import Names, check_secrets, check_settings
 from .config.layers import Layers
 from .config.loading import LoadedSettings
 from .config.models.settings import Settings
 from .config.timing import DEFAULT_TIMING, Timing
-from .contributions.arguments.mistakes import short
 from .contributions.resources import RegisteredResource
 from .contributions.results import error_result
-from .contributions.visible.instructions import joined_instructions
-from .contributions.visible.nearest import nearest_tool
-from .contributions.visible.selection import EVERYTHING, Access, Selection, select
+from .contributions.schemas import short
+from .contributions.selection import EVERYTHING, Access, Selection, joined_instructions, select
+from .contributions.tools import nearest_tool
 from .errors import ConfigError, RateLimitedError, UnknownToolError
-from .loading.last_start import Step, restore, save
+from .loading.discovery import check_sections, installed_plugins
 from .loading.lifecycle import running
 from .loading.manager import PluginManager
 from .loading.providers import provider_of
-from .loading.quarantine import Quarantine
+from .loading.quarantine import Quarantine, Step, restore, save
 from .loading.records import PluginInfo, PluginKind, Status
 from .loading.services import used_services
-from .loading.steps.discovery import check_sections, installed_plugins
 from .plugin import ToolResult
 
 log = logging.getLogger(__name__)

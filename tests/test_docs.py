@@ -21,7 +21,7 @@ from support.waiting import until
 from standards_mcp import Tool, cli, commands, hookspecs
 from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
-from standards_mcp.loading.steps.discovery import installed_plugins
+from standards_mcp.loading.discovery import installed_plugins
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [

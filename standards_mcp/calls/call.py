@@ -1,17 +1,103 @@
-"""One call on its way through the steps of the pipeline."""
+"""One call on its way through the pipeline, and its record for logs, metrics and audits."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, cast
 
-from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.limits import Limits
+from standards_mcp._utils.logs import STANDARD_FIELDS
+from standards_mcp.contributions.base import Contribution, Limits
+from standards_mcp.errors import ToolError
+from standards_mcp.plugin import ToolResult
 
-from .context import HostContext
-from .records import CallRecord
+from .context import LOCAL, HostContext, InputRequiredError
+
+log = logging.getLogger(__name__)
+
+NOT_SERVED: Final = "not_served"
+"""The outcome of a call for an unknown name, or one that the caller may not use."""
+NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})
+"""The outcomes that name no type of error."""
+Gate: TypeAlias = Callable[["CallRecord"], None]
+"""Raises a `ToolError` if a call must not run."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CallRecord:
+    """One call, from its start to its end.
+
+    Attributes:
+        kind: ``tool``, ``prompt``, ``resource``, ``completion``, ``subscription`` or ``route``.
+        name: The declared name of the tool, prompt or resource; for an unknown one, the name that
+            the caller sent, cut to 200 characters.
+        plugin: The plugin that contributes it; empty for an unknown name.
+        caller: The caller's name.
+        session: The id of the session, or an empty string.
+        arguments: As the client sent them; they may be private.
+        seconds: How long it took; 0 while it runs.
+        outcome: ``running``, ``ok``, ``cancelled``, `NOT_SERVED`, the type of the error, or
+            ``asked`` if the client must ask its user and call again.
+        results: The number of results, if the answer is a list of results.
+        is_cached: True if the answer comes from an equal call.
+        incident: The id of the crash in the log, or an empty string.
+        fields: Fields that the plugin adds to the log line.
+    """
+
+    kind: str
+    name: str
+    plugin: str
+    caller: str
+    arguments: Mapping[str, Any]
+    session: str = ""
+    seconds: float = 0.0
+    outcome: str = "running"
+    results: int | None = None
+    is_cached: bool = False
+    incident: str = ""
+    fields: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+class Observer(Protocol):
+    """Receives every call, also calls for unknown names.
+
+    Both methods run in the event loop, so they must be quick.
+    """
+
+    def call_started(self, record: CallRecord) -> None:
+        """Handle the start of a call; the record changes until the end."""
+        ...
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Handle the end of a call, whatever its outcome."""
+        ...
+
+
+class CallLog:
+    """Writes one log line for each call."""
+
+    def call_started(self, record: CallRecord) -> None:
+        """Do nothing: the line is written at the end."""
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Write the line."""
+        own = {key: value for key, value in record.fields.items() if key not in STANDARD_FIELDS}
+        fields: dict[str, Any] = own | {
+            record.kind: record.name,
+            **({"plugin": record.plugin} if record.plugin else {}),
+            "duration_ms": round(record.seconds * 1000, 2),
+            "outcome": record.outcome,
+        }
+        if record.caller != LOCAL.name:
+            fields["caller"] = record.caller
+        if record.results is not None:
+            fields["results"] = record.results
+        if log.isEnabledFor(logging.DEBUG):
+            fields["arguments"] = dict(record.arguments)
+        log.info("%s call", record.kind, extra=fields)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -20,14 +106,14 @@ class Call:
 
     Attributes:
         item: The tool, prompt or resource that is called.
-        function: The function to run: that of *item*, or a completer.
-        render: Converts what the function returns into the answer.
+        function: The function to run: the function of *item*, or a completer.
+        render: Converts the function's return value into the answer.
         arguments: As the client sent them, or as a wrapper changed them.
         given: Arguments that the host adds, such as the `CallContext`.
         keywords: The validated arguments; empty before validation.
-        kind: The kind in the record; by default that of *item*.
+        kind: The kind in the record; by default the kind of *item*.
         is_counted: True once the call has counted against the rate limits.
-        record: What observers receive.
+        record: The record for observers.
     """
 
     item: Contribution
@@ -43,7 +129,7 @@ class Call:
 
     @property
     def limits(self) -> Limits:
-        """Those of what is called."""
+        """The limits of the tool, prompt or resource."""
         return self.item.limits
 
     def __post_init__(self) -> None:
@@ -78,3 +164,64 @@ def compose(steps: Sequence[Step], last: CallNext) -> CallNext:
         return partial(step, call_next=call_next)
 
     return reduce(bind, reversed(steps), last)
+
+
+class Recording:
+    """The step that keeps the record of a call and passes it to observers.
+
+    Args:
+        observers: Read at every call, so that more can be added while the host runs.
+    """
+
+    def __init__(self, observers: Iterable[Observer]) -> None:
+        self._observers = observers
+
+    async def __call__(self, call: Call, call_next: CallNext) -> Any:
+        """Record the call, even if it is cancelled."""
+        record, began, outcome = call.record, time.perf_counter(), "cancelled"
+        observers = tuple(self._observers)
+        _notify(observers, "call_started", record)
+        try:
+            result = await call_next(call)
+            outcome = _outcome(result)
+            record.results = _count(result) if outcome == "ok" else None
+        except InputRequiredError:
+            outcome = "asked"
+            raise
+        except ToolError as exc:
+            outcome = exc.error_type
+            raise
+        else:
+            return result
+        finally:
+            record.seconds, record.outcome = time.perf_counter() - began, outcome
+            _notify(observers, "call_ended", record)
+
+    def refused(self, record: CallRecord) -> None:
+        """Report a call that was refused before any step: it ends where it starts."""
+        observers = tuple(self._observers)
+        _notify(observers, "call_started", record)
+        record.outcome = NOT_SERVED
+        _notify(observers, "call_ended", record)
+
+
+def _notify(observers: Iterable[Observer], event: str, record: CallRecord) -> None:
+    for observer in observers:
+        try:
+            getattr(observer, event)(record)
+        except Exception:
+            # A broken observer must not fail the call.
+            log.exception("an observer of calls failed")
+
+
+def _outcome(result: object) -> str:
+    if not isinstance(result, ToolResult) or not result.is_error:
+        return "ok"
+    return str((result.structured or {}).get("error_type", "error"))
+
+
+def _count(result: object) -> int | None:
+    """Return the number of results in the envelope of the standards tools."""
+    structured = result.structured if isinstance(result, ToolResult) else None
+    results: object = structured.get("results") if structured else None
+    return len(cast("list[object]", results)) if isinstance(results, list) else None

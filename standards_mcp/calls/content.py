@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.contributions.arguments.mistakes import refuse_unknown, short
+from standards_mcp.contributions.arguments import refuse_unknown
 from standards_mcp.contributions.base import Completion, Contribution
 from standards_mcp.contributions.prompts import (
     TOOLS_ARGUMENT,
@@ -24,7 +24,8 @@ from standards_mcp.contributions.resources import (
     contents_of,
     find_resource,
 )
-from standards_mcp.contributions.visible.selection import Selection, named, visible
+from standards_mcp.contributions.schemas import short
+from standards_mcp.contributions.selection import Selection, named, visible
 from standards_mcp.errors import NotServedError, ToolError
 
 from .call import Call
@@ -41,7 +42,7 @@ class ContentCalls:
     """Calls the prompts and resources of a host.
 
     Args:
-        visible: Returns what a principal can see now; it may change between calls.
+        visible: Returns the current selection of a principal; it may change between calls.
     """
 
     def __init__(
@@ -59,11 +60,11 @@ class ContentCalls:
         tools: Mapping[str, str] | None = None,
         context: HostContext | None = None,
     ) -> PromptAnswer:
-        """Return what a prompt says, found by its published or its declared name.
+        """Return the messages of a prompt, found by its published or its declared name.
 
         Args:
-            tools: The published name of each tool that the prompt names, by its declared name, if
-                another host serves these tools.
+            tools: The published names of the prompt's tools by declared name, if another host
+                serves these tools.
             context: The caller's context; by default the local user.
 
         Raises:
@@ -77,7 +78,7 @@ class ContentCalls:
         # because its tools are missing, but the outer host has them and has decided to serve it.
         item = None if tools is None else named(selection.prompts, name)
         if item is None:
-            with self._told_of("prompt", name, arguments, context):
+            with self._reporting("prompt", name, arguments, context):
                 item = self.prompt(name, context)
         given: dict[str, Any] = {item.context: context} if item.context else {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
@@ -102,7 +103,7 @@ class ContentCalls:
             ToolError: It refused the variables, failed or did not answer in time.
         """
         context = context or Unattended()
-        with self._told_of("resource", uri, {}, context):
+        with self._reporting("resource", uri, {}, context):
             item, variables = self.resource_at(uri, context)
         return await self.read(item, variables, context)
 
@@ -117,11 +118,11 @@ class ContentCalls:
         items = _known(self._visible(context.principal).resources, context)
         served = visible(items)
         # Visible ones first: a hidden resource must not shadow a template that fits the URI, too.
-        # A hidden one is found only so that the error can say why it is not served.
-        found = find_resource(served, uri) or find_resource(items, uri)
-        item, variables = found or (None, {})
-        known = (each.resource.uri for each in served)
-        return _served_one("resource", uri, item, known), variables
+        # A hidden one is looked up only to say in the error why it is not served.
+        match = find_resource(served, uri) or find_resource(items, uri)
+        item, variables = match or (None, {})
+        served_names = (each.resource.uri for each in served)
+        return _served_one("resource", uri, item, served_names), variables
 
     async def read(
         self,
@@ -147,31 +148,31 @@ class ContentCalls:
         subscribe: Callable[[RegisteredResource, str], Awaitable[_T]],
         context: HostContext | None = None,
     ) -> _T:
-        """Return what *subscribe* returns for the resource under a URI.
+        """Call *subscribe* for the resource under a URI, and return its result.
 
         Raises:
             NotServedError: No resource is served under this URI.
             ToolError: *subscribe* failed or did not answer in time.
         """
         context = context or Unattended()
-        with self._told_of("subscription", uri, {}, context):
+        with self._reporting("subscription", uri, {}, context):
             item, _ = self.resource_at(uri, context)
         call = Call(
             item=item,
             function=partial(subscribe, item, uri),
-            render=lambda found: found,
+            render=lambda result: result,
             arguments={"uri": uri},
             context=context,
             kind="subscription",
         )
-        found: _T = await self._pipeline.complete(call)
-        return found
+        result: _T = await self._pipeline.complete(call)
+        return result
 
     @contextmanager
-    def _told_of(
+    def _reporting(
         self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
     ) -> Generator[None]:
-        """Let observers know of what is asked for and not served."""
+        """Report a request for an unknown name to observers."""
         try:
             yield
         except NotServedError:
@@ -185,8 +186,8 @@ class ContentCalls:
             NotServedError: No such prompt is served.
         """
         items = _known(self._visible(context.principal).prompts, context)
-        known = (each.published for each in visible(items))
-        return _served_one("prompt", name, named(items, name), known)
+        served_names = (each.published for each in visible(items))
+        return _served_one("prompt", name, named(items, name), served_names)
 
     def resource(self, uri: str, context: HostContext) -> RegisteredResource:
         """Return a served resource by its declared URI or template.
@@ -196,10 +197,10 @@ class ContentCalls:
         """
         items = _known(self._visible(context.principal).resources, context)
         served = visible(items)
-        # Of two with one URI, that of the other plugin is hidden.
+        # If two resources have one URI, the second is hidden.
         item = next((each for each in (*served, *items) if each.resource.uri == uri), None)
-        known = (each.resource.uri for each in served)
-        return _served_one("resource", uri, item, known)
+        served_names = (each.resource.uri for each in served)
+        return _served_one("resource", uri, item, served_names)
 
     async def complete(
         self,
@@ -209,10 +210,10 @@ class ContentCalls:
         others: Mapping[str, str],
         context: HostContext | None = None,
     ) -> Completion:
-        """Return values for an argument, best first; none if the plugin fails.
+        """Return values for an argument, best first; an empty list if the plugin fails.
 
         Args:
-            typed: What the user has typed of the argument.
+            typed: The text that the user has typed so far.
             others: The other arguments that the user has filled in.
 
         Raises:
@@ -231,21 +232,21 @@ class ContentCalls:
             kind="completion",
         )
         try:
-            found: Completion = await self._pipeline.complete(call)
+            completion: Completion = await self._pipeline.complete(call)
         except ToolError:
-            # The log has it, and the user has not asked for anything yet.
+            # The failure is in the log; a user who is still typing needs no error.
             return _completion(())
-        return found
+        return completion
 
 
 def _known(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
-    """Return what errors may mention: a restricted caller must not learn of hidden items."""
+    """Return the items that errors may mention; restricted callers must not see hidden ones."""
     return visible(items) if context.principal.is_restricted else items
 
 
-def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> _C:
+def _served_one(kind: str, name: str, item: _C | None, served_names: Iterable[str]) -> _C:
     if item is None:
-        raise NotServedError(f"Unknown {kind}: {short(name)}{did_you_mean(name, known)}")
+        raise NotServedError(f"Unknown {kind}: {short(name)}{did_you_mean(name, served_names)}")
     if item.hidden_reason:
         raise NotServedError(
             f"{name} is not served here ({item.hidden_reason}). Ask the administrator."
@@ -253,12 +254,12 @@ def _served_one(kind: str, name: str, item: _C | None, known: Iterable[str]) -> 
     return item
 
 
-def _completion(found: Completion | Iterable[object]) -> Completion:
-    if isinstance(found, Completion):  # another server's answer
-        is_cut = len(found.values) > _MOST_COMPLETIONS
-        has_more = True if is_cut else found.has_more
-        return replace(found, values=found.values[:_MOST_COMPLETIONS], has_more=has_more)
-    values = [str(value) for value in islice(found, _MOST_COUNTED)]
+def _completion(answer: Completion | Iterable[object]) -> Completion:
+    if isinstance(answer, Completion):  # from another server
+        is_cut = len(answer.values) > _MOST_COMPLETIONS
+        has_more = True if is_cut else answer.has_more
+        return replace(answer, values=answer.values[:_MOST_COMPLETIONS], has_more=has_more)
+    values = [str(value) for value in islice(answer, _MOST_COUNTED)]
     shown = values[:_MOST_COMPLETIONS]
     total = len(values) if len(values) < _MOST_COUNTED else None
     return Completion(shown, total=total, has_more=len(values) > len(shown))

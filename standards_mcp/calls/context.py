@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import pydantic_core
 
-from standards_mcp.contributions.visible.selection import EVERYTHING, Access
+from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.errors import Ability, CannotAskError
 from standards_mcp.plugin import AnswerT, LogLevel
 
@@ -30,7 +30,7 @@ class Principal:
     Attributes:
         name: Rate limits and cached answers are kept separately for each name.
         access: What this caller may see; it can only narrow the configuration.
-        scopes: Those of the caller's token; None for one that may use all that is served.
+        scopes: The scopes of the caller's token; None for a token without limits.
         withheld: Scopes that a token without any limits does not have.
     """
 
@@ -41,11 +41,11 @@ class Principal:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether hidden items must look unknown to this caller."""
+        """True if hidden items must look unknown to this caller."""
         return self.access != EVERYTHING
 
     def holds(self, scope: str) -> bool:
-        """Tell whether the caller may use what needs a scope."""
+        """Return True if the caller may use contributions that need this scope."""
         return scope not in self.withheld if self.scopes is None else scope in self.scopes
 
 
@@ -55,10 +55,10 @@ LOCAL: Final = Principal("local")
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """What a client is asked: a question to its user, an answer of its model, or its roots.
+    """A request to the client: a question to its user, a prompt for its model, or its roots.
 
     Attributes:
-        params: The parameters of MCP's request of that kind.
+        params: The parameters of the MCP request.
     """
 
     ability: Ability
@@ -72,11 +72,11 @@ class ClientRequest:
 
 @dataclass(frozen=True, slots=True)
 class InputResponses:
-    """What is sent with the repetition of a call that another server answered with questions.
+    """The replies that a call carries when it is repeated for another server's questions.
 
     Attributes:
-        replies: The replies to its questions, as objects of the SDK.
-        state: The opaque state that it sent with its questions.
+        replies: The replies to the questions, as objects of the SDK.
+        state: The opaque state that the server sent with its questions.
     """
 
     replies: dict[str, Any] | None = None
@@ -104,10 +104,10 @@ class HostContext(ABC):
         principal: The caller.
         session: The id of the session in which the call came, or an empty string.
         responses: The client's replies to the questions of another server.
-        is_continuation: The client repeats a call, with its user's answers to the questions.
-        is_exact: Arguments must fit the published schema; nothing is mended.
-        has_elicited: The user was asked, so that the answer must not be kept for other calls.
-        log_fields: What the plugin adds to the log line of the call.
+        is_continuation: True if the client repeats a call with its user's answers.
+        is_exact: True if arguments must fit the published schema as they are.
+        has_elicited: True if the user was asked, so the answer must not be cached.
+        log_fields: Fields that the plugin adds to the log line of the call.
     """
 
     def __init__(self, principal: Principal = LOCAL, session: str = "") -> None:
@@ -148,25 +148,25 @@ class HostContext(ABC):
     async def sample(
         self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
     ) -> str:
-        """Return what the client's model answers."""
+        """Return the answer of the client's model."""
 
     @abstractmethod
     async def roots(self) -> list[str]:
-        """Return the folders in which the user works."""
+        """Return the URIs of the user's working folders."""
 
     @property
     @abstractmethod
     def abilities(self) -> frozenset[Ability]:
-        """What the client can be asked."""
+        """The kinds of requests that the client accepts."""
 
     @property
     @abstractmethod
     def can_ask_midway(self) -> bool:
-        """Whether the user can be asked while the call is running."""
+        """True if the user can be asked while the call is running."""
 
     @abstractmethod
     async def put(self, request: ClientRequest) -> Any:
-        """Return the reply to a request of another server, which waits meanwhile.
+        """Return the reply to a request of another server, which waits for it.
 
         Raises:
             CannotAskError: The client cannot be asked this while the call runs.
@@ -176,11 +176,11 @@ class HostContext(ABC):
     async def next_responses(
         self, requests: Mapping[str, ClientRequest], state: str | None
     ) -> InputResponses:
-        """Return the replies to the requests with which another server answered the call.
+        """Return the replies to requests that another server sent as its answer to the call.
 
         Raises:
             CannotAskError: The client cannot be asked one of them.
-            InputRequiredError: The client must see to them, and call again.
+            InputRequiredError: The client must reply to them, and call again.
         """
 
     @contextmanager
@@ -197,8 +197,8 @@ class HostContext(ABC):
     def paused(self) -> Generator[None]:
         """Stop all deadlines of the call in the body. Such contexts may overlap."""
         self.has_elicited = True
-        # Several questions may be open at a time: the first stops the clocks, and the last one to
-        # be answered starts them.
+        # Several questions may be open together: the first one stops the clocks, and the last
+        # answer starts them again.
         self._questions += 1
         if self._questions == 1:
             self._stop_clocks()
@@ -210,7 +210,7 @@ class HostContext(ABC):
                 self._start_clocks()
 
     def _stop_clocks(self) -> None:
-        # A cancel scope has no pause, so its deadline is taken away and the rest of its time kept.
+        # A cancel scope has no pause, so remove its deadline and keep the remaining time.
         now = anyio.current_time()
         self._left = [(scope, scope.deadline - now) for scope in self._deadlines]
         for scope in self._deadlines:
@@ -223,15 +223,15 @@ class HostContext(ABC):
 
 
 class Unattended(HostContext):
-    """A call without a user who could be asked, such as that of a command or a test."""
+    """The context of a call without a user to ask, such as in a command or a test."""
 
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell nobody."""
+        """Ignore the report."""
 
     async def log(self, message: str, level: LogLevel = "info") -> None:
-        """Tell nobody."""
+        """Ignore the line."""
 
     async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
         """Refuse. See `standards_mcp.CallContext.ask`."""
@@ -251,12 +251,12 @@ class Unattended(HostContext):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """None. See `HostContext`."""
+        """No kinds of requests. See `HostContext`."""
         return frozenset()
 
     @property
     def can_ask_midway(self) -> bool:
-        """Never. See `HostContext`."""
+        """Always False. See `HostContext`."""
         return False
 
     async def put(self, request: ClientRequest) -> Any:
@@ -272,7 +272,7 @@ class Unattended(HostContext):
 
 
 def refusal(requests: Iterable[ClientRequest]) -> CannotAskError:
-    """Return the error for requests of one kind or several that a client cannot be sent."""
-    asked = list(requests)
-    text = " ".join(each.text for each in asked if each.text)
-    return CannotAskError(text, ability=asked[0].ability)
+    """Return the error for requests that a client does not accept."""
+    refused = list(requests)
+    text = " ".join(request.text for request in refused if request.text)
+    return CannotAskError(text, ability=refused[0].ability)

@@ -1,47 +1,53 @@
-"""The order of the steps of a call, composed once for all calls.
+"""Compose the steps of a call, and run the functions of plugins.
 
-From the outside in: records, what may refuse any call, masked errors, the cap on the output, the
-wrappers of plugins, errors as results, crashes, the deadline, the validation of the arguments,
-cached answers, the rate limit, the slots of the tool and of its plugin, and the function. Prompts
-and resources skip the steps that are about results of tools, and are refused where they are too
-long. Completions also skip the validation of arguments, and the limits of rate and length. Routes
-skip validation and length.
+From the outside in: records, gates, masked errors, the cap on the output, wrappers of plugins,
+errors as results, crashes, the deadline, validation of the arguments, cached answers, rate limits,
+slots, and the function. Prompts and resources skip the steps about results of tools, and are
+refused if they are too long. Completions also skip validation and the limits of rate and length.
+Routes skip validation and length.
 """
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import functools
+import inspect
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import anyio
+import anyio.to_thread
 
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.errors import ToolError
+from standards_mcp.errors import ThreadsStuckError
 from standards_mcp.plugin import ToolHandler, ToolResult
 
-from .call import Call, CallNext, Step, compose
-from .context import HostContext, InputRequiredError, Unattended
-from .invocation import Invocation
-from .records import NOT_SERVED, CallRecord, Gate, Observer
-from .redis import SharedRedis
-from .steps.cache import Cache
-from .steps.errors import Masking, as_results, contain
-from .steps.limits import Admission, RateLimits, Slots, Validation, within_deadline
-from .steps.output import cap_output, refuse_long
-from .steps.wrappers import Wrappers
+from .cache import Cache, SharedRedis
+from .call import Call, CallRecord, Gate, Observer, Recording, Step, compose
+from .context import HostContext, Unattended
+from .failures import Masking, as_results, contain
+from .limits import Admission, RateLimits, Slots, Validation, within_deadline
+from .output import cap_output, refuse_long
+from .wrappers import Wrappers
 
 log = logging.getLogger(__name__)
 
 _LONGEST_NAME: Final = 200
+THREADS_PER_PLUGIN: Final = 16
+_T = TypeVar("_T")
 
 
 class Pipeline:
     """Runs calls through the steps, within the limits that each call carries.
 
     Args:
-        secrets: Returns the texts that must not stand in an error.
-        observers: They get the record of each call.
+        secrets: Returns the texts to mask in errors.
+        observers: Receivers of the record of each call.
         gates: Each may refuse a call before any code of a plugin runs for it.
         storage: A ``redis://`` URL for rate limits and cached answers; None: in this process.
 
@@ -67,7 +73,7 @@ class Pipeline:
         validation = Validation(rate_limits.count)
         tool: tuple[Step, ...] = (
             self._recording,
-            as_results,  # a refusal, too
+            as_results,  # also for refusals
             admission,
             masking,
             cap_output,
@@ -100,7 +106,7 @@ class Pipeline:
         self._respond = compose(route, self._invocation)
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
-        """Replace the handler of tool calls by what *wrapper* returns for it."""
+        """Put *wrapper* around the handler of tool calls."""
         self._wrappers.wrap(wrapper)
 
     async def call_tool(
@@ -112,7 +118,7 @@ class Pipeline:
         """Call a tool and return its result; failures are results, too.
 
         Args:
-            context: The caller's context; by default there is nobody to ask.
+            context: The caller's context; by default there is no user to ask.
 
         Raises:
             InputRequiredError: The client must ask its user, and call again.
@@ -148,7 +154,7 @@ class Pipeline:
     def refused(
         self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
     ) -> None:
-        """Tell observers of a call of something that is not served to the caller."""
+        """Report a call for a name that is not served to the caller."""
         self._recording.refused(
             CallRecord(
                 kind=kind,
@@ -162,7 +168,7 @@ class Pipeline:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a slot."""
+        """The number of calls that wait for a slot."""
         return self._slots.waiting
 
     async def respond(self, call: Call) -> None:
@@ -174,7 +180,7 @@ class Pipeline:
         await self._respond(call)
 
     def stuck_seconds(self, plugin: str) -> float:
-        """Return the seconds that a plugin's function has run on after its call was given up."""
+        """Return for how many seconds a plugin has kept running an abandoned call."""
         return self._invocation.stuck_seconds(plugin)
 
     async def aclose(self) -> None:
@@ -183,62 +189,113 @@ class Pipeline:
             await self._redis.aclose()
 
 
-class Recording:
-    """Keeps the record of a call and gives it to observers.
+class Invocation:
+    """Calls async functions in the event loop, and others in a thread of their plugin.
 
-    Args:
-        observers: Read at every call, so that more can be added while the host runs.
+    A thread cannot be stopped: its function goes on after the call was abandoned.
     """
 
-    def __init__(self, observers: Iterable[Observer]) -> None:
-        self._observers = observers
+    def __init__(self) -> None:
+        self._threads: dict[str, PluginThreads] = {}
 
-    async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Record the call, even if it is cancelled."""
-        record, began, outcome = call.record, time.perf_counter(), "cancelled"
-        observers = tuple(self._observers)
-        _tell(observers, "call_started", record)
+    async def __call__(self, call: Call) -> Any:
+        """Return the rendered result of the function."""
+        if inspect.iscoroutinefunction(call.function):
+            return call.render(await call.function(**call.keywords, **call.given))
+        function = functools.partial(call.function, **call.keywords, **call.given)
+        value = await self._threads_of(call.item.plugin).run(function)
+        return call.render(await value if inspect.isawaitable(value) else value)
+
+    def stuck_seconds(self, plugin: str) -> float:
+        """Return for how many seconds a plugin has kept running an abandoned call."""
+        threads = self._threads.get(plugin)
+        return threads.stuck_seconds if threads else 0.0
+
+    def _threads_of(self, plugin: str) -> PluginThreads:
+        return self._threads.setdefault(plugin, PluginThreads(plugin))
+
+
+class PluginThreads:
+    """Runs a plugin's sync functions in a limited number of threads.
+
+    A thread cannot be stopped. A call that is cancelled returns at once, but its thread counts
+    until the function returns, so a plugin that hangs uses up only its own threads.
+    """
+
+    def __init__(self, plugin: str, size: int = THREADS_PER_PLUGIN) -> None:
+        self._plugin = plugin
+        self._size = size
+        self._free = asyncio.Semaphore(size)
+        self._abandoned: dict[concurrent.futures.Future[None], float] = {}
+
+    @property
+    def stuck_seconds(self) -> float:
+        """The age of the oldest abandoned call that is still running, or 0."""
+        return max((time.monotonic() - since for since in self._abandoned.values()), default=0.0)
+
+    async def run(self, function: Callable[[], _T]) -> _T:
+        """Call *function* in a thread, as soon as one is free.
+
+        Raises:
+            ThreadsStuckError: Abandoned calls hold all threads, so none may become free.
+        """
+        if len(self._abandoned) >= self._size:
+            log.error("all threads of a plugin are stuck", extra={"plugin": self._plugin})
+            raise ThreadsStuckError(
+                f"{len(self._abandoned)} earlier calls of plugin {self._plugin!r} are still "
+                "running, and no more are started until one of them ends. Try again later; if it "
+                "persists, restart the server, or disable the plugin in its configuration."
+            )
+        await self._free.acquire()
+        ended = self._tracked()
+
+        def work() -> _T:
+            if not ended.set_running_or_notify_cancel():
+                raise concurrent.futures.CancelledError  # the caller has left
+            try:
+                return function()
+            except GeneratorExit as exc:
+                # Passed on, it would close the coroutines that await the thread.
+                raise RuntimeError("the function raised GeneratorExit") from exc
+            finally:
+                ended.set_result(None)
+
         try:
-            result = await call_next(call)
-            outcome = _outcome(result)
-            record.results = _count(result) if outcome == "ok" else None
-        except InputRequiredError:
-            outcome = "asked"
-            raise
-        except ToolError as exc:
-            outcome = exc.error_type
-            raise
-        else:
-            return result
+            # A limiter of anyio forgets abandoned threads, so `_free` counts instead.
+            return await anyio.to_thread.run_sync(
+                work, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
+            )
         finally:
-            record.seconds, record.outcome = time.perf_counter() - began, outcome
-            _tell(observers, "call_ended", record)
+            # `cancel` fails once the function has begun: its thread is abandoned, and still counts.
+            if not ended.done() and not ended.cancel():
+                self._abandoned[ended] = time.monotonic()
 
-    def refused(self, record: CallRecord) -> None:
-        """Tell observers of a call that has reached nothing: its end is its start."""
-        observers = tuple(self._observers)
-        _tell(observers, "call_started", record)
-        record.outcome = NOT_SERVED
-        _tell(observers, "call_ended", record)
+    def _tracked(self) -> concurrent.futures.Future[None]:
+        """Return a future for the end of a thread's work; it frees the thread's place."""
+        loop = asyncio.get_running_loop()
+        ended = concurrent.futures.Future[None]()
 
+        def release() -> None:
+            self._abandoned.pop(ended, None)
+            self._free.release()
 
-def _tell(observers: Iterable[Observer], event: str, record: CallRecord) -> None:
-    for observer in observers:
-        try:
-            getattr(observer, event)(record)
-        except Exception:
-            # An observer must not be able to fail a call.
-            log.exception("an observer of calls failed")
+        def notify(_: object) -> None:
+            # The worker thread calls this, and asyncio's semaphore is not thread-safe.
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(release)
 
-
-def _outcome(result: object) -> str:
-    if not isinstance(result, ToolResult) or not result.is_error:
-        return "ok"
-    return str((result.structured or {}).get("error_type", "error"))
+        ended.add_done_callback(notify)
+        return ended
 
 
-def _count(result: object) -> int | None:
-    """Return how many results an answer in the envelope of the standards tools has."""
-    structured = result.structured if isinstance(result, ToolResult) else None
-    results: object = structured.get("results") if structured else None
-    return len(cast("list[object]", results)) if isinstance(results, list) else None
+class UnjoinedExecutor(concurrent.futures.ThreadPoolExecutor):
+    """A thread pool for an event loop's `asyncio.to_thread` that never joins its threads.
+
+    An event loop joins the threads of its default pool when it closes, so one function that hangs
+    would keep the process from ending.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Start no more work, and never wait for the threads."""
+        del wait
+        super().shutdown(wait=False, cancel_futures=cancel_futures)

@@ -19,16 +19,7 @@ from pydantic import BaseModel
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, nearest
 from standards_mcp.errors import ConfigError
 
-from .layers import (
-    DOT_ENV,
-    ENVIRONMENT,
-    Layer,
-    leaves,
-    merged,
-    nested,
-    path_of,
-    variable_name,
-)
+from .layers import DOT_ENV, ENVIRONMENT, Layer, leaves, merged, nested, path_of, variable_name
 from .models.base import is_table, takes_json, type_of
 from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings

@@ -1,4 +1,4 @@
-"""Reads and checks what plugins contribute, and selects what clients see.
+"""Read and check the contributions of plugins, and select the visible ones.
 
 `calls` and every layer above may import this package.
 """

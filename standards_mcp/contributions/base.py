@@ -1,4 +1,4 @@
-"""What tools, prompts and resources have in common: a name, an owner, and texts for clients."""
+"""The common part of tools, prompts and resources: name, plugin, texts and limits."""
 
 from __future__ import annotations
 
@@ -7,17 +7,41 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, TypedDict
+from typing import Any, ClassVar, Final, Literal, TypedDict
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.errors import PluginConflictError, PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
-from .arguments.signatures import Arguments
-from .limits import Limits
+from .arguments import Arguments
 
 MAX_NAME: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of the calls of a tool, a prompt or a resource.
+
+    Attributes:
+        timeout: Seconds for one call.
+        rate_limits: The rates for one caller, such as ``60/minute``; all of them count.
+        cache_ttl: Seconds for which the answer of a tool is cached; 0: never.
+        cache_scope: See `standards_mcp.Tool`.
+        concurrency: The number of its calls that may run together; None: no limit of its own.
+        plugin_concurrency: The number of calls of its plugin that may run together.
+        max_output_tokens: The length of an answer, in about so many tokens; None: any length.
+        max_argument_values: The number of values in the arguments, at all levels.
+    """
+
+    timeout: float = 30.0
+    rate_limits: tuple[str, ...] = ()
+    cache_ttl: float = 0
+    cache_scope: Literal["private", "public"] = "private"
+    concurrency: int | None = None
+    plugin_concurrency: int = 16
+    max_output_tokens: int | None = None
+    max_argument_values: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +52,12 @@ class Contribution:
         kind: ``tool``, ``prompt`` or ``resource``.
         declared: The name that its author gave it.
         published: The name that clients see.
-        limits: As the configuration sets them.
-        hidden_reason: Why it is not served, or an empty string.
-        error: Why it cannot be served at all, or an empty string.
-        conflict: Why its name is taken, or an empty string; an override may give it another name.
-        extra: More fields of its definition in MCP's form, such as icons: those of another server.
-        meta: More of its ``_meta``, of a prompt or a resource of another server.
+        limits: The limits of its calls, from the configuration.
+        hidden_reason: The reason why it is not served, or an empty string.
+        error: The reason why it can never be served, or an empty string.
+        conflict: The owner of its name and the remedy, if the name is taken, or an empty string.
+        extra: More fields of its MCP definition, such as icons, from another server.
+        meta: More fields of its ``_meta``, from another server.
     """
 
     kind: ClassVar[str]
@@ -52,7 +76,7 @@ class Contribution:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What clients see of it, in MCP's words."""
+        """Its definition for clients, with MCP's field names."""
         raise NotImplementedError
 
     @property
@@ -62,24 +86,24 @@ class Contribution:
 
     @property
     def owns_names(self) -> bool:
-        """False if another item may have its names: it cannot be served, or came second."""
+        """False if another item may take its names, because it cannot be served or came second."""
         return not (self.error or self.conflict)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names that belong to it alone: declared, portable and published."""
-        # Whatever `tool_names` says: a reload may change it, and must not make two names clash.
+        # Independent of `tool_names`, so that a reload cannot make two names clash.
         return tuple(dict.fromkeys((self.declared, self.portable, self.published)))
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Values that an argument may have.
+    """Completions of an argument.
 
     Attributes:
-        values: Best first.
-        total: How many there are, also those that are left out; None where that is not known.
-        has_more: Some are left out; None where that is not known.
+        values: The best values, in order.
+        total: The number of all values; None if unknown.
+        has_more: True if some values are left out; None if unknown.
     """
 
     values: list[str]
@@ -88,7 +112,7 @@ class Completion:
 
 
 def misdeclared(plugin: str, kind: str, item: object) -> PluginError:
-    """Return the error for what a hook returned in place of a declaration of a kind."""
+    """Return the error for a hook that returned something else than declarations."""
     returned = f"register_{kind}s returned a {type(item).__name__}"
     if not callable(item):
         return PluginError(plugin, returned)
@@ -123,7 +147,7 @@ def portable_name(name: str) -> str:
 
 
 def describe(plugin: str, kind: str, name: str) -> str:
-    """Return how an error names a contribution, such as ``tool 'add'``.
+    """Return the name of a contribution for errors, such as ``tool 'add'``.
 
     Raises:
         PluginError: Some clients do not accept its name.
@@ -138,7 +162,7 @@ def check_texts(plugin: str, what: str, item: Tool | Prompt | Resource) -> str:
     """Return the author's description, or the docstring of the function.
 
     Raises:
-        PluginError: There is neither, or a field has the wrong type.
+        PluginError: Both are missing, or a field has the wrong type.
     """
     # Authors may use no type checker, and one wrong field would break the list of all plugins.
     given: Any = item
@@ -153,25 +177,25 @@ def check_texts(plugin: str, what: str, item: Tool | Prompt | Resource) -> str:
 
 
 def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that its author wrote: within partials and what other functions wrap."""
+    """Return the author's function, without partials and decorators."""
     while isinstance(function, functools.partial):
         function = function.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    found: Callable[..., Any] = inspect.unwrap(function)
-    return found
+    unwrapped: Callable[..., Any] = inspect.unwrap(function)
+    return unwrapped
 
 
 def check_completers(
     plugin: str, what: str, completers: Mapping[str, object], arguments: Iterable[str]
 ) -> None:
-    """Check that each completer is a function, and belongs to an argument that exists.
+    """Check that each completer is a function for an existing argument.
 
     Raises:
-        PluginError: One does not.
+        PluginError: A completer is not.
     """
-    known = tuple(arguments)
+    argument_names = tuple(arguments)
     for name, completer in completers.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
+        if name not in argument_names:
+            hint = did_you_mean(name, argument_names)
             raise PluginError(plugin, f"{what}: it completes an unknown argument {name!r}{hint}")
         if not callable(completer):
             raise PluginError(plugin, f"{what}: the completer of {name!r} is not a function")

@@ -1,4 +1,4 @@
-"""The prompts of plugins: read at registration, rendered when a client gets one."""
+"""Prompts of plugins: read at registration, rendered for clients."""
 
 from __future__ import annotations
 
@@ -12,16 +12,9 @@ from standards_mcp._utils.chunks import bounded
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Message, Prompt
 
-from .arguments.schemas import SchemaError
-from .arguments.signatures import context_argument, read_function
-from .base import (
-    Contribution,
-    check_completers,
-    check_texts,
-    common_fields,
-    describe,
-    misdeclared,
-)
+from .arguments import context_argument, read_function
+from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
+from .schemas import SchemaError
 
 TOOLS_ARGUMENT: Final = "tools"
 _MOST_MESSAGES: Final = 1000
@@ -48,7 +41,7 @@ class RegisteredPrompt(Contribution):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What clients see of it."""
+        """Its definition for clients."""
         return {
             "name": self.published,
             "title": self.title,
@@ -59,10 +52,10 @@ class RegisteredPrompt(Contribution):
 
 @dataclass(frozen=True, slots=True)
 class PromptAnswer:
-    """What a prompt says.
+    """The answer of a prompt.
 
     Attributes:
-        description: What this answer is about, where another server says so.
+        description: A description of this answer, from another server.
         meta: Published as the ``_meta`` of the answer.
     """
 
@@ -100,12 +93,12 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
 
 
 def prompt_answer(value: object) -> PromptAnswer:
-    """Return what a prompt's function returned as an answer.
+    """Return the answer for the return value of a prompt's function.
 
     Raises:
         TypeError: It is not a text, a `Message`, or several of them.
-        ValueError: It cannot be written as JSON, a text holds half of a surrogate pair, or there
-            are too many messages.
+        ValueError: It cannot be written as JSON, a text holds a lone surrogate, or there are too
+            many messages.
     """
     if isinstance(value, PromptAnswer):  # rendered already by another server
         return value
@@ -126,6 +119,6 @@ def _message(value: object) -> Message:
         raise TypeError("a Message has a text, and the role 'user' or 'assistant'")
     if not isinstance(message.content, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("the content of a Message is a content block in MCP's JSON form")
-    # Half a surrogate pair cannot be sent, and would end the connection.
+    # A lone surrogate cannot be sent, and would end the connection.
     pydantic_core.to_json((message.text, message.content))
     return message

@@ -1,4 +1,4 @@
-"""The resources of plugins: read at registration, found by URI, rendered for a client."""
+"""Resources of plugins: read at registration, found by URI, rendered for clients."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ import pydantic_core
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Resource
 
-from .arguments.schemas import SchemaError
-from .arguments.signatures import read_function
-from .base import (
-    Contribution,
-    check_completers,
-    check_texts,
-    common_fields,
-    describe,
-    misdeclared,
-)
+from .arguments import read_function
+from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
 from .results import ended
+from .schemas import SchemaError
 
 _MAX_URI: Final = 4096
 
@@ -52,7 +45,7 @@ class RegisteredResource(Contribution):
     Attributes:
         template: None for a resource with a plain URI.
         timeout: Seconds for one call, in place of ``tools.timeout``.
-        is_listed: Whether clients find it in a list; otherwise they know its URIs from elsewhere.
+        is_listed: False if clients know its URIs from elsewhere, and not from a list.
     """
 
     kind = "resource"
@@ -68,7 +61,7 @@ class RegisteredResource(Contribution):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What clients see of it."""
+        """Its definition for clients."""
         return {
             "uri": self.resource.uri,
             "name": self.published,
@@ -89,7 +82,7 @@ class Contents:
     """The contents of a resource: text or bytes.
 
     Attributes:
-        parts: What another server answered, in MCP's JSON form; clients get that, and not the data.
+        parts: The answer of another server, in MCP's JSON form; clients get it instead of *data*.
         meta: Published as the ``_meta`` of the answer.
     """
 
@@ -127,16 +120,16 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
 
 
 def contents_of(value: object, mime_type: str | None) -> Contents:
-    """Return what a resource's function returned as contents.
+    """Return the contents for the return value of a resource's function.
 
     Raises:
-        ValueError: It cannot be written as JSON, the text holds half of a surrogate pair, or an
-            iterator does not end soon.
+        ValueError: It cannot be written as JSON, the text holds a lone surrogate, or an iterator
+            does not end soon.
     """
     if isinstance(value, Contents):  # rendered already in another process
         return value
     if isinstance(value, str):
-        value.encode()  # half a surrogate pair cannot be sent, and would end the connection
+        value.encode()  # a lone surrogate cannot be sent, and would end the connection
         return Contents(value, mime_type or "text/plain")
     if isinstance(value, bytes):
         return Contents(value, mime_type or "application/octet-stream")
@@ -149,8 +142,8 @@ def find_resource(
 ) -> tuple[RegisteredResource, dict[str, Any]] | None:
     """Return the resource under a URI and the values of its variables, or None.
 
-    A plain URI comes before any template, and these before what is not listed. Of several that
-    match, the first counts.
+    Plain URIs come before templates, and unlisted resources last. Of several matches, the first
+    counts.
     """
     if len(uri) > _MAX_URI:
         return None
@@ -164,7 +157,7 @@ def template_of(uri: str) -> Template | None:
     """Return the template in *uri*, or None if it is a plain URI.
 
     Raises:
-        ValueError: It is neither, or the template is wrong.
+        ValueError: It is not a URI, or the template is wrong.
     """
     if not isinstance(uri, str) or not urlsplit(uri).scheme:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"its uri {uri!r} has no scheme; write one such as 'standards://sets'")

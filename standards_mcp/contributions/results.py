@@ -1,9 +1,8 @@
-"""Checks and renders what a tool's function returns, and sees that it can be sent."""
+"""Check and render the return values of tools, so that they can be sent."""
 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import NoneType
@@ -16,12 +15,12 @@ from standards_mcp._utils.chunks import bounded
 from standards_mcp._utils.text import printable
 from standards_mcp.plugin import ToolResult
 
-from .arguments.mistakes import schema_errors
-from .arguments.schemas import (
+from .schemas import (
     Schema,
     SchemaError,
     check_json_schema,
     portable_output_schema,
+    schema_errors,
     signature_of,
 )
 
@@ -39,13 +38,13 @@ _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Map
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a function's return value is checked and rendered.
+    """The check and the rendering of a function's return value.
 
     Attributes:
-        adapter: Checks the value; None when the function promises no structure.
-        schema: The output schema; None when the function promises no structure.
-        wrapped: The value is not an object, so it is sent as ``{"result": value}``.
-        validator: Checks the structure of a `ToolResult` against the schema; None: nothing does.
+        adapter: Validates the value; None if the function promises no structure.
+        schema: The output schema; None if the function promises no structure.
+        wrapped: True if the value is not an object, and sent as ``{"result": value}``.
+        validator: Checks the structure of a `ToolResult` against the schema, or None.
     """
 
     adapter: TypeAdapter[Any] | None = field(repr=False)
@@ -62,17 +61,19 @@ class Result:
         """
         if isinstance(value, ToolResult):
             return self._checked(sendable(value))
+        # The value is written once: the text is the JSON, and the structure is parsed from it.
         if self.adapter is None:
-            data = _json_data(ended(value))
-            text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-            return self._checked(sendable(ToolResult(text=text, structured=_object_or_none(data))))
-        checked = self.adapter.validate_python(value)
-        data = _json_data(self.adapter.dump_python(checked, mode="json", by_alias=True))
-        structured: dict[str, Any] = {"result": data} if self.wrapped else data
-        if isinstance(data, str):
-            return sendable(ToolResult(text=data, structured=structured))
-        # What has been written as JSON can be sent.
-        return ToolResult(text=pydantic_core.to_json(structured).decode(), structured=structured)
+            encoded = pydantic_core.to_json(ended(value), inf_nan_mode="null")
+        else:
+            checked = self.adapter.validate_python(value)
+            encoded = self.adapter.dump_json(checked, by_alias=True)
+            if self.wrapped:
+                encoded = b'{"result":%b}' % encoded
+        data = pydantic_core.from_json(encoded)
+        structured = cast("dict[str, Any]", data) if isinstance(data, dict) else None
+        shown = data["result"] if self.wrapped else data
+        text = shown if isinstance(shown, str) else encoded.decode()
+        return self._checked(ToolResult(text=text, structured=structured))
 
     def _checked(self, result: ToolResult) -> ToolResult:
         if self.validator is None or result.is_error:
@@ -85,13 +86,13 @@ class Result:
 
 
 def read_result(function: Callable[..., Any], declared: object = None) -> Result:
-    """Return how to render what *function* returns, by its return annotation.
+    """Return the rendering for *function*, by its return annotation.
 
     Args:
-        declared: The output schema, or a type that has one, where its author gave it.
+        declared: The author's output schema, or a type that has one, if any.
 
     Raises:
-        SchemaError: The annotation or what was given cannot be described as a JSON Schema.
+        SchemaError: The annotation or *declared* cannot be described as a JSON Schema.
     """
     if declared is not None:
         return _declared_result(declared)
@@ -120,20 +121,18 @@ def _described(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
 def _declared_result(declared: object) -> Result:
     import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have annotations
 
-    given: Any = declared
-    if not isinstance(declared, Mapping):
-        given = _described(declared)[1]
-    schema = portable_output_schema(given)
+    source: Any = declared if isinstance(declared, Mapping) else _described(declared)[1]
+    schema = portable_output_schema(source)
     check_json_schema(schema, "output schema")
     validator: Any = jsonschema.Draft202012Validator(schema)
     return Result(None, schema, wrapped=False, validator=validator)
 
 
 def ended(value: object) -> object:
-    """Return a list in place of an iterator, such as a generator, that a function returned.
+    """Return a list for an iterator, such as a generator, and any other value as it is.
 
     Raises:
-        ValueError: It does not end soon.
+        ValueError: The iterator does not end soon.
     """
     if isinstance(value, Iterator):
         return bounded(cast("Iterator[object]", value), _MOST_ITEMS)
@@ -141,9 +140,9 @@ def ended(value: object) -> object:
 
 
 def sendable(result: object) -> ToolResult:
-    """Return *result* with what it holds as JSON data, such as a text for each date.
+    """Return *result* as JSON data, such as a text for each date.
 
-    To send anything else would end the connection.
+    Other data would end the connection.
 
     Raises:
         TypeError: It is not a `ToolResult`, or a part of it has the wrong type.
@@ -154,9 +153,11 @@ def sendable(result: object) -> ToolResult:
     for name, kinds in _PARTS.items():
         if not isinstance(part := getattr(result, name), kinds):
             raise TypeError(f"a ToolResult has a {type(part).__name__} as its {name}")
-    structured, content, meta = _json_data((result.structured, result.content, result.meta))
-    # Only this refuses half a surrogate pair.
-    pydantic_core.to_json((result.text, result.notes, structured, content, meta))
+    if not all(isinstance(note, str) for note in result.notes):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("a ToolResult has a note that is not text")
+    parts = (result.text, result.notes, result.structured, result.content, result.meta)
+    encoded = pydantic_core.to_json(parts, inf_nan_mode="null")
+    _, _, structured, content, meta = pydantic_core.from_json(encoded)
     return replace(result, structured=structured, content=tuple(content), meta=meta)
 
 
@@ -167,19 +168,11 @@ def error_result(
     envelope: dict[str, Any] = {
         "success": False,
         "results": [],
-        # It may quote what came from elsewhere, also half a surrogate pair that the client sent.
+        # It may quote text from elsewhere, also a lone surrogate that the client sent.
         "message": printable(message.encode(errors="replace").decode()),
         "error_type": error_type,
-        **_json_data(data or {}),
+        **(data or {}),
     }
-    text = json.dumps(envelope, ensure_ascii=False)
-    return ToolResult(text=text, structured=envelope, is_error=True)
-
-
-def _json_data(value: Any) -> Any:
-    """Return *value* as JSON data, with null for NaN and infinity, which JSON does not have."""
-    return pydantic_core.to_jsonable_python(value, inf_nan_mode="null")
-
-
-def _object_or_none(data: Any) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else None
+    encoded = pydantic_core.to_json(envelope, inf_nan_mode="null")
+    structured: dict[str, Any] = pydantic_core.from_json(encoded)
+    return ToolResult(text=encoded.decode(), structured=structured, is_error=True)

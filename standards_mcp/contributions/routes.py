@@ -1,6 +1,6 @@
-"""The HTTP routes of plugins: read at registration, found by the path and the method of a request.
+"""HTTP routes of plugins: read at registration, found by the path and the method of a request.
 
-A path is that of Starlette, ``/reports/{id:int}``, below ``/plugins/<plugin>``.
+Paths have Starlette's form, ``/reports/{id:int}``, below ``/plugins/<plugin>``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from standards_mcp.config.models.http import NAME
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Route
 
-from .arguments.schemas import Schema
-from .arguments.signatures import SchemaArguments
+from .arguments import SchemaArguments
 from .base import Contribution, plain_function
+from .schemas import Schema
 from .tools import is_rate, is_time
 
 PREFIX: Final = "/plugins"
@@ -34,8 +34,8 @@ class RegisteredRoute(Contribution):
     """A route with its compiled path.
 
     Attributes:
-        methods: Those that it answers; ``HEAD`` with ``GET``.
-        scope: The scope that the holder of a token must have.
+        methods: The HTTP methods that it answers; ``HEAD`` with ``GET``.
+        scope: The scope that a token needs.
     """
 
     kind = "route"
@@ -47,7 +47,7 @@ class RegisteredRoute(Contribution):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What operators see of it."""
+        """Its definition for operators."""
         return {
             "path": f"{PREFIX}/{self.plugin}{self.route.path}",
             "methods": sorted(self.methods),
@@ -55,16 +55,16 @@ class RegisteredRoute(Contribution):
         }
 
     def parameters(self, path: str) -> dict[str, Any] | None:
-        """Return the values in a path of the plugin; None where it is not the route's."""
-        found = self.pattern.match(path)
-        if found is None:
+        """Return the values in a path of the plugin, or None if the route does not match."""
+        match = self.pattern.match(path)
+        if match is None:
             return None
         try:
             return {
                 name: self.convertors[name].convert(text)
-                for name, text in found.groupdict().items()
+                for name, text in match.groupdict().items()
             }
-        except ValueError:  # such as a date that is none
+        except ValueError:  # such as the date 2024-02-31
             return None
 
 
@@ -105,7 +105,7 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
 
 
 def _fault(given: Any) -> str:
-    """Return what is wrong with the fields of a route, or an empty string.
+    """Return the mistake in the fields of a route, or an empty string.
 
     Authors may use no type checker, and one wrong field would break the routes of all plugins.
     """
@@ -143,10 +143,10 @@ def _is_name(given: object) -> bool:
 def find_route(
     routes: Iterable[RegisteredRoute], path: str, method: str
 ) -> tuple[RegisteredRoute | None, dict[str, Any], frozenset[str]]:
-    """Return the first route for a path and a method, and the values in the path.
+    """Return the first route for a path and a method, the values in the path, and the methods.
 
     Returns:
-        No route where there is none; then the methods that the path has, if any.
+        None as the route if there is no match; then the methods of the path, if any.
     """
     methods = frozenset[str]()
     for route in routes:

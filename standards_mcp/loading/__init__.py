@@ -1,4 +1,4 @@
-"""Finds, loads, starts and supervises plugins.
+"""Find, load, start and supervise plugins.
 
 `remote` and every layer above may import this package.
 """

@@ -1,36 +1,41 @@
-"""What the loaded plugins contribute, and how that changes while the host runs."""
+"""Collect the contributions of the loaded plugins, and their changes while the host runs."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.resources import find_resource
+from standards_mcp.contributions.selection import Contributions
 
+from .construction import noted
 from .providers import collect, provider_of
 from .records import PluginRecord, Status, failure_reason
-from .steps.deprecations import noted
-from .steps.registration import register, register_filters, with_filters
+from .registration import register, register_filters, with_filters
 
 log = logging.getLogger(__name__)
+_GATHER_SECONDS: Final = 0.05
 
 
 class Contributed:
-    """Keeps what each plugin contributes in its record, and all of it together.
+    """Keeps the contributions of each plugin in its record, and all of them together.
 
     Args:
         records: The plugins by name, in the order in which they are loaded.
-        call: Calls one hook of a plugin and returns what its implementations return.
+        call: Calls one hook of a plugin and returns the results of its implementations.
 
     Attributes:
-        on_changed: They are called after each change, and drop what they have cached.
-        finish: Changes what a plugin contributes once it is complete.
+        on_changed: Functions to call after each change, such as to clear a cache.
+        finish: Changes the contributions of a plugin once they are complete.
     """
 
     def __init__(
@@ -42,80 +47,80 @@ class Contributed:
         self._call = call
         self._all: Contributions | None = None
         self.on_changed: list[Callable[[], None]] = []
-        self.finish: Callable[[Contributions], Contributions] = lambda found: found
+        self.finish: Callable[[Contributions], Contributions] = lambda contributions: contributions
 
     @property
     def all(self) -> Contributions:
-        """All contributions, hidden or not, in the order of the plugins."""
+        """All contributions, hidden ones included, in the order of the plugins."""
         if self._all is None:
             self._all = _merged(self._records.values())
         return self._all
 
     def by(self, plugin: str) -> Contributions:
-        """Return what the plugin of this name contributes."""
+        """Return the contributions of the plugin with this name."""
         return self._records[plugin].contributions
 
     def read(self, record: PluginRecord) -> None:
         """Read the tools, prompts and resources of a plugin.
 
         Raises:
-            PluginError: One cannot be served, or its name is taken.
+            PluginError: A contribution cannot be served, or its name is taken.
         """
-        if provider_of(record) is None:  # `collect` reads what a provider contributes
+        if provider_of(record) is None:  # `collect` reads the contributions of providers
             call = partial(self._call, record)
             self._set(record, register(record.name, record.plugin, call, self.all))
 
     def read_filters(self, record: PluginRecord) -> None:
-        """Read the filters of a plugin. All tools are known by now, since each filter must fit.
+        """Read the filters of a plugin, after all tools, because each filter must fit them.
 
         Raises:
-            PluginError: One cannot be used, or does not fit a tool.
+            PluginError: A filter cannot be used, or does not fit a tool.
         """
         if provider_of(record) is None:
             filters = register_filters(record.name, partial(self._call, record), self.all)
             self._set(record, replace(record.contributions, filters=filters))
 
     def reread(self, plugin: str) -> None:
-        """Read what a plugin contributes once more; a mistake leaves all as it was.
+        """Read the contributions of a plugin again; a mistake leaves all of them as they were.
 
-        The names of providers' items come after those of plugins, as at the start.
+        Names of plugins come before names of providers, as at the start.
         """
         record = self._records[plugin]
         if record.plugin is None or record.status is Status.FAILED or provider_of(record):
             return
-        imported = (each for each in self._records.values() if not provider_of(each))
-        others = _merged(each for each in imported if each is not record)
+        imported = (item for item in self._records.values() if not provider_of(item))
+        others = _merged(item for item in imported if item is not record)
         call = partial(self._call, record)
         try:
             with divert_stdout(), noted(record.deprecated):
-                found = register(plugin, record.plugin, call, others)
-                filters = register_filters(plugin, call, Contributions.merged((others, found)))
+                own = register(plugin, record.plugin, call, others)
+                filters = register_filters(plugin, call, Contributions.merged((others, own)))
         except BaseException as exc:
             if is_from_outside(exc):
                 raise
             why = mask(" ".join(failure_reason(exc).split()), record.secrets)
-            message = "what a plugin says has changed is refused; what it had before stays"
+            message = "a change of contributions is refused; the earlier ones stay"
             log.error(message, extra={"plugin": plugin, "reason": why})  # noqa: TRY400
             return
-        self._set(record, replace(found, filters=filters))
+        self._set(record, replace(own, filters=filters))
         self.collect()
         self.apply_filters()
 
     def withdraw(self, record: PluginRecord) -> None:
-        """Take away all that a plugin contributes, also its filters of other plugins' tools."""
+        """Remove the contributions of a plugin, also its filters from other plugins' tools."""
         had_any = bool(record.contributions)
         self._set(record, Contributions())
         if had_any:
             self.apply_filters()
 
     def collect(self) -> None:
-        """Take what providers contribute now; a change may free a name that another one wants."""
+        """Read the contributions of providers; a change may free a name for another provider."""
         for record, contributions, reason in collect(self._records.values()):
             record.reason = reason
             self._set(record, contributions)
 
     def apply_filters(self) -> None:
-        """Give every tool that accepts filters those of the plugins that have not failed."""
+        """Add the filters of all plugins that have not failed to the tools that accept filters."""
         filters = self.all.filters
         for record in self._records.values():
             self._set(record, self.finish(with_filters(record.contributions, filters)))
@@ -128,3 +133,92 @@ class Contributed:
 
 def _merged(records: Iterable[PluginRecord]) -> Contributions:
     return Contributions.merged(record.contributions for record in records)
+
+
+class Changes:
+    """Applies the changes that plugins report from any thread, several of them together.
+
+    Args:
+        reread: Reads the contributions of a plugin, by its name.
+        contributed_by: Returns the current contributions of a plugin, by its name.
+
+    Attributes:
+        on_updated: Functions to call with the URI of a resource whose contents have changed.
+    """
+
+    def __init__(
+        self, reread: Callable[[str], None], contributed_by: Callable[[str], Contributions]
+    ) -> None:
+        self._reread = reread
+        self._contributed_by = contributed_by
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._planned: asyncio.TimerHandle | None = None
+        self._reading = (0, "")
+        self._plugins = dict[str, None]()
+        self._resources = dict[tuple[str, str], None]()
+        self.on_updated: list[Callable[[str], None]] = []
+
+    @contextmanager
+    def taken_up(self) -> Generator[None]:
+        """Apply changes in this event loop, also earlier ones."""
+        self._loop = asyncio.get_running_loop()
+        self._schedule()
+        try:
+            yield
+        finally:
+            self._loop = None
+            if self._planned:
+                self._planned.cancel()
+                self._planned = None
+
+    def note_contributions(self, plugin: str) -> None:
+        """Note that the contributions of a plugin have changed."""
+        if self._reading == (threading.get_ident(), plugin):
+            return  # its hook reports a change while it is read, which would never end
+        self._plugins[plugin] = None
+        self._schedule()
+
+    def note_resource(self, plugin: str, uri: str) -> None:
+        """Note that the contents of a plugin's resource have changed.
+
+        Raises:
+            TypeError: The URI is not text.
+        """
+        if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"resource_updated takes a URI as text, not a {type(uri).__name__}")
+        if self._loop:  # before that, no client can have read it
+            self._resources[plugin, uri] = None
+            self._schedule()
+
+    def tell_updated(self, uri: str) -> None:
+        """Notify the listeners that the contents of a resource have changed."""
+        for listener in self.on_updated:
+            listener(uri)
+
+    def _schedule(self) -> None:
+        if loop := self._loop:
+            with suppress(RuntimeError):  # it has just been closed
+                loop.call_soon_threadsafe(self._plan)
+
+    def _plan(self) -> None:
+        if self._loop and self._planned is None:
+            self._planned = self._loop.call_later(_GATHER_SECONDS, self._take_up)
+
+    def _take_up(self) -> None:
+        self._planned = None
+        while self._plugins:
+            plugin, _ = self._plugins.popitem()
+            self._reading = (threading.get_ident(), plugin)
+            try:
+                self._reread(plugin)
+            finally:
+                self._reading = (0, "")
+        while self._resources:
+            plugin, uri = self._resources.popitem()[0]
+            if find_resource(self._contributed_by(plugin).resources, uri):
+                self.tell_updated(uri)
+            else:
+                fields = {"plugin": plugin, "uri": uri[:200]}
+                log.warning(
+                    "a plugin reports a change of a resource that it does not have", extra=fields
+                )

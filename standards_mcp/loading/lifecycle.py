@@ -1,4 +1,4 @@
-"""Starts the registered plugins when the server starts, and stops them in reverse order."""
+"""Start the registered plugins with the server, and stop them in reverse order."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ async def running(
     """Keep the lifespan of every registered plugin open.
 
     Args:
-        only: The names of the plugins that are needed; by default all of them.
+        only: The names of the needed plugins; by default all of them.
 
     Raises:
-        PluginError: A plugin did not start that is required, or any under ``strict``.
+        PluginError: A required plugin did not start, or any plugin under ``strict``.
     """
     lifespans: list[_Lifespan] = []
     records = [each for each in manager.records.values() if only is None or each.name in only]
@@ -43,7 +43,7 @@ async def running(
     finally:
         # Plugins are stopped even if the server is being cancelled.
         with anyio.CancelScope(shield=True):
-            # Other processes do not depend on each other, and each may take long to end.
+            # Other processes are independent, and each may take long to end.
             await asyncio.gather(*(each.stop() for each in lifespans if each.is_elsewhere))
             for lifespan in reversed(lifespans):
                 if not lifespan.is_elsewhere:
@@ -53,14 +53,14 @@ async def running(
 async def _start(
     manager: PluginManager, records: list[PluginRecord], lifespans: list[_Lifespan]
 ) -> None:
-    """Start the plugins in order, since authors rely on it, but wait briefly for a slow one."""
+    """Start the plugins in order, as authors expect, but wait only briefly for a slow one."""
     with manager.quarantine.watch("starting", records):
         for record in records:
             if record.status is Status.REGISTERED:
                 lifespans.append(lifespan := _Lifespan(manager, record))
                 with manager.quarantine.trying(record):
                     await lifespan.settle(manager.timing.head_start)
-    # Slow ones have been starting side by side, each within its own deadline.
+    # Slow plugins have been starting together, each within its own deadline.
     for lifespan in lifespans:
         await lifespan.settle(math.inf)
 
@@ -68,8 +68,8 @@ async def _start(
 class _Lifespan:
     """One plugin's context managers, entered and left in a task of their own.
 
-    A context manager may hold cancel scopes, which must be left by the task that entered them.
-    The task also lets the start have a deadline.
+    A context manager may hold cancel scopes, which their own task must leave. The task also gives
+    the start a deadline.
     """
 
     def __init__(self, manager: PluginManager, record: PluginRecord) -> None:

@@ -24,23 +24,21 @@ from standards_mcp import hookspecs
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.calls.steps.wrappers import Wrapper
+from standards_mcp.calls.wrappers import Wrapper
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import MissingServiceError, PluginContext, ToolHandler
 
-from .changes import Changes
-from .contributed import Contributed
+from .construction import check_hooks, construct, noted
+from .contributed import Changes, Contributed
+from .discovery import check_sections, disabled_reason, load_order, unloadable
 from .providers import Provider, provider_of
 from .quarantine import Quarantine
 from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
+from .registration import read_commands
 from .services import Services, Wanted, used_services
-from .steps.commands import read_commands
-from .steps.construction import check_hooks, construct
-from .steps.deprecations import noted
-from .steps.discovery import check_sections, disabled_reason, load_order, unloadable
 
 log = logging.getLogger(__name__)
 
@@ -267,7 +265,7 @@ class PluginManager:
     def _is_enabled(self, record: PluginRecord) -> bool:
         if record.status is Status.FAILED:
             return False
-        section = self.settings.plugins.get(record.name)
+        section = self.settings.plugins.get(record.info.name)
         return section is None or section.enabled is not False
 
     def _discover(self, plugins: Iterable[PluginInfo]) -> None:

@@ -1,4 +1,4 @@
-"""Plugins whose contributions come from other processes, and may change while they run."""
+"""Providers: plugins with contributions from other processes, which may change at any time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 from standards_mcp._utils.secrets import mask
 from standards_mcp.config.errors import Problem
 from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.collection import Contributions
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.selection import Contributions
 
 from .records import PluginRecord, Status
 
@@ -18,22 +18,22 @@ _C = TypeVar("_C", bound=Contribution)
 
 
 def _unheard(_: str) -> None:
-    """Tell nobody."""
+    """Ignore the notification."""
 
 
 class Provider:
     """A plugin in another process, or another server. A tool that cannot be served fails alone.
 
     Attributes:
-        contributions: What it contributes now.
+        contributions: Its current contributions.
         on_change: Called after its contributions, its problem or its failure have changed.
         on_updated: Called with the URI of a resource whose contents have changed.
-        problem: Why its contributions are not known now, or an empty string.
-        failure: Why it has failed for good, or an empty string.
+        problem: The reason why its contributions are unknown now, or an empty string.
+        failure: The reason why it has failed for good, or an empty string.
         problems: The mistakes in its settings that made it fail.
         unapproved: The beginning of a diff of its definitions that are not approved.
         secrets: Secret texts that only the other process or its settings hold.
-        start_seconds: How long its lifespan may take to start, if longer than `Timing.start`.
+        start_seconds: The time for its lifespan to start, if longer than `Timing.start`.
     """
 
     contributions: Contributions = Contributions()
@@ -53,20 +53,20 @@ class Provider:
 
     @property
     def is_known(self) -> bool:
-        """Whether its contributions are known without waiting."""
+        """True if its contributions are already loaded."""
         return True
 
     async def wait_listed(self) -> None:
-        """Wait until its contributions are known, or its time for that is over."""
+        """Wait until its contributions are known, at most for its own timeout."""
 
     async def wait_started(self) -> None:
         """Wait until it has started or failed to, if it is started with the host."""
 
     async def subscribe(self, uri: str) -> None:
-        """Be told, by `on_updated`, of changes of a resource until `unsubscribe` is called.
+        """Subscribe to changes of a resource, which `on_updated` reports, until `unsubscribe`.
 
         Raises:
-            ToolError: That cannot be had.
+            ToolError: The subscription failed.
         """
         del uri
 
@@ -83,19 +83,19 @@ def provider_of(record: PluginRecord) -> Provider | None:
 
 
 def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Contributions, str]]:
-    """Yield the current contributions of every provider, and what is wrong with them, if anything.
+    """Yield the current contributions of every provider, and the problem with them, if any.
 
-    Imported plugins own their names first, then providers in order. A tool, prompt or resource
-    whose name is taken is hidden, and an override can rename it; so is a resource whose URI is
-    taken, for which there is no such remedy.
+    Imported plugins own their names first, then providers in order. A contribution whose name is
+    taken is hidden, and an override can rename it. A resource whose URI is taken is hidden, too,
+    but has no such remedy.
     """
     loaded = [record for record in records if record.status is not Status.FAILED]
-    found = [(record, provider) for record in loaded if (provider := provider_of(record))]
-    providing = {record.name for record, _ in found}
+    providers = [(record, provider) for record in loaded if (provider := provider_of(record))]
+    providing = {record.name for record, _ in providers}
     others = Contributions.merged(
         record.contributions for record in loaded if record.name not in providing
     )
-    for record, provider in found:
+    for record, provider in providers:
         unknown = "" if provider.is_known else _UNKNOWN
         reason = mask(provider.problem or unknown or provider.notice, record.secrets)
         taken = _without_conflicts(provider.contributions, others)
@@ -116,7 +116,7 @@ def _without_conflicts(own: Contributions, others: Contributions) -> Contributio
 
 def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]:
     owners = {name: item.plugin for item in others if item.owns_names for name in item.names}
-    # Of two items with one name the first counts, which is also the one that was approved.
+    # Of two items with one name, the first counts, which is also the approved one.
     by_name: dict[str, _C] = {}
     checked = [
         item
@@ -124,7 +124,7 @@ def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]
         else _with_conflict(item, item.plugin)
         for item in items
     ]
-    # A withheld item comes last, so that it takes no name from one that is served.
+    # Withheld items come last, so that they take no name from a served item.
     for index in sorted(range(len(checked)), key=lambda index: not checked[index].owns_names):
         item = checked[index]
         if owner := next((owners[name] for name in item.names if name in owners), None):
@@ -137,7 +137,7 @@ def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]
 def _with_own_uris(
     items: Iterable[RegisteredResource], others: Iterable[RegisteredResource]
 ) -> tuple[RegisteredResource, ...]:
-    """Return resources, of which those say why they cannot be served whose URI is taken."""
+    """Return the resources, with an error in each whose URI is taken."""
     owners = {item.resource.uri: item.plugin for item in others if not item.error}
     taken: list[RegisteredResource] = []
     for item in items:

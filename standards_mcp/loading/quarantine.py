@@ -1,9 +1,9 @@
-"""Leave out plugins that end or hang the process while they are loaded or started.
+"""Leave out plugins that end or hang a start, and remember how each plugin started last.
 
-A file names the plugin that is being loaded. If a start finds a name there, the start before ended
-at this plugin: the plugin ended it, or hung until a client gave up, or a client ended it by chance.
-A trial in another process decides. A plugin that ends or hangs that process, too, is left out for a
-day, and any other is loaded.
+A file names the plugin that is being loaded. If a start finds a name there, the previous start
+ended at this plugin: the plugin ended it, or hung until a client gave up, or a client ended it by
+chance. A trial in another process decides. A plugin that ends or hangs this process, too, is left
+out for a day. Any other plugin is loaded.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ from .records import PluginInfo, PluginRecord, Status
 if TYPE_CHECKING:
     import filelock
 
+
+from typing import Literal
+
+from standards_mcp._utils.files import keep_text
+
 log = logging.getLogger(__name__)
 
 QUARANTINE_SECONDS: Final = 86_400.0
@@ -43,18 +48,18 @@ _UNDECIDED: Final = (
 Trial: TypeAlias = Callable[[PluginInfo, str], str]
 """Load a plugin in another process, and start it in the phase ``starting``.
 
-Returns how that process ended or hung, or an empty string if it did not.
+Returns a description if that process ended or hung, else an empty string.
 """
 
 
 class _Entry(TypedDict):
-    """A plugin that is being loaded or started, or was when the process ended, or is left out.
+    """A plugin at which a start is or ended, or that is left out.
 
     Attributes:
         phase: ``loading`` or ``starting``.
         since: Seconds since 1970: of the attempt, or of the verdict.
         has_ended: True if the process that tried it has ended.
-        verdict: Why it is left out, or an empty string.
+        verdict: The reason why it is left out, or an empty string.
     """
 
     distribution: str
@@ -69,13 +74,13 @@ _ENTRIES: Final = TypeAdapter(dict[str, _Entry])
 
 
 class Quarantine:
-    """Names the plugin that is being loaded now, and leaves out those that a trial has refused.
+    """Notes the plugin that is being loaded, and leaves out plugins that failed a trial.
 
-    A folder that cannot be read or written is no error; then no plugin is suspected.
+    If the folder cannot be read or written, no plugin is suspected.
 
     Args:
         folder: The host's state folder; None to read and write nothing.
-        trial: Tries a plugin that an earlier start ended at.
+        trial: Tries a plugin at which an earlier start ended.
     """
 
     def __init__(self, folder: Path | None, timing: Timing, trial: Trial) -> None:
@@ -88,7 +93,7 @@ class Quarantine:
         self._phase = ""
 
     def reason(self, info: PluginInfo) -> str:
-        """Return why a plugin is left out without another trial, or an empty string."""
+        """Return the verdict of an earlier trial, or an empty string."""
         entry = self._entry(info)
         recent = time.time() - QUARANTINE_SECONDS
         return entry["verdict"] if entry and entry["since"] > recent else ""
@@ -97,7 +102,7 @@ class Quarantine:
         """Return why a plugin is left out, or an empty string; try it if a start ended at it.
 
         Args:
-            again: Also try a plugin that was refused before, and wait for the end of the trial.
+            again: Also try a plugin that failed a trial, and wait for the end of this trial.
         """
         entry = self._entry(info)
         why = "" if again else self.reason(info)
@@ -106,25 +111,25 @@ class Quarantine:
         log.warning(
             "an earlier start ended at plugin %r: it is tried in another process first", info.name
         )
-        # A trial may take longer than a client waits for the server. It goes on beside the server.
+        # A trial may take longer than clients wait, so the server starts without its outcome.
         trial = threading.Thread(target=self._try, args=(info, entry), daemon=True)
         trial.start()
         trial.join(None if again else self._timing.patience)
         return _UNDECIDED if trial.is_alive() else self.reason(info)
 
     def load(self) -> None:
-        """Read what earlier starts have left."""
+        """Read the entries of earlier starts."""
         if self._folder and self._folder.is_dir():
             with self._locked():
                 self._load()
 
     @contextmanager
     def watch(self, phase: str, records: Iterable[PluginRecord]) -> Generator[None]:
-        """Note the plugins that `trying` names in the body, unless another process does so now.
+        """Let `trying` note plugins in the body, unless another process does so now.
 
         Args:
             phase: ``loading`` or ``starting``.
-            records: All plugins. If only the host's own are tried, nothing is noted.
+            records: All plugins. If all of them are the host's own, nothing is noted.
         """
         if not any(map(_may_crash, records)):
             yield
@@ -136,7 +141,7 @@ class Quarantine:
 
     @contextmanager
     def trying(self, record: PluginRecord) -> Generator[None]:
-        """Name a plugin in the file while the body tries it."""
+        """Keep a plugin's name in the file during the body."""
         if not _may_crash(record):
             yield
             return
@@ -167,7 +172,7 @@ class Quarantine:
         return entry if entry and (entry["distribution"], entry["version"]) == identity else None
 
     def _try(self, info: PluginInfo, entry: _Entry) -> None:
-        """Try a plugin, and keep the verdict, also if the start is over by then."""
+        """Try a plugin, and keep the verdict, even after the start."""
         how, now = self._trial(info, entry["phase"]), time.time()
         verdict = (
             f"the start of {datetime.fromtimestamp(entry['since'], UTC):%Y-%m-%d %H:%M} UTC ended "
@@ -186,8 +191,8 @@ class Quarantine:
     def _locked(self, seconds: float = 0) -> Generator[None]:
         import filelock  # noqa: PLC0415  - only where something is loaded
 
-        # The system releases the lock when a process ends: a name in the file without a lock is
-        # that of a plugin which its process did not survive.
+        # The system releases the lock when a process ends. So a name in the file without a lock
+        # belongs to a plugin at which a process ended.
         held: filelock.BaseFileLock | None = None
         with suppress(OSError, filelock.Timeout):
             if self._folder:
@@ -210,12 +215,12 @@ class Quarantine:
         with suppress(OSError, ValueError):
             text = of_environment(self._folder, _NAME, ".json").read_bytes()
             self._entries = _ENTRIES.validate_json(text)
-        if self._lock:  # no other process is loading; tell those that start beside this one
+        if self._lock:  # no other process is loading, so all entries are of ended processes
             for name, entry in [*self._entries.items()]:
                 if not entry["has_ended"]:
                     self._set(name, {**entry, "has_ended": True})
             return
-        # Another process is loading. After so long its plugin hangs, and is suspected.
+        # Another process is loading. A plugin that takes so long hangs, and is suspected.
         recent = time.time() - self._timing.hung
         self._entries = {
             name: entry
@@ -239,5 +244,85 @@ class Quarantine:
 
 
 def _may_crash(record: PluginRecord) -> bool:
-    """Tell whether a plugin is to be tried, and does not come with the host."""
+    """Return True if a plugin is about to be tried, and does not come with the host."""
     return not record.info.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
+
+
+Step: TypeAlias = Literal["load", "start"]
+Outcome: TypeAlias = dict[str, str]
+
+
+_OUTCOMES = TypeAdapter(dict[str, dict[str, str]])
+_TRIED = (Status.FAILED, Status.REGISTERED, Status.STARTED)
+
+
+def save(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
+    """Write the outcome of each plugin that was tried, if the folder is writable.
+
+    Args:
+        folder: The host's state folder.
+        step: The last step. Loading says nothing about starting, so a failure to start stays until
+            the next start.
+    """
+    earlier = _read(folder)
+    outcomes = {
+        record.name: _outcome(record, earlier.get(record.name, {}), step)
+        for record in records
+        if record.status in _TRIED
+    }
+    keep_text(_file(folder), json.dumps({**earlier, **outcomes}, indent=1, sort_keys=True))
+
+
+def restore(records: Iterable[PluginRecord], folder: Path) -> None:
+    """Set the status of discovered plugins to the outcome of their last start.
+
+    Outcomes of other versions or distributions are ignored.
+    """
+    outcomes = _read(folder)
+    for record in records:
+        outcome = outcomes.get(record.name, {})
+        if record.status is not Status.DISCOVERED or not _is_of(record.info, outcome):
+            continue
+        # Another version of the host may have written other keys.
+        with suppress(KeyError, ValueError):
+            reason = f"{outcome['reason']} (at the last start, {outcome['time']})"
+            record.status = Status(outcome["status"])
+            record.reason = reason if outcome["reason"] else ""
+
+
+def _outcome(record: PluginRecord, earlier: Outcome, step: Step) -> Outcome:
+    if _is_of(record.info, earlier):
+        started_before = earlier.get("step") == "start"
+        # Most commands only load plugins; they must not overwrite the last start.
+        if record.status is Status.REGISTERED and started_before:
+            return earlier
+        if record.status is Status.FAILED and not started_before and step == "start":
+            # It failed when it was loaded for this start, and was not started.
+            step = "load" if earlier.get("reason") == record.reason else step
+    return {
+        **_identity(record.info),
+        "status": str(record.status),
+        "reason": record.reason,
+        "step": step,
+        "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _read(folder: Path) -> dict[str, Outcome]:
+    """Return the outcomes by plugin name; empty if the file is missing or damaged."""
+    try:
+        return _OUTCOMES.validate_json(_file(folder).read_bytes())
+    except (OSError, ValueError):
+        return {}
+
+
+def _is_of(info: PluginInfo, outcome: Outcome) -> bool:
+    return _identity(info).items() <= outcome.items()
+
+
+def _identity(info: PluginInfo) -> dict[str, str]:
+    return {"distribution": info.distribution, "version": info.version}
+
+
+def _file(folder: Path) -> Path:
+    return of_environment(folder, "last-start", ".json")

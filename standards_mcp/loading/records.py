@@ -1,4 +1,4 @@
-"""What the host knows about a plugin, before it is loaded and while it runs."""
+"""The records of plugins, before they are loaded and while they run."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from standards_mcp.config.checks import canonical_name
 from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import Layers
 from standards_mcp.config.plugin_values import with_variables
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginSettings
 
 
 def failure_reason(cause: BaseException) -> str:
-    """Return why a plugin failed, from what was raised while its code ran."""
+    """Return the reason of a failure, from the exception that the plugin raised."""
     if isinstance(cause, PluginError):
         return getattr(cause, "reason", str(cause))  # its type may not call ours
     return describe_exception(cause)
 
 
 class Status(StrEnum):
-    """How far a plugin has come."""
+    """The status of a plugin."""
 
     DISCOVERED = "discovered"
     DISABLED = "disabled"
@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 
 class PluginKind(StrEnum):
-    """Where the code of a plugin runs."""
+    """The place of a plugin's code: this process, a process of its own, or another server."""
 
     IMPORTED = "imported"
     ISOLATED = "isolated"
@@ -47,13 +47,12 @@ class PluginKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginInfo:
-    """What is known about a plugin before it is loaded.
+    """A plugin before it is loaded.
 
     Attributes:
         load: Imports the plugin and returns its class.
-        requires: The distribution's requirements, as its metadata spells them; none for the
-            host's own.
-        error: Why it cannot be loaded, judged by its metadata, or an empty string.
+        requires: The requirements in the distribution's metadata; empty for the host's own plugins.
+        error: The reason why its metadata cannot be used, or an empty string.
         settings: Its settings, if the host can validate them without importing it.
         is_installed: It was found by its metadata; servers are in the configuration only.
         package: The package that its entry point names, or an empty string.
@@ -72,16 +71,16 @@ class PluginInfo:
 
     @property
     def is_own(self) -> bool:
-        """Whether it comes with the host."""
+        """True if it comes with the host."""
         return canonical_name(self.distribution) == HOST
 
 
 @dataclass(slots=True)
 class PluginRecord:
-    """What the host knows about a plugin while it runs.
+    """A plugin while the host runs.
 
     Attributes:
-        reason: Why it has this status, or an empty string.
+        reason: The reason for its status, or an empty string.
         problems: The mistakes in its settings that made it fail.
         plugin: Its instance, once it is built.
         settings_type: The model of its table, once it is imported.
@@ -116,7 +115,7 @@ class PluginRecord:
         return self.info.name
 
     def layers(self, layers: Layers) -> Layers:
-        """Return the sources of settings with what its own variables set, once it is loaded."""
+        """Return the sources of settings with its own variables, once it is loaded."""
         if self.settings_type is None:
             return layers
         return with_variables(layers, self.name, self.settings_type)

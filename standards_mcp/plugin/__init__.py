@@ -1,4 +1,4 @@
-"""What plugin authors subclass and return.
+"""The classes that plugin authors subclass and return.
 
 A plugin never gets the server object. It returns tools, prompts, resources, filters and commands as
 data, and the host serves them.

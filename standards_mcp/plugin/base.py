@@ -1,4 +1,4 @@
-"""The class that plugins subclass, and what the host gives to an instance of it."""
+"""The base class of plugins, and the context that the host passes to an instance."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Variable:
 
 
 def _ignored(*_: object) -> None:
-    """Ignore a change: there is no server."""
+    """Ignore the notification, outside a server."""
 
 
 def _no_service(wanted: Callable[..., Any]) -> Any:
@@ -64,7 +64,7 @@ SettingsT = TypeVar("SettingsT", bound=PluginSettings, default=PluginSettings)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginContext:
-    """What the host gives to a plugin.
+    """The context of a plugin in the host.
 
     Attributes:
         name: The plugin's name, as in its entry point, its table and its variables.
@@ -126,9 +126,9 @@ class Plugin(Generic[SettingsT]):
 
     Attributes:
         settings_type: The model of the plugin's own configuration keys.
-        title: What it serves in a few words, such as ``Lesson plans``. The server's title joins
-            those of all plugins that serve something; by default it is the plugin's name.
-        instructions: What a model should know before it calls anything, one thought in each line.
+        title: The subject in a few words, such as ``Lesson plans``, by default the plugin's name.
+            The server's title joins the titles of all plugins that serve something.
+        instructions: Advice that a model needs before any call, one thought in each line.
             Write declared names of tools in braces, such as ``Call {find_books} with a title.``
             Clients get published names, and no line with a tool that is not served.
         needs: The services without which the plugin is disabled, by their types.

@@ -1,4 +1,4 @@
-"""What the functions of plugins get in a call, and what they return."""
+"""The context that plugins' functions get in a call, and the results that they return."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CallContext(Protocol):
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell the client how far the call is, if the client asked for progress.
+        """Report progress to the client, if it asked for progress.
 
         Args:
             done: The progress in any unit; it grows from report to report.
@@ -51,18 +51,18 @@ class CallContext(Protocol):
         ...
 
     async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
-        """Return what the user answers to a question, or None when they decline.
+        """Ask the user a question, and return the answer, or None if they decline.
 
         With clients of protocol 2026-07-28, the function runs again from its beginning for each
         answer. So ask before you change anything, and ask the same questions in the same order.
-        What is asked at the same time, with `asyncio.gather`, is asked in one round. The deadline
-        of the call stops meanwhile.
+        Questions that are asked together, with `asyncio.gather`, take one round. The deadline of
+        the call stops meanwhile.
 
         Args:
             answer: A model with fields of text, numbers, booleans and choices: a ``Literal`` of
                 texts, or a list of one.
-            key: A name of the question that no other one in this call has, for one whose words
-                differ from run to run or whose place in the order does.
+            key: A unique name of the question in this call, if its words or its place in the order
+                differ from run to run.
 
         Raises:
             CannotAskError: The client cannot ask. Uncaught, it tells the model what to do.
@@ -74,11 +74,11 @@ class CallContext(Protocol):
     async def sample(
         self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
     ) -> str:
-        """Return what the client's model answers to a prompt. What `ask` says of runs holds here.
+        """Return the answer of the client's model to a prompt. Reruns happen as for `ask`.
 
         Args:
-            max_tokens: How long the answer may be.
-            system: What the model is told beforehand; the client may leave it out.
+            max_tokens: The most tokens of the answer.
+            system: The system prompt; the client may leave it out.
             key: As in `ask`.
 
         Raises:
@@ -88,10 +88,10 @@ class CallContext(Protocol):
         ...
 
     async def roots(self) -> list[str]:
-        """Return the URIs of the folders and files in which the user works, as `ask` does.
+        """Return the URIs of the user's working folders and files. Reruns happen as for `ask`.
 
         Raises:
-            CannotAskError: The client does not say.
+            CannotAskError: The client does not tell its roots.
         """
         ...
 
@@ -129,12 +129,12 @@ class ToolResult:
     """The result of a tool call.
 
     Attributes:
-        text: What a model reads.
+        text: The text for the model.
         structured: The same as a JSON object, or None for a tool that returns plain text.
-        is_error: The call failed; *structured* then holds ``error_type`` and ``message``.
-        notes: More texts for the model, such as a note that something was cut.
-        content: Content blocks in MCP's JSON form, for images and the like. If there are any,
-            clients get them instead of the text.
+        is_error: True if the call failed; *structured* then holds ``error_type`` and ``message``.
+        notes: More texts for the model, such as a note about a cut.
+        content: Content blocks in MCP's JSON form, for images and the like, which clients get
+            instead of the text.
         meta: Published as the result's ``_meta``.
     """
 

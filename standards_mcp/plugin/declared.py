@@ -1,4 +1,4 @@
-"""What plugins declare: tools, prompts, resources, filters and routes."""
+"""Declarations of plugins: tools, prompts, resources, filters and routes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 Completer: TypeAlias = Callable[[str, Mapping[str, str]], Iterable[str] | Awaitable[Iterable[str]]]
-"""Takes what was typed of an argument and the other arguments; returns values, best first."""
+"""Takes the typed part of an argument and the other arguments; returns values, best first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,29 +25,29 @@ class Tool:
         function: Sync (it runs in a worker thread) or async. The host derives the input schema
             from its signature and the output schema from its return annotation. Describe an
             argument with ``Annotated[int, Field(description="...")]``.
-        description: What the model reads to choose the tool. Defaults to the docstring.
-        read_only: The tool changes nothing. Only such tools are served under
+        description: It tells the model when to call the tool. Defaults to the docstring.
+        read_only: True if the tool changes nothing. Only such tools are served under
             ``tools.read_only``.
         destructive: The tool may delete or overwrite. Meaningless when it is read-only.
         idempotent: Calling it again with the same arguments changes nothing more.
         open_world: The tool reaches systems beyond this server and its data.
-        returns_untrusted_text: Answers may contain text that others wrote: pages, files, notes,
-            records. The host then adds a sentence to the description, so that the model treats
-            it as data, and marks the tool in its ``_meta``.
+        returns_untrusted_text: True if answers may contain text of third parties: pages, files,
+            notes, records. The host then adds a sentence to the description, so that the model
+            treats it as data, and marks the tool in its ``_meta``.
         accepts_filters: Every registered `Filter` becomes an optional argument, and the
             function gets one combined expression, or None, as its argument ``filter``.
         timeout: Seconds for one call, instead of ``tools.timeout``.
         cache_ttl: Seconds for which an answer is cached for the same arguments; 0: never. For
             read-only tools only.
-        cache_scope: Who gets a cached answer: only the same caller, or everybody, for an answer
-            that does not depend on who calls.
-        rate_limit: How often one caller may call it, such as ``60/minute``; the configuration's
-            limit for all tools counts beside it.
-        max_output_tokens: About how long an answer may be, where that is less than the
-            configuration allows; more is cut.
+        cache_scope: ``private``: only the same caller gets a cached answer. ``public``: all callers
+            get it, for an answer that does not depend on the caller.
+        rate_limit: The rate for one caller, such as ``60/minute``; the configuration's limit for
+            all tools counts, too.
+        max_output_tokens: The length of an answer, in about so many tokens, if that is less than
+            the configuration allows; longer answers are cut.
         check_argument: An async function for ``config check``. It gets the name and the value of an
-            argument that an admin's override sets, and raises `InvalidInputError` if no call takes
-            that value, such as a subject that the catalog does not have.
+            argument that an admin's override sets, and raises `InvalidInputError` for a value that
+            no call accepts, such as an unknown subject.
         input_schema: A hand-written JSON Schema instead of the derived one; the function gets
             the validated arguments by keyword.
         output_schema: A pydantic model, a ``TypedDict`` or a dataclass, or a JSON Schema of an
@@ -84,7 +84,7 @@ class Filter:
     Attributes:
         name: The argument's name; lower_snake_case.
         annotation: The type of its value, for example ``bool`` or ``list[str]``.
-        description: What the model reads to use it well.
+        description: It tells the model how to use the filter.
         to_expression: Returns the filter expression for a value. It is sync, without I/O, or async,
             and may raise `InvalidInputError` or another `ToolError`.
     """
@@ -104,13 +104,13 @@ class Prompt:
     Attributes:
         name: Unique among the prompts in the process; the same characters as in a tool's name.
         function: Sync (it runs in a worker thread) or async. Its parameters are the arguments of
-            the prompt, which clients send as text, and where it is async perhaps a `CallContext`.
+            the prompt, which clients send as text, and for an async one perhaps a `CallContext`.
             It returns a text, a `Message`, or several.
-        description: What the user reads to choose it. Defaults to the docstring.
+        description: It tells the user when to choose it. Defaults to the docstring.
         needs: The declared names of tools that the prompt names. It is served only while all of
             them are served.
         uses: The declared names of tools that the prompt names if they are served.
-        complete: A completer for each argument that has one, by the argument's name.
+        complete: The completers, by the names of their arguments.
 
     With *needs* or *uses* the function gets one more argument, ``tools``: a mapping from the
     declared names of served tools to the names that clients see.
@@ -127,17 +127,17 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A resource that a plugin contributes: something to read under a URI.
+    """A resource that a plugin contributes: contents under a URI.
 
     Attributes:
         uri: Its URI, or a template of RFC 6570 such as ``standards://sets/{id}``.
         name: Unique among the resources in the process; the same characters as in a tool's name.
-        function: Sync or async. Its parameters are the variables of the template; those of a query,
-            as in ``{?page}``, need defaults. It returns text, bytes, or a value for JSON.
-        description: What the user reads to choose it. Defaults to the docstring.
+        function: Sync or async. Its parameters are the variables of the template; variables of a
+            query, as in ``{?page}``, need defaults. It returns text, bytes, or a value for JSON.
+        description: It tells the user when to choose it. Defaults to the docstring.
         mime_type: By default ``text/plain`` for text, ``application/octet-stream`` for bytes and
             ``application/json`` for anything else.
-        complete: A completer for each variable that has one, by the variable's name.
+        complete: The completers, by the names of their variables.
     """
 
     uri: str
@@ -157,12 +157,12 @@ class Route:
         path: A path of Starlette, such as ``/reports/{id:int}``.
         function: An async function that takes a request of Starlette and returns a response. In
             ``request.path_params`` are the values of the path, ``request.user.display_name`` is the
-            caller, and there is no token. The whole body was received before the call.
+            caller, and the token is left out. The whole body was received before the call.
         methods: The HTTP methods that it answers.
         scope: The scope that a token needs to use it, by default the plugin's name.
         timeout: Seconds until the response must be sent, instead of ``tools.timeout``.
-        rate_limit: How often one caller may request it, such as ``60/minute``; the configuration's
-            limit for all tools counts beside it.
+        rate_limit: The rate for one caller, such as ``60/minute``; the configuration's limit for
+            all tools counts, too.
     """
 
     path: str

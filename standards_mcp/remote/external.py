@@ -22,8 +22,8 @@ from standards_mcp.config.models.external import (
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.collection import Contributions
 from standards_mcp.contributions.resources import RegisteredResource
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast
 
-from standards_mcp.contributions.arguments.schemas import Schema
 from standards_mcp.contributions.base import MAX_NAME, Completion, common_fields
 from standards_mcp.contributions.prompts import PromptAnswer, RegisteredPrompt
+from standards_mcp.contributions.schemas import Schema
 from standards_mcp.plugin import Message, Prompt
 
 from .definitions import (

@@ -9,19 +9,19 @@ from typing import Any, Final, TypeAlias, cast
 
 from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.contributions.arguments.coercion import admits_null, fitted
-from standards_mcp.contributions.arguments.mistakes import schema_errors
-from standards_mcp.contributions.arguments.schemas import (
+from standards_mcp.contributions.base import MAX_NAME, common_fields
+from standards_mcp.contributions.coercion import admits_null, fitted
+from standards_mcp.contributions.results import Result
+from standards_mcp.contributions.schemas import (
     Schema,
     SchemaError,
     check_json_schema,
     plain_object,
     portable_input_schema,
     portable_output_schema,
+    schema_errors,
     schema_validator,
 )
-from standards_mcp.contributions.base import MAX_NAME, common_fields
-from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
 from standards_mcp.errors import InvalidInputError
 from standards_mcp.plugin import Tool, ToolResult

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias, cast
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
-from standards_mcp.calls.records import NO_ERRORS, CallRecord
+from standards_mcp.calls.call import NO_ERRORS, CallRecord
 from standards_mcp.config.models.http import AuditSettings
 from standards_mcp.errors import NotAuditedError, StandardsMcpError
 from standards_mcp.host import Host

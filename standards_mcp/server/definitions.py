@@ -1,4 +1,4 @@
-"""What clients are given of contributions, as MCP spells it."""
+"""Convert contributions and results to MCP's form."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource
 from standards_mcp.contributions.results import error_result
+from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
-from standards_mcp.contributions.visible.selection import Selection, visible
 from standards_mcp.plugin import Message, ToolResult
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 
 def listed(selection: Selection) -> dict[Kind, list[Any]]:
-    """Return what clients are given of what is visible, by kind."""
+    """Return the definitions of the visible contributions, by kind."""
     resources = [item for item in visible(selection.resources) if item.is_listed]
     return {
         "tools": [wire_tool(item) for item in selection.visible_tools],
@@ -42,7 +42,7 @@ def listed(selection: Selection) -> dict[Kind, list[Any]]:
 
 
 def _with_extra(kind: Callable[..., _T], item: Contribution, **fields: Any) -> _T:
-    """Return a definition with the fields that another server gave it, where MCP knows them."""
+    """Return a definition with the fields of another server, if MCP knows them."""
     try:
         return kind(**fields, **item.extra)
     except ValidationError:
@@ -148,8 +148,11 @@ def wire_text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
 
 
-def wire_result(tool: str, result: ToolResult) -> types.CallToolResult:
-    """Return the result of a tool; an error where it holds content that MCP does not know."""
+def wire_result(tool: str, result: ToolResult) -> dict[str, Any]:
+    """Return the result of a tool as MCP's JSON; an error if it holds content unknown to MCP.
+
+    A model of the SDK would copy and check the JSON again.
+    """
     try:
         content = _content(result)
     except ValidationError as exc:
@@ -158,16 +161,19 @@ def wire_result(tool: str, result: ToolResult) -> types.CallToolResult:
         why = f"{tool} answered with content that clients cannot read. The server's log says why."
         result = error_result("internal_error", why)
         content = _content(result)
-    return types.CallToolResult(
-        content=content,
-        structured_content=result.structured,
-        is_error=result.is_error,
-        _meta=dict(result.meta) or None,
-    )
+    answer: dict[str, Any] = {
+        "resultType": "complete",
+        "content": content,
+        "isError": result.is_error,
+    }
+    if result.structured is not None:
+        answer["structuredContent"] = result.structured
+    return answer | {"_meta": dict(result.meta)} if result.meta else answer
 
 
-def _content(result: ToolResult) -> list[types.ContentBlock]:
-    notes = [wire_text(note) for note in result.notes]
-    if result.content:
-        return [*_BLOCKS.validate_python(result.content), *notes]
-    return [wire_text(result.text), *notes]
+def _content(result: ToolResult) -> list[dict[str, Any]]:
+    notes = [{"type": "text", "text": note} for note in result.notes]
+    if not result.content:
+        return [{"type": "text", "text": result.text}, *notes]
+    blocks = _BLOCKS.validate_python(result.content)
+    return [*_BLOCKS.dump_python(blocks, mode="json", by_alias=True, exclude_none=True), *notes]

@@ -1,4 +1,4 @@
-"""What the server answers to each request: the host's contributions as MCP spells them."""
+"""The handlers of MCP requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp.calls.context import InputRequiredError, Principal, Unattended
-from standards_mcp.contributions.arguments.mistakes import short
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.contributions.visible.selection import Selection, visible
+from standards_mcp.contributions.schemas import short
+from standards_mcp.contributions.selection import Selection, visible
 from standards_mcp.errors import (
     ABILITIES,
     CannotAskError,
@@ -44,7 +44,7 @@ from .definitions import (
 )
 
 PAGE_SIZE: Final = 250
-"""How many items a page of a list has; the protocol leaves it to the server."""
+"""The number of items on a page of a list; the protocol leaves it to the server."""
 
 _LONGEST_CURSOR: Final = 9
 
@@ -91,7 +91,7 @@ class _Answers:
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> dict[str, Any] | types.InputRequiredResult:
         context = ClientContext(ctx, params, self._principal_of(ctx))
         try:
             async with aclosing(context):
@@ -169,7 +169,7 @@ class _Answers:
     ) -> types.CompleteResult:
         await self._host.manager.wait_listed()
         ref, argument = params.ref, params.argument
-        others = (params.context.arguments if params.context else None) or {}
+        other_arguments = (params.context.arguments if params.context else None) or {}
         context = self._unattended(ctx)
         content = self._host.content
         with as_protocol_errors(self._host):
@@ -178,26 +178,28 @@ class _Answers:
                 item = content.prompt(ref.name, context)
             else:
                 item = content.resource(ref.uri, context)
-            found = await content.complete(item, argument.name, argument.value, others, context)
+            completion = await content.complete(
+                item, argument.name, argument.value, other_arguments, context
+            )
         return types.CompleteResult(
             completion=types.Completion(
-                values=found.values, total=found.total, has_more=found.has_more
+                values=completion.values, total=completion.total, has_more=completion.has_more
             )
         )
 
 
 @contextmanager
 def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Generator[None]:
-    """Answer a refusal or a failure as the protocol does where there is no tool error.
+    """Turn a refusal or a failure into a protocol error, for requests without tool errors.
 
-    Another server's error stays as it is, but for secrets of the host.
+    An error of another server stays as it is, with the host's secrets masked.
     """
     try:
         yield
     except RefusedError as exc:
         secrets = host.secrets()
-        told = data if exc.error_data is None else masked_data(exc.error_data, secrets)
-        raise MCPError(exc.code, mask(exc.reason, secrets), told) from None
+        shown = data if exc.error_data is None else masked_data(exc.error_data, secrets)
+        raise MCPError(exc.code, mask(exc.reason, secrets), shown) from None
     except CannotAskError as exc:
         raise _missing_capability(str(exc), exc.ability) from None
     except (NotServedError, InvalidInputError, NotFoundError) as exc:
@@ -207,16 +209,16 @@ def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Gen
 
 
 def _check_capabilities(ctx: Context, result: ToolResult) -> None:
-    """Answer as the protocol asks since 2026-07-28 where a client lacks what a tool needs.
+    """Raise the protocol error of 2026-07-28 if the client lacks a capability of the tool's.
 
-    Clients of earlier ones get the result, which says the same.
+    Clients of earlier versions get the result, which says the same.
     """
-    told = result.structured or {}
-    if not result.is_error or told.get("error_type") != CannotAskError.error_type:
+    envelope = result.structured or {}
+    if not result.is_error or envelope.get("error_type") != CannotAskError.error_type:
         return
-    missing = object_of(told.get("details")).get("missing_capability")
+    missing = object_of(envelope.get("details")).get("missing_capability")
     if missing in ABILITIES and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        raise _missing_capability(str(told.get("message")), missing)
+        raise _missing_capability(str(envelope.get("message")), missing)
 
 
 def _missing_capability(message: str, ability: str) -> MCPError:
@@ -226,7 +228,7 @@ def _missing_capability(message: str, ability: str) -> MCPError:
 
 @contextmanager
 def _as_known_content(name: str) -> Generator[None]:
-    """Answer content that MCP does not know with an error."""
+    """Raise an error for content that MCP does not know."""
     try:
         yield
     except ValidationError as exc:
@@ -239,7 +241,7 @@ def _as_known_content(name: str) -> Generator[None]:
 def _page(
     items: Sequence[_T], params: types.PaginatedRequestParams | None
 ) -> tuple[Sequence[_T], str | None]:
-    """Return the items of the page that was asked for, and the cursor of the next one."""
+    """Return the items of the requested page, and the cursor of the next one."""
     cursor = (params.cursor if params else None) or "0"
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _LONGEST_CURSOR:
         message = (

@@ -168,8 +168,10 @@ class HostServer(Server[None]):
     def _introduced(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result with the current title and instructions of the server."""
         answer, principal = dict(result), self._principal_of(ctx)
-        title = {"title": self._host.title(principal) or self.name}
         meta: dict[str, Any] = answer.get("_meta") or {}
+        if ctx.method != "initialize" and SERVER_INFO_META_KEY not in meta:
+            return answer
+        title = {"title": self._host.title(principal) or self.name}
         if ctx.method == "initialize":
             answer["serverInfo"] = {**answer.get("serverInfo", {}), **title}
         elif info := meta.get(SERVER_INFO_META_KEY):

@@ -24,7 +24,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from standards_mcp._utils.installation import HOST, install_command
-from standards_mcp.calls.records import NO_ERRORS, CallRecord
+from standards_mcp.calls.call import NO_ERRORS, CallRecord
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 

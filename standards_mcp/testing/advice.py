@@ -12,10 +12,9 @@ from standards_mcp._utils.secrets import declared_secrets, looks_secret
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.plugin_values import plugin_variables
 from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.filters import filter_error
 from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
 from standards_mcp.contributions.resources import read_resource
-from standards_mcp.contributions.tools import RegisteredTool, read_tool
+from standards_mcp.contributions.tools import RegisteredTool, filter_error, read_tool
 from standards_mcp.decorators import declarations, declared, undecorated
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Filter, Plugin, PluginSettings, Prompt, Resource, Tool

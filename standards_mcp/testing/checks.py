@@ -20,8 +20,8 @@ from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.timing import DEFAULT_TIMING
 from standards_mcp.errors import NotServedError, StandardsMcpError, ToolError
 from standards_mcp.host import Host
+from standards_mcp.loading.construction import noted
 from standards_mcp.loading.records import PluginRecord
-from standards_mcp.loading.steps.deprecations import noted
 from standards_mcp.plugin import Health, Plugin, PluginContext
 
 from . import Allowed, Call, Request

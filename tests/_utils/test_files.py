@@ -9,14 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp._utils.files import (
-    Edit,
-    diff,
-    edit_text,
-    read_text,
-    replace_text,
-    replacing,
-)
+from standards_mcp._utils.files import Edit, diff, edit_text, read_text, replace_text, replacing
 
 FILE = Path("folder/settings.toml")
 

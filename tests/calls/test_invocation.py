@@ -15,7 +15,7 @@ from support.hosts import until_answered
 from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
-from standards_mcp.calls.invocation import THREADS_PER_PLUGIN, PluginThreads
+from standards_mcp.calls.pipeline import THREADS_PER_PLUGIN, PluginThreads
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio

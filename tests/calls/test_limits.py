@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import anyio
+import pydantic_core
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,8 +27,8 @@ from standards_mcp import (
     tool,
 )
 from standards_mcp.calls.context import Principal, Unattended
-from standards_mcp.calls.steps.limits import FairSemaphore, RateLimits
-from standards_mcp.calls.steps.output import BYTES_PER_TOKEN, capped, cut_text, tokens
+from standards_mcp.calls.limits import FairSemaphore, RateLimits
+from standards_mcp.calls.output import BYTES_PER_TOKEN, capped, cut_text, tokens
 from standards_mcp.errors import NotServedError, UnknownToolError
 from standards_mcp.host import Host
 
@@ -412,7 +413,7 @@ def test_a_long_text_is_cut_and_says_so(text: str, limit: int):
 @given(st.lists(st.text()), st.integers(20, 200))
 def test_a_long_list_loses_its_last_items_and_says_so(items: list[str], limit: int):
     structured = {"success": True, "results": items, "message": "Found"}
-    text = json.dumps(structured, ensure_ascii=False)
+    text = pydantic_core.to_json(structured).decode()
     result = capped(ToolResult(text=text, structured=structured), limit)
     if tokens(text) <= limit:
         assert result.structured == structured
@@ -478,7 +479,7 @@ def test_a_text_beside_a_structure_keeps_its_form(items: list[str], limit: int):
         assert result.structured is not None
         kept = result.structured["documents"]
         assert items[: len(kept)] == kept
-        assert tokens(json.dumps(result.structured, ensure_ascii=False)) <= limit
+        assert tokens(pydantic_core.to_json(result.structured).decode()) <= limit
         assert len(result.notes) == (len(kept) < len(items) or result.text != text)
         assert result.structured["message"] == (result.notes[0] if len(kept) < len(items) else "")
 

@@ -420,7 +420,7 @@ async def test_a_call_is_one_line_with_its_fields(call: Any, caplog: pytest.LogC
     del line["time"]
     assert line == {
         "level": "info",
-        "logger": "standards_mcp.calls.records",
+        "logger": "standards_mcp.calls.call",
         "event": "tool call",
         "tool": "acme.do",
         "plugin": "acme",

@@ -10,9 +10,9 @@ import pytest
 from support.waiting import until
 
 from standards_mcp import InvalidInputError, Plugin, Prompt, Resource, Tool, hookimpl
+from standards_mcp.calls.call import CallRecord
 from standards_mcp.calls.context import Principal, Unattended
-from standards_mcp.calls.records import CallRecord
-from standards_mcp.contributions.visible.selection import Access
+from standards_mcp.contributions.selection import Access
 from standards_mcp.errors import NotAuditedError, NotServedError, UnknownToolError
 from standards_mcp.host import Host
 

@@ -22,7 +22,7 @@ from support.peer import Peer
 from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
-from standards_mcp.calls import redis as calls_redis
+from standards_mcp.calls import cache as calls_redis
 from standards_mcp.config.loading import load_settings
 from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host

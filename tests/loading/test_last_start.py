@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from standards_mcp.loading.last_start import restore, save
+from standards_mcp.loading.quarantine import restore, save
 from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 
 

@@ -32,10 +32,10 @@ from standards_mcp._utils.text import describe_exception
 from standards_mcp.commands import install_command
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import incompatibility, installed_plugins
 from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
-from standards_mcp.loading.steps.discovery import incompatibility, installed_plugins
 
 MakeHost = Callable[..., Host]
 Install = Callable[..., Path]

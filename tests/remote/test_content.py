@@ -26,7 +26,7 @@ from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import Message, Plugin, Prompt, Resource, hookimpl
 from standards_mcp.calls.context import Principal
-from standards_mcp.contributions.visible.selection import Access
+from standards_mcp.contributions.selection import Access
 from standards_mcp.errors import NotServedError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health

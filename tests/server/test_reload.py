@@ -39,7 +39,7 @@ from standards_mcp import (
 )
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.loading import FILE_NAME, LoadedSettings, Sources, load_settings
-from standards_mcp.contributions.visible.selection import Access, Selection
+from standards_mcp.contributions.selection import Access, Selection
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server import reload as reloading

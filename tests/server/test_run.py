@@ -15,7 +15,7 @@ from support.waiting import WAIT
 
 from standards_mcp import Plugin, Prompt, Tool, hookimpl
 from standards_mcp.calls.context import Principal
-from standards_mcp.contributions.visible.selection import Access
+from standards_mcp.contributions.selection import Access
 from standards_mcp.host import Host
 from standards_mcp.server.run import run
 from standards_mcp.server.server import HostServer

@@ -17,8 +17,8 @@ from standards_mcp import InvalidInputError
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import ENTRY_POINT_GROUP
 from standards_mcp.loading.records import PluginInfo
-from standards_mcp.loading.steps.discovery import ENTRY_POINT_GROUP
 from standards_mcp.testing import check_plugin
 from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog

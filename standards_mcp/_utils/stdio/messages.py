@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import json
 import os
 import re
+import select
+import socket
+import stat
+import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
@@ -153,22 +158,36 @@ class LineReader:
         self._descriptor = descriptor
         self.limit = limit
         self._on_end = on_end
+        self._has_left = False
+        self._room = threading.Semaphore(1)
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
+        chunks: asyncio.Queue[list[bytes]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-        chunks: asyncio.Queue[list[bytes]] = asyncio.Queue(maxsize=1)
-        reader = threading.Thread(target=self._read, args=(loop, chunks), daemon=True)
-        reader.start()
-        while lines := await chunks.get():
-            for line in lines:
-                yield line
 
-    def _read(self, loop: asyncio.AbstractEventLoop, chunks: asyncio.Queue[list[bytes]]) -> None:
-        for lines in _split_lines(self._chunks(), self.limit):
-            if not _put(loop, chunks, lines):
-                return
-        self._on_end()
-        _put(loop, chunks, [])
+        def put(lines: list[bytes]) -> None:
+            loop.call_soon_threadsafe(chunks.put_nowait, lines)
+
+        threading.Thread(target=self._read, args=(put,), daemon=True).start()
+        try:
+            while lines := await chunks.get():
+                self._room.release()
+                for line in lines:
+                    yield line
+        finally:
+            self._has_left = True
+            self._room.release()
+
+    def _read(self, put: Callable[[list[bytes]], object]) -> None:
+        with suppress(RuntimeError):  # the event loop is closed
+            for lines in _split_lines(self._chunks(), self.limit):
+                # A thread that waits for a semaphore costs less than one that waits for a task.
+                self._room.acquire()
+                if self._has_left:
+                    return
+                put(lines)
+            self._on_end()
+            put([])
 
     def _chunks(self) -> Iterator[bytes]:
         try:
@@ -201,10 +220,11 @@ async def read_lines(
 
 
 class LineWriter:
-    """Write text to a file descriptor outside of the event loop.
+    """Write text to a file descriptor, without blocking the event loop.
 
-    It has its own thread, so that answers are sent while tools occupy all others. A cancelled write
-    is abandoned, because the client may never read again.
+    A pipe or a socket with room takes a text at once. Other writes happen in a thread of their own,
+    so that answers get out while tools occupy all others. A write that is cancelled is abandoned:
+    the client may never read again.
 
     Args:
         on_broken: Called once, when a write fails; later texts are dropped.
@@ -215,14 +235,21 @@ class LineWriter:
         self._on_broken = on_broken
         self._broken = False
         self._limiter = anyio.CapacityLimiter(1)
+        self._write_at_once = _writer_at_once(descriptor)
 
     async def write(self, text: str) -> None:
         """Write all of *text*."""
         if self._broken:
             return
+        data = text.encode()
         try:
+            # Behind a text that a thread is writing, this one waits for its turn.
+            if not self._limiter.borrowed_tokens:
+                data = data[self._write_at_once(data) :]
+            if not data:
+                return
             await anyio.to_thread.run_sync(
-                self._write_all, text.encode(), abandon_on_cancel=True, limiter=self._limiter
+                self._write_all, data, abandon_on_cancel=True, limiter=self._limiter
             )
         except OSError as exc:
             if not self._broken:
@@ -250,12 +277,35 @@ def _split_lines(chunks: Iterable[bytes], limit: int) -> Iterator[list[bytes]]:
         yield [bytes(begun)]
 
 
-def _put(
-    loop: asyncio.AbstractEventLoop, chunks: asyncio.Queue[list[bytes]], lines: list[bytes]
-) -> bool:
-    """Hand lines to the event loop, waiting for room; False once the loop is gone."""
+def _writer_at_once(descriptor: int) -> Callable[[bytes], int]:
+    """Return a function that writes as much as needs no waiting, and returns its length.
+
+    A handover to a thread takes longer than most calls of tools.
+    """
+    if sys.platform == "win32":
+        return lambda _: 0
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISSOCK(mode):
+        return partial(_send_at_once, descriptor)
+    if not stat.S_ISFIFO(mode):
+        return lambda _: 0
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+
+    def write(data: bytes) -> int:
+        # A pipe that can be written to has room for so many bytes.
+        if len(data) > select.PIPE_BUF or not poll.poll(0):
+            return 0
+        return os.write(descriptor, data)
+
+    return write
+
+
+def _send_at_once(descriptor: int, data: bytes) -> int:
+    connection = socket.socket(fileno=descriptor)
     try:
-        asyncio.run_coroutine_threadsafe(chunks.put(lines), loop).result()
-    except (RuntimeError, concurrent.futures.CancelledError):
-        return False
-    return True
+        return connection.send(data, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return 0
+    finally:
+        connection.detach()  # the descriptor stays open

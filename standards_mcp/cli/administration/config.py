@@ -23,12 +23,12 @@ from standards_mcp.config.loading import config_paths
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.config.sources import file_text
 from standards_mcp.config.toml.keys import toml_key, toml_value
-from standards_mcp.contributions.argument_overrides import value_problems
+from standards_mcp.contributions.overrides import value_problems
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
+from standards_mcp.loading.construction import shown_values
 from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import Status
-from standards_mcp.loading.shown_values import shown_values
 
 
 @click.group()

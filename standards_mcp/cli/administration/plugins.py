@@ -24,9 +24,9 @@ from standards_mcp.config.toml.editing import before_plugin_disabled, with_plugi
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import disabled_reason, install_hint
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
-from standards_mcp.loading.steps.discovery import disabled_reason, install_hint
 from standards_mcp.plugin import Health, PluginSettings
 
 from .agreement import yes_option

@@ -10,7 +10,7 @@ from typing import Any, cast
 import click
 
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.calls.steps.output import definition_tokens
+from standards_mcp.calls.output import definition_tokens
 from standards_mcp.cli.completion import all_tools, served_tools
 from standards_mcp.cli.failures import show_failures
 from standards_mcp.cli.invocation import Invocation
@@ -19,9 +19,8 @@ from standards_mcp.config.checks import no_match
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
 from standards_mcp.config.toml.editing import with_tool_disabled, with_tool_enabled
+from standards_mcp.contributions.selection import gained, select
 from standards_mcp.contributions.tools import RegisteredTool
-from standards_mcp.contributions.visible.gains import gained
-from standards_mcp.contributions.visible.selection import select
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 import importlib_metadata
 
-from standards_mcp.calls.steps.output import definition_tokens
+from standards_mcp.calls.output import definition_tokens
 from standards_mcp.cli.install.files import (
     configuration_of,
     install_command,

@@ -13,7 +13,7 @@ import importlib_metadata
 from standards_mcp._utils.installation import HOST, host_source, own_plugins
 from standards_mcp.cli import COMMANDS
 from standards_mcp.commands import examples, print_text
-from standards_mcp.loading.steps.discovery import PLUGIN_NAME, installed_plugins
+from standards_mcp.loading.discovery import PLUGIN_NAME, installed_plugins
 
 from .render import MAX_NAME, Kind, distribution_of, package_of, render_plugin, write_project
 

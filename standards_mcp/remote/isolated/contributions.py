@@ -15,13 +15,12 @@ from typing import Any, Literal, TypeVar
 from pydantic import TypeAdapter
 
 from standards_mcp.calls.context import CALL, HostContext
-from standards_mcp.contributions.arguments.mistakes import refuse_unknown
-from standards_mcp.contributions.arguments.schemas import Schema, SchemaError
-from standards_mcp.contributions.arguments.signatures import Arguments, filter_arguments
+from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
 from standards_mcp.contributions.base import Completion, common_fields
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt
 from standards_mcp.contributions.resources import Contents, RegisteredResource, template_of
 from standards_mcp.contributions.results import Result
+from standards_mcp.contributions.schemas import Schema, SchemaError
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.plugin import Filter, Message, Prompt, Resource, Tool, ToolResult
 

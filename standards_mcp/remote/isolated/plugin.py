@@ -23,7 +23,7 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.external import Expansion, HiddenText
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import ApiError
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind

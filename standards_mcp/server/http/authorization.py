@@ -41,7 +41,7 @@ from standards_mcp.config.models.http import (
     Scope,
     TokenSection,
 )
-from standards_mcp.contributions.visible.selection import EVERYTHING, Access
+from standards_mcp.contributions.selection import EVERYTHING, Access
 from standards_mcp.server.context import Context
 
 log = logging.getLogger(__name__)

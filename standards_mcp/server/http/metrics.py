@@ -26,8 +26,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from standards_mcp import errors
+from standards_mcp.calls.call import NO_ERRORS, NOT_SERVED, CallRecord
 from standards_mcp.calls.context import Principal
-from standards_mcp.calls.records import NO_ERRORS, NOT_SERVED, CallRecord
 from standards_mcp.config.models.http import METRICS
 from standards_mcp.host import Host
 from standards_mcp.loading.health import Healths

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from standards_mcp.calls.call import Call
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.contributions.routes import PREFIX, RegisteredRoute, find_route
-from standards_mcp.contributions.visible.selection import visible
+from standards_mcp.contributions.selection import visible
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 

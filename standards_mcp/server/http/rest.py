@@ -20,8 +20,8 @@ from starlette.staticfiles import StaticFiles
 from standards_mcp._utils.text import printable
 from standards_mcp.calls.context import Principal, Unattended
 from standards_mcp.config.models.tools import ToolSettings
-from standards_mcp.contributions.arguments.schemas import Schema, plain_object
 from standards_mcp.contributions.results import error_result
+from standards_mcp.contributions.schemas import Schema, plain_object
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import InvalidInputError, RateLimitedError, UnknownToolError
 from standards_mcp.host import Host
@@ -202,12 +202,11 @@ def _arguments(body: bytes, kind: str, most: int) -> Mapping[str, Any]:
 
 def _answered(name: str, result: ToolResult) -> Response:
     answer = wire_result(name, result)
-    body: Mapping[str, Any] | None = answer.structured_content
-    if answer.is_error:
+    body: Mapping[str, Any] | None = answer.get("structuredContent")
+    if answer["isError"]:
         return failed(body, result.text)
     if body is None:
-        dumped = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
-        body = {"content": dumped["content"]}
+        body = {"content": answer["content"]}
     notes = _header(" ".join(result.notes))
     return json_response(body, headers={NOTES: notes} if notes else {})
 

@@ -14,9 +14,9 @@ import pydantic_core
 from pydantic import BaseModel
 
 from standards_mcp._utils.secrets import declares_secret, long_texts, mask, masked_data
+from standards_mcp.calls.call import CallRecord
 from standards_mcp.calls.context import LOCAL, InputRequiredError
-from standards_mcp.calls.records import CallRecord
-from standards_mcp.calls.steps.errors import translated
+from standards_mcp.calls.failures import translated
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.plugin_values import plugin_variables
 from standards_mcp.contributions.base import Completion, Contribution

@@ -13,13 +13,13 @@ from typing import Any, Final
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layer, Layers
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.contributions.arguments.schemas import Schema
-from standards_mcp.contributions.arguments.signatures import Arguments, read_arguments
-from standards_mcp.contributions.collection import Contributions
+from standards_mcp.contributions.arguments import Arguments, read_arguments
+from standards_mcp.contributions.schemas import Schema
+from standards_mcp.contributions.selection import Contributions
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.records import PluginInfo
-from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.plugin import Tool
 from standards_mcp.remote.isolated import protocol as wire
 

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 from support.waiting import WAIT, wait_until
@@ -156,6 +158,29 @@ async def test_all_of_a_text_is_written_even_when_the_pipe_is_full(pipe: Pipe):
     os.close(pipe[1])
     thread.join()
     assert received.decode() == text
+
+
+async def test_texts_reach_a_full_socket_whole_and_in_order():
+    ours, theirs = socket.socketpair()
+    texts = [f"{number} {'é' * 50_000}\n" for number in range(10)]
+    received = bytearray()
+
+    def read() -> None:
+        while chunk := theirs.recv(1 << 16):
+            received.extend(chunk)
+
+    thread = threading.Thread(target=read)
+    writer = LineWriter(ours.fileno(), on_broken=pytest.fail)
+    async with anyio.create_task_group() as group:
+        for text in texts:
+            group.start_soon(writer.write, text)
+        await anyio.lowlevel.checkpoint()  # the first ones have filled the socket
+        thread.start()
+    ours.shutdown(socket.SHUT_WR)
+    thread.join()
+    for end in (ours, theirs):
+        end.close()
+    assert received.decode() == "".join(texts)
 
 
 async def test_a_client_that_left_is_noticed_once_and_the_rest_is_dropped(pipe: Pipe):

@@ -27,11 +27,7 @@ from standards_mcp.config.models.base import Table
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import ArgumentOverride, Profile, ToolOverride, ToolSettings
 from standards_mcp.config.schema import config_keys
-from standards_mcp.config.toml.editing import (
-    with_plugin,
-    with_tool_disabled,
-    with_tool_enabled,
-)
+from standards_mcp.config.toml.editing import with_plugin, with_tool_disabled, with_tool_enabled
 from standards_mcp_catalog.settings import CatalogSettings
 
 Install = Callable[..., Path]

@@ -43,9 +43,9 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ConfigError, InvalidInputError, NotFoundError, PluginError
 from standards_mcp.host import Host
+from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
-from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.remote.isolated.plugin import isolate
 from standards_mcp.remote.isolated.protocol import Described, Description
 from standards_mcp.remote.transports.processes import count_processes

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import ClassVar, Final
 
-from standards_mcp.calls.records import NO_ERRORS, CallRecord
+from standards_mcp.calls.call import NO_ERRORS, CallRecord
 
 MINUTES: Final = 60
 WIDTH: Final = 10 * MINUTES

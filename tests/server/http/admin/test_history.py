@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from standards_mcp.calls.records import CallRecord
+from standards_mcp.calls.call import CallRecord
 from standards_mcp.server.http.admin.history import (
     Called,
     History,

@@ -15,13 +15,12 @@ from contextlib import ExitStack, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.calls.records import Gate
-from standards_mcp.calls.redis import SharedRedis
-from standards_mcp.contributions.arguments.coercion import decoded_texts
-from standards_mcp.contributions.arguments.mistakes import schema_errors
-from standards_mcp.contributions.arguments.schemas import plain_object, schema_validator
+from standards_mcp.contributions.coercion import decoded_texts
+from standards_mcp.contributions.schemas import plain_object, schema_errors, schema_validator
 from standards_mcp.errors import InvalidInputError, RateLimitedError, TimedOutError, ToolError
+
+from .cache import SharedRedis
+from .call import Call, CallNext, Gate
 
 if TYPE_CHECKING:
     from limits.aio.strategies import MovingWindowRateLimiter
@@ -54,7 +53,7 @@ class Admission:
 
 
 async def within_deadline(call: Call, call_next: CallNext) -> Any:
-    """Answer the call within its timeout; waiting for a slot counts, waiting for a user does not.
+    """Answer the call within its timeout; waiting for a user does not count.
 
     Raises:
         TimedOutError: There was no answer in time.
@@ -69,9 +68,9 @@ async def within_deadline(call: Call, call_next: CallNext) -> Any:
 
 
 class Validation:
-    """Validates the arguments of calls; a refused call counts against the rate limit, too.
+    """Validates the arguments of calls; refused calls count against the rate limit, too.
 
-    A call with many values counts before it is validated, because that takes long.
+    A call with many values counts before its validation, which takes long.
 
     Args:
         count: Counts a call.
@@ -170,7 +169,7 @@ class RateLimits:
         self._redis = redis
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call unless what it calls was called too often.
+        """Answer the call within the rate limits.
 
         Raises:
             RateLimitedError: It was called too often.
@@ -185,7 +184,7 @@ class RateLimits:
             RateLimitedError: There were too many calls.
         """
         item = call.item
-        # Each answer of a user repeats the call. With `1/minute` nobody could ever answer.
+        # Each answer of a user repeats the call, so with `1/minute` no user could answer.
         if not (call.is_counted or call.context.is_continuation):
             call.is_counted = True
             counted, limits = f"{item.kind} {item.declared}", call.limits.rate_limits
@@ -207,20 +206,20 @@ class RateLimits:
         return _limiter(self._redis.pool if self._redis else None)
 
     async def wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
-        """Return how many seconds a call has to wait, and for which limit; count it if none.
+        """Count a call, or return the seconds that it must wait and the limit that refuses it.
 
-        A call that one limit refuses counts against none of them. While the shared counts cannot
-        be reached, this process counts for itself.
+        A refused call counts against no limit. If Redis does not answer, this process counts for
+        itself.
 
         Args:
             limits: For example ``60/minute``.
-            counted: What is called.
+            counted: The kind and the name of the contribution.
         """
         if self._redis:
             question = partial(_wait, self._shared, limits, counted, caller)
-            found = await self._redis.ask(question, "shared rate limits cannot be reached")
-            if found:
-                return found
+            answer = await self._redis.ask(question, "shared rate limits cannot be reached")
+            if answer:
+                return answer
         return self._own_wait(limits, counted, caller)
 
     def _own_wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
@@ -234,8 +233,8 @@ class RateLimits:
         return longest
 
     def _calls(self, key: tuple[str, str, str]) -> deque[float]:
-        """Return the times of earlier calls; with too many callers, one is forgotten."""
-        # Removed and added again, so that the first key is the one that was silent for longest.
+        """Return the times of earlier calls; forget the quietest of too many callers."""
+        # Removed and added again, so the first key is the one with the oldest call.
         calls = self._own[key] = self._own.pop(key, deque())
         if len(self._own) > _MOST_CALLERS:
             del self._own[next(iter(self._own))]
@@ -243,7 +242,7 @@ class RateLimits:
 
 
 def _seconds(limit: str, calls: deque[float], now: float) -> int:
-    """Return how long a call has to wait, and forget the calls that no longer count."""
+    """Return the seconds that a call must wait; drop the times that no longer count."""
     count, _, span = limit.partition("/")
     while calls and calls[0] <= now - _SECONDS[span]:
         calls.popleft()
@@ -276,10 +275,10 @@ async def _wait(
 
 
 class Slots:
-    """Runs a call once what is called and its plugin have a free slot each.
+    """Runs a call once the contribution and its plugin have a free slot each.
 
     Attributes:
-        waiting: How many calls wait for one.
+        waiting: The number of calls that wait for a slot.
     """
 
     def __init__(self) -> None:
@@ -289,7 +288,7 @@ class Slots:
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
         """Wait for the slots, then answer the call."""
         limits, item = call.limits, call.item
-        # Its slot first: calls that wait for a busy tool must not hold slots of the plugin.
+        # The tool's slot first: calls that wait for a busy tool must not hold slots of the plugin.
         sizes = {
             f"{item.kind} {item.declared}": limits.concurrency,
             f"plugin {item.plugin}": limits.plugin_concurrency,
@@ -299,7 +298,7 @@ class Slots:
             try:
                 for owner, size in sizes.items():
                     if size is not None:
-                        # A new size makes a new one; calls that run keep their slots in the old.
+                        # A new size makes a new semaphore; running calls keep their old slots.
                         slots = self._semaphores.setdefault((owner, size), FairSemaphore(size))
                         await slots.acquire(call.context.caller)
                         held.callback(slots.release)
@@ -309,9 +308,9 @@ class Slots:
 
 
 class FairSemaphore:
-    """A number of slots, for which callers that wait are served in turn.
+    """A semaphore that serves waiting callers in turn.
 
-    However many calls of one of them wait, another comes after one of these at most.
+    A caller with many waiting calls delays another caller by one call at most.
     """
 
     def __init__(self, size: int) -> None:
@@ -320,7 +319,7 @@ class FairSemaphore:
 
     async def acquire(self, caller: str) -> None:
         """Wait for a slot and take it."""
-        if self._free:  # then nobody waits
+        if self._free:  # then the queue is empty
             self._free -= 1
             return
         given = asyncio.get_running_loop().create_future()
@@ -330,12 +329,12 @@ class FairSemaphore:
         except asyncio.CancelledError:
             if given.cancelled():
                 self._forget(caller, given)
-            else:  # it was given in the same moment
+            else:  # the slot came at the same moment
                 self.release()
             raise
 
     def release(self) -> None:
-        """Let the next caller have a slot."""
+        """Pass the slot to the next caller."""
         while self._waiting:
             caller = next(iter(self._waiting))
             calls = self._waiting.pop(caller)

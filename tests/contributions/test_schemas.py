@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.contributions.arguments.schemas import (
+from standards_mcp.contributions.schemas import (
     MAX_SCHEMA_BYTES,
     SchemaError,
     portable_input_schema,

@@ -1,24 +1,35 @@
-"""Imports the class that an entry point names, and builds the plugin with its settings."""
+"""Import the class of an entry point, build the plugin with its settings, and show settings."""
 
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from typing import Any, Final, TypeGuard
 
 import pluggy
 from pydantic import ValidationError
 
 from standards_mcp._utils.json_data import json_copy
-from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
+from standards_mcp._utils.secrets import (
+    MASK,
+    SHORTEST_SECRET,
+    declared_secrets,
+    looks_secret,
+    masked_data,
+    secrets_of,
+)
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.errors import InvalidSettingsError, find_problems, misplaced_secret
-from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, leaves
 from standards_mcp.config.loading import LoadedSettings
-from standards_mcp.config.models.settings import PluginSection
+from standards_mcp.config.models.settings import PluginSection, Settings
 from standards_mcp.config.plugin_values import own_variables, plugin_options
-from standards_mcp.errors import PluginError
-from standards_mcp.loading.records import PluginRecord
+from standards_mcp.errors import PluginDeprecationWarning, PluginError
 from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
+
+from .records import PluginKind, PluginRecord
 
 _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
@@ -42,7 +53,7 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
 def _constructed(
     record: PluginRecord, context: PluginContext, loaded: LoadedSettings
 ) -> Plugin[Any]:
-    # Only its class says which values are secret. Until that is imported, take those of variables.
+    # Only its class declares secrets. Before the import, values of variables count as secrets.
     record.secrets = _set_by_variables(record.name, loaded)
     plugin_type = record.info.load()
     if not _is_plugin_type(plugin_type):
@@ -59,7 +70,7 @@ def _constructed(
 
 
 def _text(name: str, attribute: str, given: object) -> str:
-    """Return a text as it is now: all clients get it, so it stays as checked."""
+    """Return a copy of a text for all clients, which stays as it was checked."""
     if not isinstance(given, str):
         raise PluginError(name, f"its {attribute} must be text")
     try:
@@ -69,20 +80,20 @@ def _text(name: str, attribute: str, given: object) -> str:
 
 
 def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
-    """Check that a registered plugin implements only hooks that exist, and marks each of them.
+    """Check that a registered plugin marks its hooks, and implements no unknown ones.
 
     Raises:
-        PluginError: It does not, so one of its methods would never be called.
+        PluginError: One of its methods would never be called.
     """
-    known = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
+    hook_names = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
     try:
         pm.check_pending()
     except pluggy.PluginValidationError as exc:
         match = re.search(r"unknown hook '(\w+)'", str(exc))
         name = match[1] if match else str(exc)
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, hook_names)
         raise PluginError(record.name, f"it implements an unknown hook {name!r}{hint}") from exc
-    for name in known:
+    for name in hook_names:
         is_there = callable(getattr(type(record.plugin), name, None))
         if is_there and pm.parse_hookimpl_opts(record.plugin, name) is None:
             raise PluginError(record.name, f"its method {name!r} is not marked with @hookimpl")
@@ -134,5 +145,48 @@ def _validated(
     try:
         return model.model_validate(options)
     except ValidationError as exc:
-        found = find_problems(exc, model, options, ("plugins", record.name))
-        raise InvalidSettingsError(*found) from None
+        problems = find_problems(exc, model, options, ("plugins", record.name))
+        raise InvalidSettingsError(*problems) from None
+
+
+@contextmanager
+def noted(uses: list[str]) -> Generator[None]:
+    """Add each deprecation warning of the body to *uses* once; other warnings pass."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PluginDeprecationWarning)
+        try:
+            yield
+        finally:
+            recorded = list(caught)
+    for item in recorded:
+        if issubclass(item.category, PluginDeprecationWarning):
+            uses += [text for text in (str(item.message),) if text not in uses]
+        else:
+            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+
+
+def shown_values(
+    settings: Settings, records: Iterable[PluginRecord], secrets: Iterable[str]
+) -> dict[tuple[str, ...], Any]:
+    """Return every value that is set, by the keys that lead to it; secrets are masked.
+
+    A model declares its secrets; other keys count as secret by their names.
+    """
+    values = settings.model_dump(mode="json", exclude={"plugins"})
+    plugins: dict[str, Any] = {}
+    for record in records:
+        if record.info.kind is PluginKind.SERVER:
+            continue  # its table is one of the host's own
+        section = settings.section(record.name)
+        keys = section.model_dump(mode="json", include=set(PluginSection.model_fields))
+        if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
+            own = record.plugin.settings.model_dump(mode="json", fallback=str)
+        else:  # only the plugin knows its secret keys
+            own = dict.fromkeys(section.options, MASK)
+        plugins[record.name] = keys | own
+    masked = masked_data(values | {"plugins": plugins}, secrets)
+    return {
+        path: MASK if value and any(map(looks_secret, path)) else value
+        for path, value in leaves(masked)
+        if value is not None
+    }

@@ -1,7 +1,7 @@
-"""Runs the wrappers that plugins put around tool calls, and contains their failures.
+"""Run the wrappers that plugins put around tool calls, and contain their failures.
 
-A wrapper that crashes is skipped for that call. One that hangs is left out of all later calls. If
-its plugin is required, the calls fail instead. No tool is called twice.
+A wrapper that crashes is skipped for that call. A wrapper that hangs is skipped in all later calls.
+If its plugin is required, the calls fail instead. No tool is called twice.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from standards_mcp._utils.exceptions import is_from_outside
-from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.contributions.results import error_result, sendable
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ToolError
 from standards_mcp.plugin import ToolCall, ToolHandler, ToolResult
 
+from .call import Call, CallNext
+from .context import InputRequiredError
+
 log = logging.getLogger(__name__)
 
 
 class Wrappers:
-    """Passes calls through the wrappers of all plugins, or straight on if there are none."""
+    """The step that passes calls through the wrappers of all plugins."""
 
     def __init__(self) -> None:
         self._handler: ToolHandler | None = None
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
-        """Replace the handler of calls by what *wrapper* returns for it."""
+        """Put *wrapper* around the handler of calls."""
         innermost: ToolHandler = _call_tool
         handler = wrapper(innermost)
         self._handler = None if handler is innermost else handler
@@ -63,11 +64,11 @@ async def _call_tool(call: ToolCall) -> ToolResult:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far a call has come in one wrapper.
+    """The progress of a call in one wrapper.
 
     Attributes:
-        called: Whether the wrapper has called `Wrapper.call_next`.
-        result: What `call_next` has returned.
+        called: True once the wrapper has called `Wrapper.call_next`.
+        result: The result of `call_next`.
     """
 
     called: bool = False
@@ -76,7 +77,7 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCall(ToolCall):
-    """A call as wrappers get it, with what the host needs to continue it, which they ignore."""
+    """A call as wrappers get it, with private fields by which the host continues it."""
 
     call: Call = field(repr=False)
     inner_steps: CallNext = field(repr=False)
@@ -87,9 +88,9 @@ class Wrapper:
     """One plugin's wrapper around the calls of all tools.
 
     Args:
-        seconds: How long it may take, beside the timeout of the tool. Those within it must have
-            less time: then the one whose time is up is the one that hangs.
-        is_enabled: Tells whether the plugin is still enabled; a reload may disable it.
+        seconds: Its time, in addition to the tool's timeout. Inner wrappers must have less time, so
+            that the wrapper whose time is over is the one that hangs.
+        is_enabled: Returns True while the plugin is enabled; a reload may disable it.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Wrapper:
 
     @property
     def is_used(self) -> bool:
-        """Whether the plugin has a handler around calls."""
+        """True if the plugin has a handler around calls."""
         return self._handler is not None
 
     def use(self, handler: object) -> None:
@@ -125,13 +126,15 @@ class Wrapper:
         self._handler = cast("ToolHandler", handler)
 
     async def __call__(self, call: ToolCall) -> ToolResult:
-        """Answer a call; a failure of the wrapper becomes a result or is passed over."""
+        """Answer a call; a failure of the wrapper becomes a result or is skipped."""
         if self._handler is None or self.left_out or not self._is_enabled():
             return await self._next(call)
         call = replace(of_host(call), progress=_Progress())
         with call.call.context.within(call.call.limits.timeout + self._seconds):
             try:
-                return sendable(await self._handler(call))
+                answer = await self._handler(call)
+                # The answer of the tool itself has been checked.
+                return answer if answer is call.progress.result else sendable(answer)
             except ToolError as exc:
                 return error_result(exc.error_type, str(exc), exc.data)
             except InputRequiredError:
@@ -147,15 +150,15 @@ class Wrapper:
         return self._late(call)
 
     def _late(self, call: HostCall) -> ToolResult:
-        """Answer a call whose time is up; leave this wrapper out of later ones if it held it."""
+        """Answer a call whose time is over; skip this wrapper in later calls if it hangs."""
         if call.progress.called and call.progress.result is None:
-            # What it wraps should have ended before. The clock has jumped, as after a sleep.
+            # The inner timeouts come first. So the clock has jumped, as after a sleep.
             return error_result("timeout", f"{call.call.item.published} did not answer. Try again.")
         name = self.plugin
         log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": name})
         self.left_out = not self._required
         advice = "Try again" if self.left_out else "Restart the server"
-        # The tool may have answered before the wrapper hung; then the client gets that answer.
+        # The tool may have answered before the wrapper hung: the client gets this answer.
         return call.progress.result or error_result(
             "timeout", f"plugin {name!r}, which wraps every call, does not answer. {advice}."
         )
@@ -163,7 +166,7 @@ class Wrapper:
     async def _recover(self, cause: BaseException, call: HostCall) -> ToolResult:
         extra = {"plugin": self.plugin, "tool": call.tool}
         log.error("a wrapper of tool calls crashed", exc_info=cause, extra=extra)
-        # A call that was passed on and has no result may have run the tool. No tool runs twice.
+        # If the wrapper passed the call on without a result, the tool may have run already.
         if self._required or (call.progress.called and call.progress.result is None):
             return error_result(
                 "internal_error",

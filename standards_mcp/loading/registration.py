@@ -1,44 +1,45 @@
-"""Reads what a plugin contributes; each name has one owner."""
+"""Read the contributions and commands of a plugin; each name has one owner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
+import click
+
 from standards_mcp._utils.json_data import json_copy
-from standards_mcp.contributions.arguments.schemas import SchemaError
-from standards_mcp.contributions.arguments.signatures import filter_arguments
+from standards_mcp.contributions.arguments import filter_arguments
 from standards_mcp.contributions.base import Contribution, conflict
-from standards_mcp.contributions.collection import Contributions, RegisteredFilter
-from standards_mcp.contributions.filters import filter_error, own_filter
 from standards_mcp.contributions.prompts import read_prompt
 from standards_mcp.contributions.resources import read_resource
 from standards_mcp.contributions.routes import read_route
-from standards_mcp.contributions.tools import read_tool
+from standards_mcp.contributions.schemas import SchemaError
+from standards_mcp.contributions.selection import Contributions, RegisteredFilter
+from standards_mcp.contributions.tools import filter_error, own_filter, read_tool
 from standards_mcp.decorators import declarations, declared
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
 MAX_CONTRIBUTIONS: Final = 1000
-"""Tools, prompts or resources of one plugin; each takes about a millisecond of every start."""
+"""The most tools, prompts or resources of a plugin; each adds a millisecond to a start."""
 MAX_FILTERS: Final = 100
-"""Filters of one plugin; each is an argument of several tools, whose schemas have a limit, too."""
+"""The most filters of a plugin; each is an argument of several tools with limited schemas."""
 _C = TypeVar("_C", bound=Contribution)
 
 CallHook: TypeAlias = Callable[[str], list[Any]]
-"""Calls one hook of the plugin and returns what its implementations return."""
+"""Calls one hook of the plugin and returns the results of its implementations."""
 
 
 def register(name: str, plugin: object, call: CallHook, others: Contributions) -> Contributions:
-    """Return what a plugin contributes but filters: that of its methods, then of its hooks.
+    """Return the contributions of a plugin without filters: from its methods, then its hooks.
 
     Args:
         name: The plugin's name.
-        others: What the plugins contribute that were loaded before it.
+        others: The contributions of the plugins before it.
 
     Raises:
-        PluginError: Some clients would not accept one, or there are too many.
+        PluginError: Some clients would not accept a contribution, or there are too many.
         PluginConflictError: A name or a URI is taken.
     """
 
@@ -49,14 +50,14 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
 
     tools = _read(name, each(Tool, "register_tools"), read_tool, others.tools)
     prompts = _read(name, each(Prompt, "register_prompts"), read_prompt, others.prompts)
-    found = each(Resource, "register_resources")
-    resources = _read(name, found, read_resource, others.resources)
+    resource_items = each(Resource, "register_resources")
+    resources = _read(name, resource_items, read_resource, others.resources)
     owners = {item.resource.uri: item.plugin for item in others.resources}
     for item in resources:
         if owner := owners.get(item.resource.uri):
             raise conflict(name, owner, f"resource {item.resource.uri!r}")
         owners[item.resource.uri] = name
-    # Their paths are below the name of the plugin, so that those of others never clash.
+    # Paths are below the plugin's name, so that routes of two plugins never clash.
     routes = _read(name, _returned(name, call, "register_routes"), read_route, ())
     return Contributions(tools, prompts, resources, routes=routes)
 
@@ -70,10 +71,10 @@ def register_filters(
         others: The contributions of all plugins so far.
 
     Raises:
-        PluginError: One cannot be used, or does not fit the tools of another plugin.
-        PluginConflictError: One has a name that is taken.
+        PluginError: A filter cannot be used, or does not fit the tools of another plugin.
+        PluginConflictError: The name of a filter is taken.
     """
-    found: list[RegisteredFilter] = []
+    own: list[RegisteredFilter] = []
     owners = {item.name: item.plugin for item in others.filters}
     for item in _returned(plugin, call, "register_filters"):
         if why := filter_error(item):
@@ -81,12 +82,12 @@ def register_filters(
         if owner := owners.get(item.name):
             raise conflict(plugin, owner, f"filter {item.name!r}")
         owners[item.name] = plugin
-        found.append(RegisteredFilter(plugin, own_filter(plugin, item)))
-        if len(found) > MAX_FILTERS:
+        own.append(RegisteredFilter(plugin, own_filter(plugin, item)))
+        if len(own) > MAX_FILTERS:
             raise PluginError(plugin, f"it declares more than {MAX_FILTERS} filters")
-    if found:
-        _try_filters(plugin, others, found)
-    return tuple(found)
+    if own:
+        _try_filters(plugin, others, own)
+    return tuple(own)
 
 
 def with_filters(item: Contributions, filters: Iterable[RegisteredFilter]) -> Contributions:
@@ -96,23 +97,23 @@ def with_filters(item: Contributions, filters: Iterable[RegisteredFilter]) -> Co
     return item if tools == item.tools else replace(item, tools=tools)
 
 
-def _try_filters(plugin: str, others: Contributions, found: Sequence[RegisteredFilter]) -> None:
+def _try_filters(plugin: str, others: Contributions, own: Sequence[RegisteredFilter]) -> None:
     """Check that filters can be described and fit all tools: they must not break a tool."""
-    filters = tuple(each.filter for each in (*others.filters, *found))
+    filters = tuple(each.filter for each in (*others.filters, *own))
     accepting = [item for item in others.tools if item.tool.accepts_filters]
     if not accepting:
-        _check_each(plugin, found)
+        _check_each(plugin, own)
     for item in accepting:
         try:
             item.with_filters(filters)
         except SchemaError as exc:
-            _check_each(plugin, found)  # it may be one of them, whatever the tool
+            _check_each(plugin, own)  # it may be one of them, whatever the tool
             what = f"its filters do not fit tool {item.tool.name!r} of {item.plugin!r}"
             raise PluginError(plugin, f"{what}: {exc}") from exc
 
 
-def _check_each(plugin: str, found: Iterable[RegisteredFilter]) -> None:
-    for each in found:
+def _check_each(plugin: str, own: Iterable[RegisteredFilter]) -> None:
+    for each in own:
         try:
             filter_arguments((each.filter,))
         except SchemaError as exc:
@@ -125,9 +126,9 @@ def _read(
     read: Callable[[str, object], _C],
     others: Iterable[_C],
 ) -> tuple[_C, ...]:
-    """Return what a plugin declares of one kind, under names that nobody else has."""
+    """Return the declarations of one kind, under unique names."""
     owners = {name: other.plugin for other in others for name in other.names}
-    found: list[_C] = []
+    accepted: list[_C] = []
     for each in items:
         item = read(plugin, each)
         for name in item.names:
@@ -137,22 +138,56 @@ def _read(
         try:
             json_copy(item.definition)
         except ValueError as exc:
-            why = f"{item.kind} {item.declared!r}: what clients see of it is not JSON: {exc}"
+            why = f"{item.kind} {item.declared!r}: its definition is not JSON: {exc}"
             raise PluginError(plugin, why) from None
-        found.append(item)
-        # Counted on the way, so that a generator without an end is stopped, too.
-        if len(found) > MAX_CONTRIBUTIONS:
+        accepted.append(item)
+        # Counted on the way, so that an endless generator is stopped, too.
+        if len(accepted) > MAX_CONTRIBUTIONS:
             raise PluginError(plugin, f"it declares more than {MAX_CONTRIBUTIONS} {item.kind}s")
-    return tuple(found)
+    return tuple(accepted)
 
 
 def _returned(plugin: str, call: CallHook, hook: str) -> Iterator[Any]:
-    """Yield what a plugin declares by one hook.
+    """Yield the declarations of one hook.
 
     Raises:
-        PluginError: It returned something that is not iterable.
+        PluginError: The hook returned something that is not iterable.
     """
     for items in call(hook):
         if not isinstance(items, Iterable):
             raise PluginError(plugin, f"{hook} returned a {type(items).__name__}; return a list")
         yield from items
+
+
+def read_commands(
+    plugin: str, items: Sequence[object], taken: Collection[str], *, is_own: bool = False
+) -> dict[str, click.Command]:
+    """Return the command or group of a plugin by its name; an empty dict without commands.
+
+    Args:
+        taken: The names of the host's own commands.
+        is_own: True if the plugin comes with the host. The only command of such a plugin may have
+            another name.
+
+    Raises:
+        PluginError: An item is not a command, or the plugin's name is taken.
+        PluginConflictError: Two commands have the same name.
+    """
+    commands: list[click.Command] = []
+    for item in items:
+        if not isinstance(item, click.Command):
+            raise PluginError(plugin, f"register_commands returned a {type(item).__name__}")
+        commands.append(item)
+    if commands and plugin in taken:
+        why = f"`standards-mcp {plugin}` is the host's own, so a plugin {plugin!r} adds no commands"
+        raise PluginError(plugin, why)
+    names = [item.name for item in commands]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise conflict(plugin, plugin, f"command {twice!r}")
+    if names == [plugin] or (is_own and len(names) == 1):
+        return {names[0] or plugin: commands[0]}
+    if not commands:
+        return {}
+    short_help = f"Commands: {', '.join(sorted(filter(None, names)))}."
+    text = f"Commands of the plugin {plugin}."
+    return {plugin: click.Group(plugin, commands=commands, help=text, short_help=short_help)}

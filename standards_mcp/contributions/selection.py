@@ -1,13 +1,14 @@
-"""Selects what clients see of what plugins contribute, by the configuration and the caller.
+"""Select the contributions that a client may see, by the configuration and the caller.
 
-It is a pure function and asks no plugin again, so the configuration can change while plugins run.
-An item whose override cannot be applied is not served: the override may hide an argument.
+The selection is a pure function, so the configuration can change while plugins run. An item whose
+override cannot be applied is not served: the override may hide an argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -23,26 +24,71 @@ from standards_mcp.config.models.tools import (
     ToolSettings,
     first_match,
 )
-from standards_mcp.contributions.argument_overrides import overridden_arguments, override_problem
-from standards_mcp.contributions.base import Contribution
-from standards_mcp.contributions.collection import Contributions, RegisteredFilter
-from standards_mcp.contributions.limits import Limits, content_limits, route_limits, tool_limits
-from standards_mcp.contributions.prompts import RegisteredPrompt
-from standards_mcp.contributions.resources import RegisteredResource
-from standards_mcp.contributions.routes import RegisteredRoute
-from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.plugin import Filter
+
+from .base import Contribution, Limits
+from .overrides import (
+    content_limits,
+    overridden_arguments,
+    override_problem,
+    route_limits,
+    tool_limits,
+)
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
+from .routes import RegisteredRoute
+from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
 _O = TypeVar("_O", bound=Override)
+_TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredFilter:
+    """A filter and the plugin that registered it."""
+
+    plugin: str
+    filter: Filter
+
+    @property
+    def name(self) -> str:
+        """The name of the argument that tools get."""
+        return self.filter.name
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """Contributions of plugins in a stable order; a new kind of contribution is a new field."""
+
+    tools: tuple[RegisteredTool, ...] = ()
+    prompts: tuple[RegisteredPrompt, ...] = ()
+    resources: tuple[RegisteredResource, ...] = ()
+    filters: tuple[RegisteredFilter, ...] = ()
+    routes: tuple[RegisteredRoute, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, field.name) for field in fields(self))
+
+    @classmethod
+    def merged(cls, parts: Iterable[Contributions]) -> Contributions:
+        """Return all of *parts* as one."""
+        parts = tuple(parts)
+        return cls(
+            *(
+                tuple(item for part in parts for item in getattr(part, field.name))
+                for field in fields(cls)
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller may see; it can only narrow what the configuration serves.
+    """The access of a caller; it can only narrow the configuration.
 
     Attributes:
         names: Globs over the names of tools, prompts and resources.
-        profiles: The names of profiles that apply in addition to the one in force for all.
+        profiles: The names of profiles that apply in addition to the general one.
     """
 
     names: tuple[str, ...] = ("*",)
@@ -73,19 +119,19 @@ class Selection:
 
     @cached_property
     def serving(self) -> frozenset[str]:
-        """The plugins and servers of which clients see something."""
+        """The plugins and servers with a visible contribution."""
         return frozenset(item.plugin for _, items in self._by_kind() for item in visible(items))
 
     @property
     def definitions(self) -> dict[Kind, list[dict[str, Any]]]:
-        """The definitions of what clients see, by kind."""
+        """The definitions of the visible contributions, by kind."""
         return {
             kind: [item.definition for item in visible(items)] for kind, items in self._by_kind()
         }
 
     @property
     def names(self) -> dict[Kind, set[str]]:
-        """All names of each kind, also those of hidden items."""
+        """All names of each kind, hidden items included."""
         return {
             kind: {name for item in items for name in item.names} for kind, items in self._by_kind()
         }
@@ -96,8 +142,8 @@ class Selection:
 
     def tool_names(self, declared: Collection[str]) -> dict[str, str]:
         """Return the published names of the visible ones of these tools, by declared name."""
-        found = (item for item in self.visible_tools if item.declared in declared)
-        return {item.declared: item.published for item in found}
+        tools = (item for item in self.visible_tools if item.declared in declared)
+        return {item.declared: item.published for item in tools}
 
     @cached_property
     def _tools_by_name(self) -> dict[str, RegisteredTool]:
@@ -122,7 +168,7 @@ def named(items: Iterable[_C], name: str) -> _C | None:
 
 
 def _by_name(items: Iterable[_C]) -> dict[str, _C]:
-    """Return the item of each name; one that owns no names has those that are left."""
+    """Return the item of each name; items that own no names come last."""
     owners: dict[str, _C] = {}
     for item in sorted(items, key=lambda each: not each.owns_names):
         for name in item.names:
@@ -133,7 +179,7 @@ def _by_name(items: Iterable[_C]) -> dict[str, _C]:
 def select(
     contributions: Contributions, settings: Settings, access: Access = EVERYTHING
 ) -> Selection:
-    """Apply the configuration and *access* to what plugins contribute."""
+    """Apply the configuration and *access* to the contributions of plugins."""
     problems: list[Problem] = []
     rules = _Rules(settings, access)
     filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
@@ -166,7 +212,7 @@ def select(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Decides what the configuration and the caller's access hide."""
+    """The rules by which the configuration and the caller's access hide items."""
 
     settings: Settings
     access: Access
@@ -218,7 +264,7 @@ def _with_filters(
 def _each(
     contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Problem]
 ) -> list[_C]:
-    """Return the items with their overrides; add those that cannot be applied to *problems*."""
+    """Return the items with their overrides; collect the mistakes in *problems*."""
     declared = tuple(contributed)
     overrides: Mapping[str, Override] = getattr(rules.settings, kind).overrides
     owners = _by_name(declared)
@@ -235,7 +281,7 @@ def _each(
         if problem and not reason:
             reason = f"{key_name(problem.path)}: {problem.message}"
         selected.append(replace(changed, hidden_reason=reason))
-        # A new name counts for the items that follow, so that no two get the same.
+        # A new name counts for the items that follow, so that names stay unique.
         owners.setdefault(changed.published, item)
     return selected
 
@@ -258,7 +304,7 @@ def _overridden(item: _C, override: Override, settings: Settings) -> _C:
 def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
     """Return a tool with its limits and the overrides of its arguments."""
     override = _override_of(item, settings.tools.overrides) or ToolOverride()
-    # After the override: its description replaces that of the author, and not the warning.
+    # After the override, whose description replaces the author's but not the warning.
     item = replace(item, limits=tool_limits(item.tool, override, settings.tools)).with_warning()
     # A hidden tool may be one whose arguments do not fit the override.
     if override.arguments and not item.hidden_reason:
@@ -290,10 +336,10 @@ def _override_problem(
     override: Override,
     owners: Mapping[str, Contribution],
 ) -> Problem | None:
-    """Return why an override cannot be applied, and the key that is wrong; None if it can.
+    """Return the key of an override that is wrong, and the reason, or None.
 
     Args:
-        path: The keys that lead to the overrides, then each name under which one is for the item.
+        path: The keys that lead to the overrides, then each name of the item that has an override.
         owners: The owner of each name.
     """
     path, others = path[:3], path[3:]
@@ -312,3 +358,39 @@ def _tool_problem(
     if override.cache_ttl and not item.tool.read_only:
         return Problem((*table, "cache_ttl"), "it needs a read-only tool")
     return override_problem(item.arguments, override.arguments, (*table, "arguments"))
+
+
+def gained(contributions: Contributions, before: Settings, after: Settings) -> list[str]:
+    """List the tools and prompts that a settings change would newly expose."""
+    then, now = (select(contributions, each) for each in (before, after))
+    return [
+        *_added(then.tools, now.tools),
+        *(f"the prompt {name}" for name in _added(then.prompts, now.prompts)),
+    ]
+
+
+def _added(before: Iterable[Contribution], after: Iterable[Contribution]) -> list[str]:
+    earlier = {(item.plugin, item.declared) for item in visible(before)}
+    return [
+        item.published for item in visible(after) if (item.plugin, item.declared) not in earlier
+    ]
+
+
+def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str:
+    """Join the instructions of all plugins with visible contributions, each line once.
+
+    Declared names of tools in braces become published names. A line with a hidden tool is left out.
+
+    Args:
+        plugins: The instructions of each plugin, by its name.
+    """
+    names = {item.declared: item.published for item in selection.visible_tools}
+    texts = (text for plugin, text in plugins.items() if plugin in selection.serving)
+    return " ".join(dict.fromkeys(_lines(texts, names)))
+
+
+def _lines(texts: Iterable[str], names: Mapping[str, str]) -> Iterator[str]:
+    for text in texts:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            if names.keys() >= {*_TOOL.findall(line)}:
+                yield _TOOL.sub(lambda match: names[match[1]], line)

@@ -1,4 +1,4 @@
-"""Finds the installed plugins by their metadata; imports nothing."""
+"""Find the installed plugins by their metadata, without importing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from standards_mcp.config.checks import canonical_name, is_trusted
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import ConfigError
-from standards_mcp.loading.records import PluginInfo, PluginKind
+
+from .records import PluginInfo, PluginKind
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +27,9 @@ PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 def installed_plugins() -> list[PluginInfo]:
     """Return every plugin entry point in this environment, from metadata alone."""
-    found: Any = importlib_metadata
+    metadata: Any = importlib_metadata
     try:
-        points: list[Any] = list(found.entry_points(group=ENTRY_POINT_GROUP))
+        points: list[Any] = list(metadata.entry_points(group=ENTRY_POINT_GROUP))
     except Exception:  # noqa: BLE001  - one distribution's metadata, which may be of any kind
         points = _readable_entry_points()
     return [_info_of(point) for point in points if point.dist is not None]
@@ -37,8 +38,8 @@ def installed_plugins() -> list[PluginInfo]:
 def _readable_entry_points() -> list[Any]:
     """Return the entry points of all distributions whose metadata can be read."""
     points: dict[str, Iterable[Any]] = {}
-    found: Any = importlib_metadata
-    for distribution in found.distributions():
+    metadata: Any = importlib_metadata
+    for distribution in metadata.distributions():
         try:
             # The first of a name on the path counts, as it does for imports.
             name = canonical_name(distribution.name)
@@ -83,9 +84,9 @@ def incompatibility(requires: Iterable[str]) -> str:
 
 
 def load_order(info: PluginInfo) -> tuple[bool, bool, str, str]:
-    """Sort the host's own plugins first, so that nobody takes the names of their tools.
+    """Sort the host's own plugins first, so that they keep the names of their tools.
 
-    Then come others by name, and servers last, since their tools may change while they run.
+    Then come others by name, and servers last, because their tools may change while they run.
     """
     is_server = info.kind is PluginKind.SERVER
     return is_server, not info.is_own, info.name, info.distribution
@@ -98,7 +99,7 @@ def check_sections(loaded: LoadedSettings, known: Collection[str]) -> None:
         known: The names of the installed plugins and of the configured servers.
 
     Raises:
-        ConfigError: One is not; a misspelt ``enabled = false`` would have no effect.
+        ConfigError: A table is for an unknown plugin; a misspelt ``enabled = false`` has no effect.
     """
     for name in loaded.settings.plugins:
         if name in loaded.settings.servers:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import Field, StrictBool, StrictInt
 
 from standards_mcp import InvalidInputError, Tool
-from standards_mcp.contributions.arguments.coercion import fitted
-from standards_mcp.contributions.arguments.signatures import read_arguments
+from standards_mcp.contributions.arguments import read_arguments
+from standards_mcp.contributions.coercion import fitted
 
 Json = dict[str, Any]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from standards_mcp import Tool
-from standards_mcp.contributions.tools import read_tool
-from standards_mcp.contributions.visible.nearest import nearest_tool
+from standards_mcp.contributions.tools import nearest_tool, read_tool
 
 TOOLS = {
     "find_relevant_standards": (

@@ -15,10 +15,9 @@ from support.marks import WARNING
 
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.contributions.collection import Contributions
-from standards_mcp.contributions.limits import Limits
+from standards_mcp.contributions.base import Limits
+from standards_mcp.contributions.selection import Contributions, Selection, select
 from standards_mcp.contributions.tools import RegisteredTool, read_tool
-from standards_mcp.contributions.visible.selection import Selection, select
 from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
 

@@ -1,4 +1,4 @@
-"""Makes a tool's input schema from its function, and validates arguments by it."""
+"""Derive a tool's input schema from its function, and validate arguments by it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from typing import Annotated, Any, Final, Protocol, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from standards_mcp._utils.text import describe_exception
+from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.errors import InvalidInputError
 from standards_mcp.filters import FilterExpression, combine
 from standards_mcp.plugin import CallContext, Filter, Tool
 
 from .coercion import fitted
-from .mistakes import plain, refuse_unknown, schema_errors, sentences
 from .schemas import (
     Schema,
     SchemaError,
     check_json_schema,
     portable_input_schema,
+    schema_errors,
+    sentences,
+    short,
     signature_of,
 )
 
@@ -41,7 +43,7 @@ class Arguments(Protocol):
         """Return keyword arguments for the function.
 
         Raises:
-            InvalidInputError: Arguments are wrong; one short sentence for each.
+            InvalidInputError: Arguments are wrong; the message has a short sentence for each.
             ToolError: A filter failed.
         """
         ...
@@ -61,9 +63,9 @@ class ModelArguments:
     schema: Schema
 
     def mistake(self, name: str, value: Any) -> str:
-        """Return what is wrong with one argument, whatever the others are, or an empty string.
+        """Return the mistake in one argument, whatever the others are, or an empty string.
 
-        What a filter makes of it is not asked.
+        Filters are not called.
         """
         try:
             self.model.model_validate(_given({name: value}, self.schema))
@@ -83,8 +85,7 @@ class ModelArguments:
             items = exc.errors(include_url=False, include_input=False)
             mistakes = [(item["loc"], plain(item["type"], item["msg"])) for item in items]
             raise InvalidInputError(sentences(mistakes)) from None
-        count = len(self.schema["properties"])
-        values = [getattr(model, _field_name(index)) for index in range(count)]
+        values = [*vars(model).values()]  # in the order of the fields
         keywords = dict(zip(self.names, values, strict=False))
         if self.filters is not None:
             keywords[_FILTER_ARGUMENT] = await _expression(self.filters, values[len(self.names) :])
@@ -119,7 +120,7 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     if tool.input_schema is not None:
         if tool.accepts_filters:
             raise SchemaError("a tool with a hand-written input schema cannot accept filters")
-        schema = portable_input_schema(tool.input_schema)  # limits the size of what is checked next
+        schema = portable_input_schema(tool.input_schema)  # limits the size of the next check
         check_json_schema(tool.input_schema)
         return SchemaArguments(schema)
     context = (name,) if (name := context_argument(tool.function)) else ()
@@ -147,7 +148,7 @@ def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Ar
     """Return the arguments of a function of a prompt or a resource.
 
     Args:
-        given: The names of arguments that the host adds, and clients do not see.
+        given: The names of arguments that the host adds, hidden from clients.
 
     Raises:
         SchemaError: They have no schema that every client accepts.
@@ -164,7 +165,7 @@ def context_argument(function: Callable[..., Any]) -> str:
     parameters = signature_of(function).parameters.values()
     # Also in `CallContext | None`, for authors who call the function themselves.
     types = {each.name: (each.annotation, *get_args(each.annotation)) for each in parameters}
-    name = next((each for each, found in types.items() if CallContext in found), "")
+    name = next((each for each, annotations in types.items() if CallContext in annotations), "")
     if name and not inspect.iscoroutinefunction(function):
         raise SchemaError(
             f"its argument {name!r} is a CallContext, so it must be an async function"
@@ -232,9 +233,9 @@ async def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> Filte
 
 
 async def filter_expression(item: Filter, value: Any) -> FilterExpression | None:
-    """Return the expression that a filter makes of a value."""
-    found = item.to_expression(value)
-    return await found if inspect.isawaitable(found) else found
+    """Return a filter's expression for a value."""
+    expression = item.to_expression(value)
+    return await expression if inspect.isawaitable(expression) else expression
 
 
 def _field_name(index: int) -> str:
@@ -243,10 +244,36 @@ def _field_name(index: int) -> str:
 
 
 def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the given arguments; null for an optional one means that it was left out."""
+    """Return the arguments without nulls for optional ones, which mean that they are left out."""
     properties = schema["properties"]
     refuse_unknown(arguments, properties)
     required = schema.get("required", ())
     return {
         name: value for name, value in arguments.items() if value is not None or name in required
     }
+
+
+def refuse_unknown(arguments: Mapping[str, Any], properties: Iterable[str]) -> None:
+    """Refuse arguments that are not among *properties*.
+
+    Raises:
+        InvalidInputError: An argument is unknown; the message suggests the nearest property.
+    """
+    names = tuple(properties)
+    for name in arguments:
+        if name not in names:
+            expected = ", ".join(names) or "none"
+            hint = did_you_mean(name, names) or f"; known: {expected}"
+            raise InvalidInputError(f"{short(name)}: unknown argument{hint}")
+
+
+def plain(kind: str, message: str) -> str:
+    """Return an error message of pydantic in plainer words.
+
+    Args:
+        kind: The type of the error, as pydantic calls it.
+    """
+    if kind == "missing":
+        return "this argument is required"
+    message = message.removeprefix("Value error, ").removeprefix("Input ").split(", unable")[0]
+    return message[:1].lower() + message[1:]

@@ -1,6 +1,6 @@
-"""Fit arguments to their schema where a client sent text, such as "91" for 91 or "[3]" for [3].
+"""Convert arguments that a client sent as text, such as "91" for 91 or "[3]" for [3].
 
-Text stays text wherever the schema may admit it.
+Text stays text wherever the schema may admit text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp.errors import InvalidInputError
 
-from .mistakes import sentences
+from .schemas import sentences
 
 _Path = tuple[str | int, ...]
 _Schema = Mapping[str, Any]
@@ -41,24 +41,27 @@ _COMBINING: Final = ("anyOf", "oneOf", "allOf", "if", "then", "else")
 def fitted(
     arguments: Mapping[str, Any], schema: _Schema, *, booleans: bool = False
 ) -> dict[str, Any]:
-    """Return *arguments* with the numbers, lists and objects that were sent as text.
+    """Return *arguments* with numbers, lists and objects in place of the texts for them.
 
     Args:
         schema: The schema of all arguments, without references.
-        booleans: True to take "true" and 1 for true, too, as pydantic does for annotated arguments.
+        booleans: True to accept "true" and 1 for true, as pydantic does for annotated arguments.
 
     Raises:
-        InvalidInputError: A text is a number, but none that JSON has, such as "nan" or " 3 ".
+        InvalidInputError: A text is a number that JSON does not have, such as "nan" or " 3 ".
     """
+    properties: _Schema = schema.get("properties", {})
+    if not booleans and all(_stays(value, properties.get(key)) for key, value in arguments.items()):
+        return dict(arguments)
     fit = _Fit(booleans=booleans)
-    found = cast("dict[str, Any]", fit.value(dict(arguments), schema, ()))
+    converted = cast("dict[str, Any]", fit.value(dict(arguments), schema, ()))
     if fit.mistakes:
         raise InvalidInputError(sentences(fit.mistakes))
-    return found
+    return converted
 
 
 def decoded_texts(value: object, schema: object) -> Iterator[str]:
-    """Yield the texts that `fitted` reads as lists or objects."""
+    """Yield the texts that `fitted` parses as lists or objects."""
     if isinstance(value, dict | list):
         container = cast("dict[str, Any] | list[Any]", value)
         fitting = _pruned(container, schema) or {}
@@ -74,7 +77,7 @@ class _Fit:
     mistakes: list[tuple[_Path, str]] = field(default_factory=list[tuple[_Path, str]])
 
     def value(self, value: Any, schema: object, path: _Path) -> Any:
-        """Return *value* as the schema has it; as it is if that is not clear."""
+        """Return *value* converted for the schema; unchanged if the schema is not clear."""
         if not isinstance(value, dict | list):
             return self._plain(value, schema, path)
         container = cast("dict[str, Any] | list[Any]", value)
@@ -121,6 +124,13 @@ class _Fit:
         return number
 
 
+def _stays(value: object, schema: object) -> bool:
+    """Return True if an argument needs no conversion."""
+    if isinstance(value, str):
+        return "string" in _types(schema)
+    return not isinstance(value, dict | list)
+
+
 def admits_null(schema: object) -> bool:
     """Return True if a schema, without references, admits null."""
     return "null" in _types(schema)
@@ -148,45 +158,47 @@ def _types(schema: object) -> frozenset[str]:
     """Return the JSON types that a schema may admit."""
     if not isinstance(schema, Mapping):
         return _ANY
-    found = _own_types(cast("_Schema", schema))
+    types = _own_types(cast("_Schema", schema))
     for group in _groups(cast("_Schema", schema)):
-        found &= frozenset[str]().union(*map(_types, group))
-    return found
+        types &= frozenset[str]().union(*map(_types, group))
+    return types
 
 
 def _own_types(schema: _Schema) -> frozenset[str]:
     """Return the JSON types that a schema admits without regard to its subschemas."""
-    found, kinds = _ANY, schema.get("type")
+    types, kinds = _ANY, schema.get("type")
     if kinds is not None:
-        found &= _with_integers([kinds] if isinstance(kinds, str) else kinds)
+        types &= _with_integers([kinds] if isinstance(kinds, str) else kinds)
     values: list[object] | None = [schema["const"]] if "const" in schema else schema.get("enum")
     if values is not None:
-        found &= _with_integers(_TYPE_NAMES.get(type(each), "object") for each in values)
-    return found
+        types &= _with_integers(_TYPE_NAMES.get(type(each), "object") for each in values)
+    return types
 
 
 def _with_integers(kinds: Iterable[str]) -> frozenset[str]:
-    found = frozenset(kinds)
-    return found | {"integer"} if "number" in found else found
+    types = frozenset(kinds)
+    return types | {"integer"} if "number" in types else types
 
 
 def _pruned(value: dict[str, Any] | list[Any], schema: object) -> _Schema | None:
     """Return a schema without the alternatives that an object or a list cannot fit.
 
-    It is None if the value fits nothing.
+    Return None if no alternative fits.
     """
     if not isinstance(schema, Mapping):
         return {}
-    known = cast("_Schema", schema)
-    if not _may_be(value, known):
+    definition = cast("_Schema", schema)
+    if not _may_be(value, definition):
         return None
     parts: list[_Schema] = []
-    for group in _groups(known):
-        options = [found for each in group if (found := _pruned(value, each)) is not None]
+    for group in _groups(definition):
+        options = [option for each in group if (option := _pruned(value, each)) is not None]
         if not options:
             return None
         parts.append({"anyOf": options})
-    return {key: each for key, each in known.items() if key not in _COMBINING} | {"allOf": parts}
+    return {key: each for key, each in definition.items() if key not in _COMBINING} | {
+        "allOf": parts
+    }
 
 
 def _may_be(value: dict[str, Any] | list[Any], schema: _Schema) -> bool:
@@ -202,12 +214,12 @@ def _may_be(value: dict[str, Any] | list[Any], schema: _Schema) -> bool:
         if key in value and isinstance(each, Mapping)
     )
     return "object" in _own_types(schema) and all(
-        not isinstance(constant, str) or found == constant for found, constant in constants
+        not isinstance(constant, str) or actual == constant for actual, constant in constants
     )
 
 
 def _child(schema: _Schema, key: str | int) -> object:
-    """Return the schema of a value in an object or a list; True if it is not known."""
+    """Return the schema of a value in an object or a list; True if unknown."""
     own = _property(schema, key) if isinstance(key, str) else _element(schema, key)
     parts: list[object] = [own] if isinstance(own, Mapping) else []
     for group in _groups(schema):
@@ -230,7 +242,7 @@ def _element(schema: _Schema, at: int) -> object:
 
 
 def _is_odd_number(text: str) -> bool:
-    """Return True for text that Python takes for a number and JSON does not, such as "1_000"."""
+    """Return True for text that is a number in Python but not in JSON, such as "1_000"."""
     try:
         float(text)
     except ValueError:
@@ -247,7 +259,7 @@ def _decoded(text: str) -> Any:
 
 @cache
 def _booleans() -> TypeAdapter[bool]:
-    # Built when the first value needs it: to build it takes time of every start.
+    # Built for the first value that needs it, because building it would slow every start.
     return TypeAdapter(bool)
 
 

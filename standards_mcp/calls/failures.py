@@ -1,7 +1,7 @@
-"""Turns what plugins raise into messages that tell clients what to do next.
+"""Turn exceptions of plugins into messages with a next step for the client.
 
-A `ToolError` is meant for the client. So is a `ServiceError`, which is translated here for all
-plugins. Anything else is a crash: it goes to the log under an id, and the client gets the id.
+A `ToolError` is a message for the client. So is a `ServiceError`, which is translated here for all
+plugins. Anything else is a crash: the log has it under an id, and the client gets the id.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from standards_mcp._utils.exceptions import is_from_outside, is_raised
 from standards_mcp._utils.incidents import internal_error, new_incident
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp._utils.text import printable, text_of
-from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.calls.context import InputRequiredError
 from standards_mcp.contributions.base import plain_function
 from standards_mcp.contributions.results import error_result
 from standards_mcp.errors import (
@@ -29,6 +27,9 @@ from standards_mcp.errors import (
     ToolError,
 )
 from standards_mcp.plugin import ToolResult
+
+from .call import Call, CallNext
+from .context import InputRequiredError
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +45,9 @@ class Masking:
         self._secrets = secrets
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call; only errors are masked, because the plugin chooses what it answers.
+        """Answer the call; mask errors only, because the plugin chooses its answers itself.
 
-        They may quote what came from elsewhere, so what would steer a terminal is made visible.
+        Errors may quote text from elsewhere, so control characters are made visible.
         """
         try:
             result = await call_next(call)
@@ -69,7 +70,7 @@ async def as_results(call: Call, call_next: CallNext) -> ToolResult:
 
 
 async def contain(call: Call, call_next: CallNext) -> Any:
-    """Answer the call; turn everything but cancellation, Ctrl-C and a `ToolError` into a crash."""
+    """Answer the call; treat all but cancellation, Ctrl-C and a `ToolError` as a crash."""
     try:
         return await call_next(call)
     except (ToolError, InputRequiredError):
@@ -94,11 +95,11 @@ def translated(error: ServiceError) -> ToolError:
 
 
 def _is_meant_for_client(error: ValueError, function: Callable[..., Any]) -> bool:
-    """Tell whether the author of a function raised an error, and did so with a message.
+    """Return True if the function's own package raised the error, with a message.
 
-    Authors raise a plain `ValueError` where an argument is wrong, and expect that it is told. One
-    that a library raised, or a subclass of it such as a decoding error, is about data that clients
-    did not send and may not see.
+    Authors raise a plain `ValueError` for a wrong argument, as a message to the client. An error of
+    a library, or a subclass such as a decoding error, is about data that clients did not send and
+    may not see.
     """
     if type(error) is not ValueError or not text_of(error):
         return False
@@ -124,7 +125,7 @@ def _masked(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
 
 
 def _is_cancelled() -> bool:
-    """Tell whether this call is cancelled, and not another task that the tool waited for."""
+    """Return True if this call is cancelled, and not another task that the tool awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -132,9 +133,9 @@ def _is_cancelled() -> bool:
 def _crash(call: Call, cause: BaseException) -> CrashedError:
     item, incident = call.item, new_incident()
     call.record.incident = incident
-    # A filter runs with the tools of other plugins, which are not to blame for its crash.
-    blamed = cause.plugin if isinstance(cause, FilterFailedError) else item.plugin
-    fields = {item.kind: item.declared, "plugin": blamed, "incident": incident}
+    # A filter runs in calls of other plugins' tools; the log names the plugin of the filter.
+    owner = cause.plugin if isinstance(cause, FilterFailedError) else item.plugin
+    fields = {item.kind: item.declared, "plugin": owner, "incident": incident}
     log.error("%s crashed", item.kind, exc_info=cause, extra=fields)
-    where = "" if blamed == item.plugin else f" (in plugin {blamed!r})"
+    where = "" if owner == item.plugin else f" (in plugin {owner!r})"
     return CrashedError(internal_error(item.published + where, incident))

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from standards_mcp.calls.call import Call, CallNext
+import pydantic_core
+
 from standards_mcp.contributions.prompts import PromptAnswer
 from standards_mcp.contributions.resources import Contents
 from standards_mcp.contributions.results import error_result
@@ -16,7 +17,8 @@ from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import TooLargeError
 from standards_mcp.plugin import ToolResult
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
+from .call import Call, CallNext
+
 BYTES_PER_TOKEN: Final = 4
 """A rule of thumb for English text and JSON; every model counts in its own way."""
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}(?=[^`\n]*$)|~{3,})(.*)$", re.MULTILINE)
@@ -27,12 +29,12 @@ _ENDS: Final = (".", "!", "?", ":", ";")
 
 
 def tokens(text: str) -> int:
-    """Return about how many tokens *text* takes."""
+    """Estimate the tokens of *text*."""
     return -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
 def definition_tokens(item: RegisteredTool) -> int:
-    """Return about how many tokens the definition of a tool takes in a model's context."""
+    """Estimate the tokens of a tool's definition in a model's context."""
     return tokens(_json(item.definition))
 
 
@@ -44,12 +46,12 @@ async def cap_output(call: Call, call_next: CallNext) -> ToolResult:
 
 
 async def refuse_long(call: Call, call_next: CallNext) -> PromptAnswer | Contents:
-    """Answer the call of a prompt or a resource within its limit of tokens.
+    """Answer the call of a prompt or a resource, unless the answer is too long.
 
-    It is not cut: a part of a file looks like a whole one, and there is no place for a note.
+    It is not cut: a part of a file looks like a whole file, and has no place for a note.
 
     Raises:
-        TooLargeError: It is longer.
+        TooLargeError: The answer has more tokens than the limit.
     """
     answer: PromptAnswer | Contents = await call_next(call)
     limit, size = call.limits.max_output_tokens, tokens(_text_in_content(answer))
@@ -62,12 +64,12 @@ async def refuse_long(call: Call, call_next: CallNext) -> PromptAnswer | Content
 
 
 def capped(result: ToolResult, limit: int) -> ToolResult:
-    """Return *result* in at most about *limit* tokens, with a note of what was cut.
+    """Return *result* in at most about *limit* tokens, with a note about the cut.
 
     Text is cut at the end of a line. Structured content keeps its shape: the largest list of its
     top level loses its last items, and its ``message`` says so.
     """
-    if result.is_error:  # why a call failed is told however short an answer must be
+    if result.is_error:  # clients need the reason, however low the limit is
         limit = max(limit, _ERROR_TOKENS)
     size = tokens(_text_in(result))
     if result.structured is None:
@@ -88,10 +90,10 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
 def _with_short_structure(
     result: ToolResult, structured: dict[str, Any], limit: int
 ) -> ToolResult | None:
-    """Return *result* with as many items of its largest list as fit, or None where none does.
+    """Return *result* with as many items of its largest list as fit, or None if no item fits.
 
-    The text becomes that of the structure where it was that before, and where the structure has
-    become shorter than content blocks tell; a text of the tool's own keeps its form.
+    A text that was the JSON of the structure, and content blocks, are replaced by the JSON of the
+    shorter structure; any other text keeps its form.
     """
     short, note = (structured, "")
     if tokens(_json(structured)) > limit:
@@ -110,9 +112,9 @@ def _with_short_structure(
 def _with_short_text(
     result: ToolResult, size: int, limit: int, *, is_noted: bool = False
 ) -> ToolResult:
-    """Return *result* with its text, or those of its content blocks, cut to *limit* tokens.
+    """Return *result* with its text, or its content blocks, cut to *limit* tokens.
 
-    Images and the like cost no tokens here, and stay.
+    Images and other binary blocks count no tokens, and stay.
     """
     room = limit * BYTES_PER_TOKEN
     note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
@@ -130,8 +132,8 @@ def _with_short_text(
 def cut_text(text: str, size: int) -> str:
     """Return the beginning of *text* in at most *size* bytes of UTF-8.
 
-    Markdown stays Markdown: the text ends with a whole line, unless that would take half of it
-    away, and a block of code that is cut is closed.
+    Markdown stays Markdown: the text ends with a whole line, unless that would remove half of it,
+    and a code block that is cut is closed.
     """
     encoded = text.encode()
     if len(encoded) <= size:
@@ -146,7 +148,7 @@ def cut_text(text: str, size: int) -> str:
 
 
 def _open_fence(text: str) -> str:
-    """Return what ends the block of code in which *text* ends, or an empty string."""
+    """Return the closing fence if *text* ends inside a code block, else ""."""
     fence = ""
     for mark, rest in _FENCE.findall(text):
         if not fence:
@@ -166,7 +168,7 @@ def _is_json_of(text: str, structured: dict[str, Any]) -> bool:
 
 
 def _text_in_content(answer: PromptAnswer | Contents) -> str:
-    """Return the text of an answer; images and other bytes cost no tokens here."""
+    """Return the text of an answer, without images and other bytes."""
     if isinstance(answer, PromptAnswer):
         messages = answer.messages
         return "\n".join(_text_of(m.content) if m.content else m.text for m in messages)
@@ -180,7 +182,7 @@ def _text_in(result: ToolResult) -> str:
 
 
 def _text_of(block: Mapping[str, Any]) -> str:
-    """Return the text of a content block; a resource has it in an object of its own."""
+    """Return the text of a content block; in a resource it is one level deeper."""
     inner = block.get("resource")
     holder = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else block
     text = holder.get("text")
@@ -196,7 +198,7 @@ def _with_text(block: Mapping[str, Any], text: str) -> Mapping[str, Any]:
 def _shortened(structured: dict[str, Any], limit: int) -> tuple[dict[str, Any], str]:
     """Return the structure with as many items of its largest list as fit, and a note about it.
 
-    The structure is empty where not even one fits.
+    The structure is empty if no item fits.
     """
     lists = {key: tokens(_json(each)) for key, each in structured.items() if isinstance(each, list)}
     if not lists:
@@ -218,12 +220,13 @@ def _shortened(structured: dict[str, Any], limit: int) -> tuple[dict[str, Any], 
         f"{limit:,} tokens. Ask for less to see them all."
     )
     short = {**structured, key: items[:count]}
-    # A program that reads only the structure must learn of it, too, where there is a place for it.
+    # Programs that read only the structure find the note in its message.
     if has_message:
-        told = structured["message"].strip()
-        short["message"] = f"{told}{'' if told.endswith(_ENDS) else '.'} {note}" if told else note
+        message = structured["message"].strip()
+        end = "" if message.endswith(_ENDS) else "."
+        short["message"] = f"{message}{end} {note}" if message else note
     return short, note
 
 
 def _json(data: Any) -> str:
-    return _ENCODER.encode(data)
+    return pydantic_core.to_json(data).decode()

@@ -1,9 +1,9 @@
-"""Makes JSON Schemas that every MCP client accepts, or says why it cannot.
+"""Make JSON Schemas that every MCP client accepts, and describe data that does not fit them.
 
-Clients are stricter than the protocol: some drop a tool, or the whole server, over a root that is
+Clients are stricter than the protocol: some drop a tool, or the whole server, for a root that is
 not a plain object, a ``$ref``, a union with null, an array without ``items`` or an odd argument
-name. So references are inlined, an optional argument is not nullable, and a result that may be null
-has ``null`` in its list of types instead of a union. Other such schemas are refused.
+name. So references are inlined, an optional argument is not nullable, and a nullable result has
+``null`` in its list of types instead of a union. Other such schemas are refused.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, cast
 
 from standards_mcp._utils.json_data import json_copy
-
-from .mistakes import short
 
 Schema = dict[str, Any]
 
@@ -28,6 +27,8 @@ _ROOT_COMBINATORS: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "
 _NULL: Final = {"type": "null"}
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_MAX_SENTENCES: Final = 5
+_MAX_SENTENCE: Final = 500
 
 
 class SchemaError(ValueError):
@@ -51,7 +52,7 @@ def check_json_schema(schema: Mapping[str, Any], what: str = "input schema") -> 
     """Check that *schema* is a JSON Schema.
 
     Args:
-        what: What to call it in the error.
+        what: The name of the schema in the error.
 
     Raises:
         SchemaError: It is not.
@@ -67,7 +68,7 @@ def check_json_schema(schema: Mapping[str, Any], what: str = "input schema") -> 
 
 
 def schema_validator(schema: Mapping[str, Any]) -> Any:
-    """Return a validator of the draft that a schema names; what it refers to is never fetched."""
+    """Return a validator of the draft that a schema names; it never fetches references."""
     import referencing  # noqa: PLC0415  - costs start-up time
     from jsonschema.validators import (  # noqa: PLC0415  - as above
         Draft202012Validator,
@@ -162,7 +163,7 @@ class _Inliner:
         self._room = MAX_SCHEMA_BYTES
 
     def inline(self, node: Any, open_refs: tuple[str, ...] = ()) -> Any:
-        # The least that it takes as JSON, so that no schema within the limit is refused.
+        # The least size as JSON, so that no schema within the limit is refused.
         self._room -= len(node) if isinstance(node, str) else 1
         if self._room < 0:
             raise SchemaError(_TOO_LARGE)
@@ -192,7 +193,7 @@ def _without_titles(node: Any) -> Any:
 
 
 def _without_null(node: Any) -> Any:
-    # Some clients drop a tool over a union with null. The host takes null for "left out" anyway.
+    # Some clients drop a tool for a union with null. The host reads null as "left out" anyway.
     changed = _mapped(node, _without_null)
     schema = _as_schema(changed)
     if isinstance(types := schema.get("type"), list) and "null" in types:
@@ -213,7 +214,7 @@ def _without_null(node: Any) -> Any:
 
 
 def _with_null_as_type(node: Any) -> Any:
-    # A result may well be null. A list of types says the same as the union, and clients take it.
+    # A result may be null. A list of types means the same as the union, and clients accept it.
     changed = _mapped(node, _with_null_as_type)
     schema = _as_schema(changed)
     for union in ("anyOf", "oneOf"):
@@ -248,3 +249,25 @@ def _problems(node: Any, where: str = "") -> Iterator[str]:
     others = [value for key, value in schema.items() if key not in _DATA | {"properties"}]
     for child in cast("list[object]", node) if isinstance(node, list) else others:
         yield from _problems(child, where)
+
+
+def schema_errors(validator: Any, arguments: Mapping[str, Any]) -> str:
+    """Return the mistakes that a JSON Schema validator finds, or an empty string."""
+    return sentences(
+        (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
+        for error in validator.iter_errors(arguments)
+    )
+
+
+def sentences(mistakes: Iterable[tuple[Iterable[Any], str]]) -> str:
+    """Return the first few mistakes, each with the path of its value, or an empty string."""
+    first = list(islice(mistakes, _MAX_SENTENCES + 1))
+    shown = [
+        short(f"{'.'.join(map(str, path))}: {message}") for path, message in first[:_MAX_SENTENCES]
+    ]
+    return "; ".join([*shown, "and more"] if len(first) > _MAX_SENTENCES else shown)
+
+
+def short(text: str) -> str:
+    """Return *text* cut to the length of a sentence."""
+    return text if len(text) <= _MAX_SENTENCE else f"{text[:_MAX_SENTENCE]} ..."

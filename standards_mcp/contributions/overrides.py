@@ -1,4 +1,4 @@
-"""Applies an admin's changes to the arguments of a tool: fixed values, defaults, descriptions."""
+"""Apply an admin's changes: limits, and values and descriptions of arguments."""
 
 from __future__ import annotations
 
@@ -10,14 +10,68 @@ from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.config.errors import Problem
-from standards_mcp.config.models.tools import ArgumentOverride, ToolOverride
+from standards_mcp.config.models.tools import (
+    ArgumentOverride,
+    ContributionSettings,
+    Override,
+    ToolOverride,
+    ToolSettings,
+)
 from standards_mcp.errors import ServiceError, ToolError
-from standards_mcp.plugin import Filter, Tool
+from standards_mcp.plugin import Filter, Route, Tool
 
-from .arguments.mistakes import refuse_unknown
-from .arguments.schemas import Schema
-from .arguments.signatures import Arguments, ModelArguments, filter_expression
+from .arguments import Arguments, ModelArguments, filter_expression, refuse_unknown
+from .base import Limits
+from .schemas import Schema
 from .tools import RegisteredTool
+
+
+def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limits:
+    """Return the limits of a tool: the admin's override, else its author's, else the general ones.
+
+    Authors can make the general limits of rate and length stricter, but not wider.
+    """
+    rates = (override.rate_limit,) if override.rate_limit else (tool.rate_limit, tools.rate_limit)
+    most = min(tool.max_output_tokens or tools.max_output_tokens, tools.max_output_tokens)
+    ttl = tool.cache_ttl if override.cache_ttl is None else override.cache_ttl
+    return Limits(
+        timeout=override.timeout or tool.timeout or tools.timeout,
+        rate_limits=tuple(dict.fromkeys(filter(None, rates))),
+        cache_ttl=ttl,
+        cache_scope=tool.cache_scope,
+        concurrency=override.concurrency,
+        plugin_concurrency=tools.concurrency,
+        max_output_tokens=override.max_output_tokens or most,
+        max_argument_values=tools.max_argument_values,
+    )
+
+
+def route_limits(route: Route, tools: ToolSettings) -> Limits:
+    """Return the limits of a route: its author's, and the general ones for tools."""
+    return Limits(
+        timeout=route.timeout or tools.timeout,
+        rate_limits=tuple(dict.fromkeys(filter(None, (route.rate_limit, tools.rate_limit)))),
+        plugin_concurrency=tools.concurrency,
+    )
+
+
+def content_limits(
+    timeout: float | None, override: Override, table: ContributionSettings, tools: ToolSettings
+) -> Limits:
+    """Return the limits of a prompt or a resource: the admin's override, else those for its kind.
+
+    Args:
+        timeout: Its own, in seconds.
+    """
+    rate = override.rate_limit or table.rate_limit
+    return Limits(
+        timeout=override.timeout or timeout or tools.timeout,
+        rate_limits=(rate,) if rate else (),
+        concurrency=override.concurrency,
+        plugin_concurrency=tools.concurrency,
+        max_output_tokens=override.max_output_tokens or table.max_output_tokens,
+        max_argument_values=tools.max_argument_values,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +98,7 @@ class OverriddenArguments:
 def override_problem(
     arguments: Arguments, overrides: Mapping[str, ArgumentOverride], table: tuple[str, ...]
 ) -> Problem | None:
-    """Return why overrides cannot be applied, and the key that is wrong; None if they can.
+    """Return the first key of the overrides that is wrong, and the reason, or None.
 
     Args:
         table: The keys that lead to the table of the overrides.
@@ -66,7 +120,7 @@ async def value_problems(
 ) -> list[Problem]:
     """Return the values of overrides that a filter or the tool's own check refuses, and why.
 
-    They may look into the catalog for it, so it takes time, and is not done at a start.
+    Such checks may read the catalog, so they are too slow for a start.
     """
     problems: list[Problem] = []
     for item in tools:
@@ -110,7 +164,7 @@ async def _filter_refusal(item: Filter, value: Any) -> str:
     try:
         await filter_expression(item, TypeAdapter[Any](item.annotation).validate_python(value))
     except ValidationError:
-        return ""  # the selection tells it
+        return ""  # the selection reports it
     except Exception as exc:  # noqa: BLE001  - a filter is code of a plugin
         return str(exc) if isinstance(exc, ToolError | ServiceError) else describe_exception(exc)
     return ""
@@ -119,7 +173,7 @@ async def _filter_refusal(item: Filter, value: Any) -> str:
 def overridden_arguments(
     inner: Arguments, overrides: Mapping[str, ArgumentOverride]
 ) -> OverriddenArguments:
-    """Return the arguments with overrides, in which `override_problem` has found nothing."""
+    """Return the arguments with overrides that `override_problem` has accepted."""
     fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
     defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
     properties: Schema = {

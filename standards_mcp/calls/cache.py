@@ -1,4 +1,4 @@
-"""Caches answers of tools, in this process or in Redis."""
+"""Cache answers of tools, in this process or in a Redis that several processes share."""
 
 from __future__ import annotations
 
@@ -7,32 +7,120 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import anyio
 import pydantic_core
 from pydantic import TypeAdapter
 
-from standards_mcp.calls.call import Call, CallNext
-from standards_mcp.calls.redis import SharedRedis
-from standards_mcp.errors import CannotAskError, RateLimitedError
+from standards_mcp._utils.installation import HOST, install_command
+from standards_mcp.errors import CannotAskError, ConfigError, RateLimitedError
 from standards_mcp.plugin import ToolResult
+
+from .call import Call, CallNext
 
 log = logging.getLogger(__name__)
 
-
+_REST_SECONDS: Final = 5.0
+_T = TypeVar("_T")
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _PREFIX: Final = "standards-mcp:answer:"
 _OF_ONE_CALLER: Final = (RateLimitedError, CannotAskError)
+
+
+class SharedRedis:
+    """A Redis with a circuit breaker: after a failure it is left alone for some seconds.
+
+    Args:
+        url: A ``redis://`` or ``rediss://`` URL.
+        seconds: The timeout of one question.
+
+    Raises:
+        ConfigError: The package ``redis`` is not installed, or the URL has a wrong option.
+    """
+
+    def __init__(self, url: str, seconds: float) -> None:
+        self.pool = redis_connections(url, seconds)
+        self._seconds = seconds
+        self._is_gone, self._rests_until = False, 0.0
+        self._asking = set[asyncio.Task[Any]]()
+
+    async def ask(self, question: Callable[[], Awaitable[_T]], otherwise: str) -> _T | None:
+        """Return the answer, or None if it does not come in time.
+
+        Args:
+            otherwise: The text for the log if there is no answer.
+        """
+        if time.monotonic() < self._rests_until:
+            return None
+        # In a task of its own: a call that is cancelled must not hide the outcome from others.
+        asking = asyncio.create_task(self._ask(question, otherwise))
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        if self._is_gone:  # callers do not wait for a Redis that was gone
+            self._rests_until = time.monotonic() + _REST_SECONDS
+            return None
+        return await asyncio.shield(asking)
+
+    async def _ask(self, question: Callable[[], Awaitable[_T]], otherwise: str) -> _T | None:
+        from redis import exceptions  # noqa: PLC0415  - an extra
+
+        gone = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer = await question()
+        except Exception as exc:  # noqa: BLE001  - whatever the network and the server do
+            if not self._is_gone:
+                log.warning(otherwise, extra={"reason": str(exc) or "it does not answer"})
+            if isinstance(exc, gone):
+                self._is_gone, self._rests_until = True, time.monotonic() + _REST_SECONDS
+            return None
+        if self._is_gone:
+            log.warning("Redis answers again")
+        self._is_gone, self._rests_until = False, 0.0
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the connections; a later question connects anew."""
+        for each in self._asking:
+            each.cancel()
+        await self.pool.disconnect()
+
+
+def redis_connections(url: str, seconds: float) -> Any:
+    """Return a pool that connects when it is first used, and again after it was disconnected.
+
+    Args:
+        url: A ``redis://`` or ``rediss://`` URL.
+        seconds: The timeout of one question.
+
+    Raises:
+        ConfigError: The package ``redis`` is not installed, or the URL has a wrong option.
+    """
+    try:
+        from redis import asyncio as redis  # noqa: PLC0415  - an extra
+        from redis.asyncio.retry import Retry  # noqa: PLC0415
+        from redis.backoff import NoBackoff  # noqa: PLC0415
+    except ImportError:
+        raise ConfigError(
+            "[tools] storage needs the package redis; remove it, or run "
+            f"`{install_command(HOST, 'redis')}`"
+        ) from None
+    timeouts = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+    once_more = Retry(NoBackoff(), 1)  # an idle connection may have been closed
+    try:
+        return cast("Any", redis.ConnectionPool).from_url(url, retry=once_more, **timeouts)
+    except ValueError as exc:
+        raise ConfigError(f"[tools] storage: {exc}; correct the URL") from None
 
 
 class AnswerStore(Protocol):
     """Keeps answers, each for its own time."""
 
     async def get(self, key: str) -> ToolResult | None:
-        """Return what is kept under *key*, or None."""
+        """Return the answer under *key*, or None."""
         ...
 
     async def put(self, key: str, answer: ToolResult, ttl: float) -> None:
@@ -54,8 +142,8 @@ class Cache:
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
         """Return the cached answer, or run the call and cache its answer where that is allowed.
 
-        Equal calls that come meanwhile get the answer of the first, also a failure. If it has none
-        for others, or is cancelled, one of the others runs instead.
+        Equal calls that come meanwhile get the answer of the first, also a failure. If the first is
+        cancelled, or its answer is private, one of the others runs instead.
         """
         if not call.limits.cache_ttl:
             result: ToolResult = await call_next(call)
@@ -68,7 +156,7 @@ class Cache:
                 return kept
             if not (running := self._running.get(key)):
                 return await self._call(key, call, call_next)
-            # Not `await running`: a caller that is cancelled would cancel the future of all.
+            # Not `await running`: a cancelled caller would cancel the future of all callers.
             await asyncio.wait([running])
             if not running.cancelled():
                 result = running.result()
@@ -79,7 +167,7 @@ class Cache:
         running = self._running[key] = asyncio.get_running_loop().create_future()
         try:
             result: ToolResult = await call_next(call)
-            # An answer that depends on what a user said is not one for other calls.
+            # An answer that depends on the user's reply does not fit other calls.
             if not call.context.has_elicited:
                 running.set_result(result)
                 if not result.is_error:
@@ -87,11 +175,11 @@ class Cache:
         except Exception as exc:
             if not (call.context.has_elicited or isinstance(exc, _OF_ONE_CALLER)):
                 running.set_exception(exc)
-                running.exception()  # asyncio warns of an exception that nobody has read
+                running.exception()  # else asyncio warns of an unread exception
             raise
         finally:
             del self._running[key]
-            # Where it has no result for them, this wakes the callers that wait for it.
+            # Without a result, this wakes the callers that wait for one.
             running.cancel()
         return result
 
@@ -101,10 +189,10 @@ class Cache:
 
     async def _put(self, key: str, result: ToolResult, ttl: float) -> None:
         try:
-            # The answer is there, and must not be lost because keeping it takes long.
+            # A slow store must not lose an answer that is ready.
             with anyio.CancelScope(shield=True):
                 await self._store.put(key, result, ttl)
-        except Exception as exc:  # noqa: BLE001  - nor because it cannot be kept
+        except Exception as exc:  # noqa: BLE001  - nor may a broken one
             log.warning("an answer cannot be cached", extra={"reason": str(exc)})
 
 
@@ -133,7 +221,7 @@ class MemoryAnswers:
 
 
 class RedisAnswers:
-    """Answers that several processes share; a Redis that fails costs time, and no answer."""
+    """Answers that several processes share; a Redis that fails loses no answer."""
 
     def __init__(self, shared: SharedRedis) -> None:
         from redis import asyncio as redis  # noqa: PLC0415  - an extra
@@ -162,7 +250,7 @@ class RedisAnswers:
 
 
 def _size(answer: ToolResult) -> int:
-    """Return about how many bytes an answer takes; its structure repeats its text."""
+    """Estimate the bytes of an answer; its structure repeats its text."""
     return 2 * len(answer.text) + len(pydantic_core.to_json(answer.content))
 
 
@@ -170,7 +258,7 @@ def answer_key(tool: str, arguments: Mapping[str, Any], caller: str | None) -> s
     """Return a digest of a call by one caller, whatever the order of its arguments.
 
     Args:
-        caller: None for an answer that all callers share.
+        caller: None if all callers share the answer.
     """
     plain = pydantic_core.to_jsonable_python(arguments, fallback=repr)
     call = json.dumps([tool, caller, plain], sort_keys=True)

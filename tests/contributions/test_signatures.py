@@ -19,9 +19,9 @@ from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
 from standards_mcp import Filter, InvalidInputError, Tool, ToolResult
-from standards_mcp.contributions.arguments.schemas import SchemaError
-from standards_mcp.contributions.arguments.signatures import Arguments, read_arguments
+from standards_mcp.contributions.arguments import Arguments, read_arguments
 from standards_mcp.contributions.results import error_result, read_result
+from standards_mcp.contributions.schemas import SchemaError
 
 Json = dict[str, Any]
 
@@ -595,10 +595,10 @@ def test_a_promised_result_has_a_schema_and_is_structured(
         (str, "", "", None),
         (Any, [1], "[1]", None),
         (Any, None, "null", None),
-        (Any, {"a": math.nan}, '{"a": null}', {"a": None}),
-        (dict, {"a": Point(x=1)}, '{"a": {"x": 1, "label": null}}', None),
-        (dict[str, int], {"a": 1}, '{"a": 1}', {"a": 1}),
-        (Mapping[str, int], {"a": 1}, '{"a": 1}', {"a": 1}),
+        (Any, {"a": math.nan}, '{"a":null}', {"a": None}),
+        (dict, {"a": Point(x=1)}, '{"a":{"x":1,"label":null}}', None),
+        (dict[str, int], {"a": 1}, '{"a":1}', {"a": 1}),
+        (Mapping[str, int], {"a": 1}, '{"a":1}', {"a": 1}),
         (str, "é😀", "é😀", None),
     ],
 )

@@ -1,1 +1,0 @@
-"""The arguments of what plugins contribute: schemas, and values fitted and checked by them."""

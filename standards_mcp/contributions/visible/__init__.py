@@ -1,1 +1,0 @@
-"""What clients see of what plugins contribute."""

@@ -1,1 +1,0 @@
-"""The steps from an installed entry point to what a plugin contributes."""
