@@ -276,7 +276,7 @@ def test_an_old_variable_is_refused_with_its_new_name(monkeypatch: pytest.Monkey
 def test_a_folder_that_cannot_be_made_is_a_mistake(write_toml: Any) -> None:
     Path("file").touch()
     write_toml("[plugins.catalog]\npath = 'file'\n")
-    with pytest.raises(ConfigError, match=":2: .plugins.catalog. path: .*is no folder; correct"):
+    with pytest.raises(ConfigError, match=r":2: .plugins.catalog. path: .*is no folder; correct"):
         load()
 
 
