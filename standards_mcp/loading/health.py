@@ -25,10 +25,7 @@ _Ask: TypeAlias = Callable[[], Coroutine[Any, Any, Health | None]]
 async def check_health(manager: PluginManager) -> dict[str, Health]:
     """Return the health of each started plugin that reports it, by name; all run at once."""
     started = [each for each in manager.records.values() if each.status is Status.STARTED]
-    asking = {
-        record.name: partial(_of_plugin, partial(manager.call, record, "check_health"), record)
-        for record in started
-    }
+    asking = {record.name: partial(_of_plugin, manager, record) for record in started}
     return await _answers(asking, manager.timing.health)
 
 
@@ -78,11 +75,11 @@ async def _of_service(manager: PluginManager, service: Service[Any]) -> object:
     return await service.health(value) if service.health else _NO_CHECK
 
 
-async def _of_plugin(call: Callable[[], list[Any]], record: PluginRecord) -> Health | None:
+async def _of_plugin(manager: PluginManager, record: PluginRecord) -> Health | None:
     """Return a plugin's health, or None if it has no health check."""
 
     async def ask() -> object:
-        for awaitable in call():
+        for awaitable in manager.call(record, "check_health"):
             return await awaitable
         return _NO_CHECK
 

@@ -184,15 +184,9 @@ class CatalogSettings(PluginSettings):
     @field_validator("path", mode="after")
     @classmethod
     def _can_be_made(cls, path: Path | None) -> Path | None:
-        if path is None or path.is_dir():
-            return path
-        if path.exists():
+        # One that is missing is made at the first use, with its parents.
+        if path is not None and path.exists() and not path.is_dir():
             raise ValueError(f"{path} is no folder; correct the path")
-        if not path.parent.is_dir():
-            raise ValueError(
-                f"there is no folder {path.parent}, in which it would be made; correct the path, "
-                "or make the folder"
-            )
         return path
 
     @model_validator(mode="after")

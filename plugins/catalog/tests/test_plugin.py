@@ -102,3 +102,25 @@ def test_a_mistake_in_its_table_ends_a_command_with_2(capsys: pytest.CaptureFixt
     assert out == ""
     assert error.startswith("standards-mcp: command line: [plugins.catalog] backend: input should")
     assert error.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_an_isolated_plugin_opens_a_catalog_of_its_own(
+    capsys: pytest.CaptureFixture[str], starter_catalog: Path
+):
+    del starter_catalog
+    arguments = json.dumps({"standard_id": "3.NF.A.1"})
+    command = ["call", "get_standard_details", "--args", arguments]
+    assert run(["--set", "plugins.lookup.isolate=true", *command]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["results"]
+    assert found["statement_notation"].endswith("3.NF.A.1")
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_isolated_it_provides_nothing_and_says_what_to_do(capsys: pytest.CaptureFixture[str]):
+    assert run(["--set", "plugins.catalog.isolate=true", "tools"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    reason = "plugin 'catalog' is isolated, so it provides none; take out [plugins.catalog] isolate"
+    assert shown.count(reason) == 2

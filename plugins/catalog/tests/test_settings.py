@@ -273,16 +273,10 @@ def test_an_old_variable_is_refused_with_its_new_name(monkeypatch: pytest.Monkey
         load()
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [("file", "is no folder; correct the path"), ("gone/data", "there is no folder .*gone, in")],
-)
-def test_a_folder_that_cannot_be_made_is_a_mistake(
-    write_toml: Any, path: str, message: str
-) -> None:
+def test_a_folder_that_cannot_be_made_is_a_mistake(write_toml: Any) -> None:
     Path("file").touch()
-    write_toml(f"[plugins.catalog]\npath = '{path}'\n")
-    with pytest.raises(ConfigError, match=f":2: .plugins.catalog. path: .*{message}"):
+    write_toml("[plugins.catalog]\npath = 'file'\n")
+    with pytest.raises(ConfigError, match=r":2: .plugins.catalog. path: .*is no folder; correct"):
         load()
 
 

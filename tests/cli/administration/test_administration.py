@@ -1124,11 +1124,6 @@ REFUSED = {
         1,
         "[server] audit.path: there is no folder",
     ),
-    "catalog": (
-        '[plugins.catalog]\npath = "none/such"\n',
-        2,
-        "2: [plugins.catalog] path: there is no folder",
-    ),
     "file": (
         '[plugins.catalog]\npath = "standards-mcp.toml"\n',
         2,
