@@ -117,7 +117,7 @@ class Host:
 
     def _try_apart(self, info: PluginInfo, phase: str) -> str:
         """Try a plugin in another process. See `Quarantine`."""
-        from .remote.isolated.trial import try_apart  # noqa: PLC0415  - few starts need it
+        from .remote.worker import try_apart  # noqa: PLC0415  - few starts need it
 
         return try_apart(info.name, phase, self.loaded, self.state_dir, self.manager.timing)
 
@@ -409,7 +409,7 @@ def _with_remote(
     """Return the plugins, of which some are isolated, and the configured servers."""
     found, settings = list(plugins), loaded.settings
     if any(section.is_isolated for section in settings.plugins.values()):
-        from .remote.isolated.plugin import isolate  # noqa: PLC0415  - costs start-up time
+        from .remote.isolated import isolate  # noqa: PLC0415  - costs start-up time
 
         found = isolate(found, loaded, state_dir, timing)
     if settings.servers:

@@ -29,13 +29,13 @@ from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext
 
 from .approvals import Approvals
-from .definitions import Origin, object_of, objects_of
+from .definitions import Origin, object_of, objects_of, read_remote_prompt, read_remote_tool
 from .errors import NotApprovedError
 from .pinning import Key, key_of
 from .plugin import RemotePlugin, expanded
-from .prompts import read_remote_prompt
+
 from .resources import Links, read_remote_resources
-from .tools import read_remote_tool
+
 from .transports.base import Transport
 
 if TYPE_CHECKING:

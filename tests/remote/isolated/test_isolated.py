@@ -46,8 +46,8 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.loading.steps.discovery import installed_plugins
-from standards_mcp.remote.isolated.plugin import isolate
-from standards_mcp.remote.isolated.protocol import Described, Description
+from standards_mcp.remote.isolated import isolate
+from standards_mcp.remote.worker import Described, Description
 from standards_mcp.remote.transports.processes import count_processes
 from standards_mcp.server.server import build_server
 from standards_mcp.testing.routes import route_client
@@ -916,7 +916,7 @@ async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_re
 
     async with started(isolated()):
         pass
-    monkeypatch.setattr("standards_mcp.remote.isolated.plugin.Description", OfAnotherVersion)
+    monkeypatch.setattr("standards_mcp.remote.isolated.Description", OfAnotherVersion)
     host = isolated()
     assert host.manager.records["acme"].status is Status.REGISTERED, "what was kept is forgotten"
     async with started(host):
@@ -944,7 +944,7 @@ async def test_an_interpreter_with_a_host_of_before_these_requests_is_told_as_th
 def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
     install("acme", "import time; time.sleep(600)")
     config = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
-    command = [sys.executable, "-m", "standards_mcp.server.isolated.process", "acme"]
+    command = [sys.executable, "-m", "standards_mcp.server.isolated", "acme"]
     line = json.dumps(config).encode() + b"\n"
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 
