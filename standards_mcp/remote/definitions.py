@@ -1,4 +1,4 @@
-"""Convert tools, prompts and answers of other MCP servers to the host's terms.
+"""Convert tools, prompts, answers and errors of other MCP servers to the host's terms.
 
 Schemas and contents stay as the server wrote them.
 """
@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, cast
+
+from pydantic import ValidationError
 
 from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import CALL, HostContext
@@ -29,7 +31,7 @@ from standards_mcp.contributions.base import MAX_NAME, Completion, common_fields
 from standards_mcp.contributions.prompts import PromptAnswer, RegisteredPrompt
 from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
-from standards_mcp.errors import InvalidInputError
+from standards_mcp.errors import ApiError, InvalidInputError, ToolError
 from standards_mcp.plugin import Completer, Message, Prompt, Tool, ToolResult
 
 CallTool: TypeAlias = Callable[[str, Mapping[str, Any], HostContext], Awaitable[Mapping[str, Any]]]
@@ -37,10 +39,43 @@ CallTool: TypeAlias = Callable[[str, Mapping[str, Any], HostContext], Awaitable[
 Ask: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Sends an MCP request to a server and returns the raw result."""
 
+ERROR_TYPE: Final = "error_type"
+"""The key in the data of an error for the type of the `ToolError`."""
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
 # These `_meta` entries are about one connection, so they are not passed on.
 _RESERVED: Final = "io.modelcontextprotocol/"
 NO_ARGUMENTS: Final[Schema] = {"type": "object", "properties": {}}
+
+
+class RefusedError(ApiError):
+    """A server answered a request with an error of the protocol.
+
+    Attributes:
+        reason: The message of that error.
+        code: The number of that error.
+        error_data: The data of that error.
+        refused_type: The type of the `ToolError` that an isolated plugin raised.
+    """
+
+    def __init__(self, title: str, reason: str, code: int, data: object = None) -> None:
+        reason = readable(reason)
+        super().__init__(f"{title} refused it: {reason}")
+        self.reason = reason
+        self.code = code
+        self.error_data: Any = data
+        self.refused_type = str(object_of(data).get(ERROR_TYPE, ""))
+
+
+class NotApprovedError(ToolError):
+    """The definition of the called item changed and is not approved."""
+
+    error_type = "disabled"  # as for other calls of items that are not served
+
+
+def why_not_valid(error: ValidationError) -> str:
+    """Return the first mistake in an answer, without any of its content."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return readable(f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +118,7 @@ def _text_of(value: object) -> str:
 
 
 def optional_text(value: object) -> str | None:
+    """Return *value* if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
@@ -104,6 +140,7 @@ def meta_of(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def extra_of(raw: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return these fields of a definition, without those that it lacks."""
     return {name: raw[name] for name in names if raw.get(name) is not None}
 
 
@@ -322,9 +359,7 @@ def _prompt_schema(raw: Mapping[str, Any]) -> Schema:
             }
             for name, argument in listed.items()
         },
-        "required": [
-            name for name, argument in listed.items() if argument.get("required") is True
-        ],
+        "required": [name for name, argument in listed.items() if argument.get("required") is True],
     }
 
 

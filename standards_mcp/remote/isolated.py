@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from standards_mcp._utils.environment import basic_environment
 from standards_mcp._utils.secrets import long_texts
 from standards_mcp.calls.context import CALL, HostContext
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
@@ -48,9 +47,9 @@ from standards_mcp.plugin import (
     ToolResult,
 )
 
-from .definitions import AnyArguments, completers, prompt_answer, tool_result
-from .errors import StartAgainError, why_not_valid
+from .definitions import AnyArguments, completers, prompt_answer, tool_result, why_not_valid
 from .plugin import RemotePlugin, expanded
+from .processes import basic_environment, new_mark
 from .resources import WholeUri, resource_reader
 from .worker import (
     FILTER,
@@ -70,7 +69,7 @@ from .worker import (
 
 if TYPE_CHECKING:
     from .session import OpenSession
-    from .transports.stdio import StdioTransport
+    from .stdio import StdioTransport
 
 _TITLES: Final[Mapping[HostHook, str]] = {
     "register_commands": "commands",
@@ -202,6 +201,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         from mcp import MCPError  # noqa: PLC0415  - imported with the session
         from mcp_types import METHOD_NOT_FOUND  # noqa: PLC0415  - as above
 
+        from .connection import StartAgainError  # noqa: PLC0415  - as above
+
         request = StatusRequest(describe=True).model_dump()
         try:
             answer = await session.request(STATUS, request)
@@ -288,8 +289,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     def connect(self) -> StdioTransport:
         """Return a new process. See `RemotePlugin.connect`."""
-        from .transports.processes import new_mark  # noqa: PLC0415  - not at every start
-        from .transports.stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
+        from .stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings, mark = self.settings, new_mark()
         environment, dot_env = self._values(self._variables)

@@ -105,7 +105,7 @@ class LinkedUri:
         return frozenset()
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the URI; None if nothing links to it, or if a listed item, maybe hidden, has it."""
+        """Return a linked URI; None if a listed item, which may be hidden, matches it, too."""
         if uri not in self.links or any(item.match(uri) is not None for item in self.listed):
             return None
         return {_URI: uri}

@@ -34,12 +34,12 @@ from standards_mcp.errors import (
 )
 from standards_mcp.plugin import Health
 
-from .errors import RefusedError, why_not_valid
-from .transports.ending import describe_code, kill_tree
+from .definitions import RefusedError, why_not_valid
+from .processes import describe_code, kill_tree
 
 if TYPE_CHECKING:
     from .connection import Connection
-    from .transports.stdio import StdioTransport
+    from .stdio import StdioTransport
 
 MODULE: Final = "standards_mcp.server.isolated"
 """The program of the process, run with ``python -m``."""
@@ -75,8 +75,8 @@ class WorkerConfig(BaseModel):
         folders: The folders of relative paths, by the keys of the plugin's table.
         variables: The variables of ``.env`` that set keys of the plugin.
         timing: The host's timing.
-        trial: The phase in which an earlier start ended, if this is a trial. The process then ends
-            with `TRIAL_PASSED` once the plugin is loaded, and in the phase ``starting`` has started.
+        trial: The phase in which an earlier start ended, if this is a trial. The process ends with
+            `TRIAL_PASSED` once the plugin is loaded, and in the phase ``starting`` has started.
     """
 
     name: str

@@ -50,7 +50,7 @@ from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.plugin import Health, PluginSettings, Prompt, Resource, Tool
 from standards_mcp.remote import worker as wire
-from standards_mcp.remote.errors import ERROR_TYPE
+from standards_mcp.remote.definitions import ERROR_TYPE
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult
@@ -174,9 +174,7 @@ def _end_copies(own: int) -> None:
         os.register_at_fork(after_in_child=lambda: loop.call_soon(os._exit, 0))
 
 
-def _load_host(
-    config: wire.WorkerConfig, finish: Callable[[Contributions], Contributions]
-) -> Host:
+def _load_host(config: wire.WorkerConfig, finish: Callable[[Contributions], Contributions]) -> Host:
     """Return a host that has loaded this one plugin, without limits."""
     unlimited = ("timeout", "max_output_tokens", "max_argument_values")
     limits: Any = {"concurrency": 1000, **dict.fromkeys(unlimited, _NO_LIMIT)}

@@ -17,7 +17,7 @@ import pydantic_core
 from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import readable
-from standards_mcp.remote.errors import why_not_valid
+from standards_mcp.remote.definitions import why_not_valid
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp._utils.files import keep_text
-from standards_mcp._utils.private import open_private, private_folder, restrict, write_private
+from standards_mcp._utils.files import (
+    keep_text,
+    open_private,
+    private_folder,
+    restrict,
+    write_private,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 

@@ -47,8 +47,8 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.loading.steps.discovery import installed_plugins
 from standards_mcp.remote.isolated import isolate
+from standards_mcp.remote.processes import count_processes
 from standards_mcp.remote.worker import Described, Description
-from standards_mcp.remote.transports.processes import count_processes
 from standards_mcp.server.server import build_server
 from standards_mcp.testing.routes import route_client
 

@@ -17,7 +17,7 @@ from typing import Final
 import filelock
 
 from standards_mcp._utils import full_disk
-from standards_mcp._utils.private import FILE_MODE, private_folder, restrict
+from standards_mcp._utils.files import FILE_MODE, private_folder, restrict
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 from .database import Database

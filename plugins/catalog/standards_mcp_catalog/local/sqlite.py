@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from standards_mcp._utils import full_disk
+from standards_mcp._utils.files import write_private
 from standards_mcp._utils.installation import upgrade_command
-from standards_mcp._utils.private import write_private
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
