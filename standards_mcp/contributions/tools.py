@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.text import json_copy
 from standards_mcp.config.models.tools import RATE_LIMIT
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Filter, Tool

@@ -97,9 +97,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         self._file = context.state_dir / "tools.json"
         self._last_run = _LastRun(identity=digest)
-        with suppress(
-            OSError, ValueError, RecursionError
-        ):  # none, or of another version
+        with suppress(OSError, ValueError, RecursionError):  # none, or of another version
             kept = _LastRun.model_validate_json(self._file.read_bytes())
             self._last_run = kept if kept.identity == digest else self._last_run
         self._listing = self._last_run.listing

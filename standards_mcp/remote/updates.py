@@ -359,9 +359,7 @@ class Subscriptions:
         """Hold a subscription until the connection, or the stream of changes, ends."""
         able = session.client.server_capabilities
         if not (able and able.resources and able.resources.subscribe):
-            self._confirm(
-                uri, confirmed
-            )  # it reports no updates; an error would not help
+            self._confirm(uri, confirmed)  # it reports no updates; an error would not help
             await session.ended.wait()
         elif session.is_handshake:
             await self._subscribe(session, uri)

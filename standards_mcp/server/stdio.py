@@ -31,10 +31,9 @@ from mcp_types import (
     RequestId,
 )
 
+from standards_mcp._utils.exceptions import internal_error, new_incident
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.incidents import internal_error, new_incident
-from standards_mcp._utils.stdio.jsonrpc import MessageError, Received, read_message
-from standards_mcp._utils.stdio.lines import LineReader, LineWriter
+from standards_mcp._utils.lines import LineReader, LineWriter, MessageError, Received, read_message
 from standards_mcp.errors import StandardsMcpError
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.text import json_copy
 
 from .mistakes import short
 

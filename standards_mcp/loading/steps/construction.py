@@ -8,9 +8,8 @@ from typing import Any, Final, TypeGuard
 import pluggy
 from pydantic import ValidationError
 
-from standards_mcp._utils.json_data import json_copy
 from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
-from standards_mcp._utils.text import did_you_mean
+from standards_mcp._utils.text import did_you_mean, json_copy
 from standards_mcp.config.errors import InvalidSettingsError, find_problems
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
 from standards_mcp.config.loading import LoadedSettings

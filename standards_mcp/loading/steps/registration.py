@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
-from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.text import json_copy
 from standards_mcp.contributions.arguments.schemas import SchemaError
 from standards_mcp.contributions.arguments.signatures import filter_arguments
 from standards_mcp.contributions.base import Contribution, conflict

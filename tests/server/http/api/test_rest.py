@@ -29,7 +29,7 @@ from standards_mcp import (
     ToolResult,
     tool,
 )
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 from standards_mcp.remote.definitions import read_remote_tool
 from standards_mcp.server.http.api.openapi import openapi

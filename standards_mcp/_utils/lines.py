@@ -1,0 +1,259 @@
+"""JSON-RPC messages in lines: read and write lines, and parse a message or answer its mistakes."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import json
+import os
+import re
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+Received: TypeAlias = SessionMessage | Exception
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
+]
+"""The streams from which the SDK reads messages, and to which it writes them."""
+MAX_LINE: Final = 32 << 20
+"""The limit for the length of a line in bytes; a longer one is answered with an error."""
+_CHUNK: Final = 1 << 16
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_TOO_DEEP: Final = "it is nested too deeply"
+
+
+class MessageError(Exception):
+    """A line is not a message that can be served.
+
+    Attributes:
+        reason: The mistake, without any content of the line.
+        answer: The error to send, or None for a wrong response, which gets no answer.
+    """
+
+    def __init__(self, code: int, reason: str, message: object = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.answer = None
+        if not _is_response(message):
+            what = "Parse error" if code == PARSE_ERROR else "Invalid request"
+            error = ErrorData(code=code, message=f"{what}: {reason}.")
+            self.answer = JSONRPCError(jsonrpc="2.0", id=_id_of(message), error=error)
+
+
+def read_message(line: bytes) -> JSONRPCMessage:
+    """Return the message in a line.
+
+    Half of a surrogate pair, which remains if an emoji is cut in two, becomes U+FFFD, and so do
+    bytes that are not UTF-8.
+
+    Raises:
+        MessageError: It is not JSON, or not a message.
+    """
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return _read_leniently(line)
+    if isinstance(message, JSONRPCNotification) and b'"id"' in line:
+        # The models parse a request with a wrong type of id as a notification.
+        return _read_leniently(line)
+    return message
+
+
+def _read_leniently(line: bytes) -> JSONRPCMessage:
+    """Read a line that the strict parser refused, or raise its mistake."""
+    value = _parsed(line)
+    if fault := _fault(value):
+        raise MessageError(INVALID_REQUEST, fault, value)
+    try:
+        text = _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+        return jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except RecursionError:
+        raise MessageError(INVALID_REQUEST, _TOO_DEEP, value) from None
+    except ValidationError as exc:
+        deep = exc.errors(include_url=False, include_input=False)[0]["type"] == "json_invalid"
+        reason = _TOO_DEEP if deep else "it is neither a request nor a response"
+        raise MessageError(INVALID_REQUEST, reason, value) from None
+
+
+def _parsed(line: bytes) -> object:
+    try:
+        return json.loads(line.decode(errors="replace"))
+    except json.JSONDecodeError as exc:
+        reason = f"the line is not JSON ({exc.msg} at column {exc.colno})"
+    except RecursionError:
+        reason = _TOO_DEEP
+    except ValueError:
+        reason = "a number has too many digits"
+    raise MessageError(PARSE_ERROR, reason) from None
+
+
+def _fault(value: object) -> str:
+    """Return the reason why a JSON value is not a message, or an empty string."""
+    if isinstance(value, list):
+        return "batches are not supported; send each message on a line of its own"
+    if not isinstance(value, Mapping):
+        return "a message must be a JSON object"
+    message = cast("Mapping[str, Any]", value)
+    checks = {
+        'jsonrpc must be "2.0"': message.get("jsonrpc") == "2.0",
+        "id must be a string or an integer": _id_of(message) is not None or "id" not in message,
+        "method must be a string": isinstance(message.get("method"), str),
+        "params must be an object": isinstance(message.get("params"), dict | None),
+    }
+    if _is_response(message):
+        return ""
+    return next((fault for fault, holds in checks.items() if not holds), "")
+
+
+def _is_response(message: object) -> bool:
+    if not isinstance(message, Mapping) or "method" in message:
+        return False
+    return "result" in message or "error" in message
+
+
+def _id_of(message: object) -> str | int | None:
+    value = cast("Mapping[str, Any]", message).get("id") if isinstance(message, Mapping) else None
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+class LineReader:
+    """Yields the lines from a file descriptor, without their ends.
+
+    A line with more than *limit* bytes is cut somewhere after *limit*, so its length shows it. The
+    blocking reads happen in a daemon thread: unlike a pooled thread, it does not delay the end of
+    the process while the client keeps the pipe open.
+
+    Args:
+        on_end: Called in that thread at the end of the input.
+    """
+
+    def __init__(
+        self, descriptor: int, limit: int = MAX_LINE, on_end: Callable[[], None] = lambda: None
+    ) -> None:
+        self._descriptor = descriptor
+        self.limit = limit
+        self._on_end = on_end
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        loop = asyncio.get_running_loop()
+        chunks: asyncio.Queue[list[bytes]] = asyncio.Queue(maxsize=1)
+        reader = threading.Thread(target=self._read, args=(loop, chunks), daemon=True)
+        reader.start()
+        while lines := await chunks.get():
+            for line in lines:
+                yield line
+
+    def _read(self, loop: asyncio.AbstractEventLoop, chunks: asyncio.Queue[list[bytes]]) -> None:
+        for lines in _split_lines(self._chunks(), self.limit):
+            if not _put(loop, chunks, lines):
+                return
+        self._on_end()
+        _put(loop, chunks, [])
+
+    def _chunks(self) -> Iterator[bytes]:
+        try:
+            while data := os.read(self._descriptor, _CHUNK):
+                yield data
+        except OSError:
+            return  # like the end of the input
+
+
+async def read_lines(
+    stream: asyncio.StreamReader, limit: int = MAX_LINE
+) -> AsyncGenerator[list[bytes]]:
+    """Yield the lines that each chunk of a stream completes, without their ends.
+
+    Raises:
+        ValueError: A line has more than *limit* bytes.
+    """
+    begun = bytearray()
+    while data := await stream.read(_CHUNK):
+        head, *rest = data.split(b"\n")
+        begun += head
+        if len(begun) > limit:
+            raise ValueError("a line is too long")
+        if rest:
+            *whole, last = rest
+            yield [bytes(begun), *whole]
+            begun = bytearray(last)
+    if begun:
+        yield [bytes(begun)]
+
+
+class LineWriter:
+    """Writes text to a file descriptor off the event loop.
+
+    It has a thread of its own, so that answers are sent even while tools occupy all others. A
+    cancelled write is abandoned, because the client may never read again.
+
+    Args:
+        on_broken: Called once, when a write fails; later text is dropped.
+    """
+
+    def __init__(self, descriptor: int, on_broken: Callable[[OSError], None]) -> None:
+        self._descriptor = descriptor
+        self._on_broken = on_broken
+        self._broken = False
+        self._limiter = anyio.CapacityLimiter(1)
+
+    async def write(self, text: str) -> None:
+        """Write all of *text*."""
+        if self._broken:
+            return
+        try:
+            await anyio.to_thread.run_sync(
+                self._write_all, text.encode(), abandon_on_cancel=True, limiter=self._limiter
+            )
+        except OSError as exc:
+            if not self._broken:
+                self._broken = True
+                self._on_broken(exc)
+
+    def _write_all(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+
+def _split_lines(chunks: Iterable[bytes], limit: int) -> Iterator[list[bytes]]:
+    """Yield the lines that each chunk completes, and at the end the rest."""
+    begun = bytearray()
+    for data in chunks:
+        head, *rest = data.split(b"\n")
+        if len(begun) <= limit:
+            begun += head
+        if rest:
+            *whole, last = rest
+            yield [bytes(begun), *whole]
+            begun = bytearray(last)
+    if begun:
+        yield [bytes(begun)]
+
+
+def _put(
+    loop: asyncio.AbstractEventLoop, chunks: asyncio.Queue[list[bytes]], lines: list[bytes]
+) -> bool:
+    """Hand lines to the event loop, waiting for room; False once the loop is gone."""
+    try:
+        asyncio.run_coroutine_threadsafe(chunks.put(lines), loop).result()
+    except (RuntimeError, concurrent.futures.CancelledError):
+        return False
+    return True
