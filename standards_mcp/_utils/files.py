@@ -82,12 +82,12 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
     target = path.resolve()
     with _before_other_edits():
         for _ in range(_ATTEMPTS):
-            before = read_text(target)
-            edit = Edit(before or "", change(before or ""))
+            current = read_text(target)
+            edit = Edit(current or "", change(current or ""))
             if not edit.changes:
                 return edit
             with suppress(_OvertakenError):
-                return replace(edit, backup=_replace(target, edit.after, before))
+                return replace(edit, backup=_replace(target, edit.after, current))
     raise OSError(errno.EBUSY, "another program keeps changing it; try again")
 
 

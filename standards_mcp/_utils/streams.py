@@ -50,7 +50,7 @@ def claim_standard_streams() -> tuple[int, int]:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    # The buffers of these streams are small, so that prints keep their order among the log lines.
+    # Line buffering keeps prints in order among the log lines.
     _set("stdout", _KeptOpen(os.fdopen(os.dup(2), "wb"), **_STYLE))
     _set("stderr", _KeptOpen(os.fdopen(2, "wb", closefd=False), **_STYLE))
     return reader, writer

@@ -171,7 +171,7 @@ class _Approved(BaseModel):
     """An approved definition.
 
     Attributes:
-        sha256: Its digest, by which damage of the file is noticed.
+        sha256: Its digest, to notice damage of the file.
     """
 
     sha256: str

@@ -107,7 +107,7 @@ def object_of(value: object) -> Mapping[str, Any]:
 
 
 def objects_of(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects in a list, or an empty list if *value* is no list."""
+    """Return the objects in a list; an empty list if *value* has another type."""
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
@@ -140,7 +140,7 @@ def meta_of(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def extra_of(raw: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return these fields of a definition, without those that it lacks."""
+    """Return these fields of a definition, except missing ones."""
     return {name: raw[name] for name in names if raw.get(name) is not None}
 
 

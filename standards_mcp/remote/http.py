@@ -23,7 +23,7 @@ _SDK_MESSAGES: Final = ("Server returned an error response", "Not Found", "Sessi
 
 _ADVICE: Final = {
     HTTPStatus.UNAUTHORIZED: "check the token in headers",
-    HTTPStatus.FORBIDDEN: "check the token in headers, and what it is allowed",
+    HTTPStatus.FORBIDDEN: "check the token in headers, and its permissions",
     HTTPStatus.NOT_FOUND: "check url",
     HTTPStatus.METHOD_NOT_ALLOWED: "check url",
     HTTPStatus.TOO_MANY_REQUESTS: "try again later",
@@ -78,5 +78,5 @@ def _describe_status(status: int) -> str:
     except ValueError:
         return str(status)
     is_its_fault = status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    fallback = "whoever runs it knows why" if is_its_fault else "check url and headers"
+    fallback = "ask its administrator" if is_its_fault else "check url and headers"
     return f"{status} {standard.phrase}; {_ADVICE.get(standard, fallback)}"

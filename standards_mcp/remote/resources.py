@@ -68,7 +68,7 @@ class WholeUri:
 
 
 class Links:
-    """The newest URIs to which a server's answers link."""
+    """The newest links in a server's answers."""
 
     def __init__(self) -> None:
         self._uris: dict[str, None] = {}

@@ -329,7 +329,7 @@ class ActiveCallers:
             finally:
                 call.questions.discard(scope)
             return reply
-        return _refusal("The call has ended, so the user is no longer asked.")
+        return _refusal("The call has ended, so the user cannot be asked.")
 
 
 async def next_responses(

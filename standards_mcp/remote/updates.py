@@ -64,7 +64,7 @@ _CHANGES: Final[Mapping[type[object], Kind]] = {
 }
 
 FetchListing: TypeAlias = Callable[[OpenSession, Collection[Kind]], Awaitable[dict[str, Any]]]
-"""Lists the items of a server again, at least those of these kinds, and returns all."""
+"""Lists the items of a server again, at least these kinds, and returns all kinds."""
 
 
 class Listing:

@@ -196,7 +196,7 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
         assert "it ended with exit code 3; its last words: giving up: it is too late" in message
         result = await host.call_tool("peer_echo", {"value": "x"})
         assert result.structured["error_type"] == "api_error"
-        assert "It is started again when called in 1 s or later" in result.structured["message"]
+        assert "Call it again in 1 s or later" in result.structured["message"]
         health = (await check_health(host.manager))["peer"]
         assert health.status == "failed"
         assert "exit code 3" in health.message
@@ -206,7 +206,7 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
         assert len(runs(folder)) == 2
         await host.call_tool("peer_crash", {})
         result = await host.call_tool("peer_echo", {"value": "x"})
-        assert "It is started again when called in 2 s or later" in result.structured["message"]
+        assert "Call it again in 2 s or later" in result.structured["message"]
 
 
 async def test_a_call_that_is_cancelled_or_overdue_is_cancelled_at_the_server(
@@ -733,7 +733,7 @@ def web() -> Iterator[WebServer]:
         (401, "it answered with HTTP status 401 Unauthorized; check the token in headers"),
         (404, "it answered with HTTP status 404 Not Found; check url"),
         (418, "it answered with HTTP status 418 I'm a Teapot; check url and headers"),
-        (503, "it answered with HTTP status 503 Service Unavailable; whoever runs it knows why"),
+        (503, "it answered with HTTP status 503 Service Unavailable; ask its administrator"),
         (499, "it answered with HTTP status 499"),
     ],
 )

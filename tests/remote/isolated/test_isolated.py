@@ -46,9 +46,9 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.loading.steps.discovery import installed_plugins
-from standards_mcp.remote.isolated import isolate
+from standards_mcp.remote.isolated import isolate, isolated_resources
 from standards_mcp.remote.processes import count_processes
-from standards_mcp.remote.worker import Described, Description
+from standards_mcp.remote.worker import Described, Description, WorkerCalls
 from standards_mcp.server.server import build_server
 from standards_mcp.testing.routes import route_client
 
@@ -613,6 +613,21 @@ async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(
         assert "it had more than 4 processes" in message(result)
         await until(lambda: not count_processes(session))
         assert (await recovered(host)).text == "rested"
+
+
+def test_a_template_reads_no_resource_that_the_process_would_take_in_its_place():
+    fields = {"title": None, "description": "A thing.", "input_schema": {"properties": {}}}
+    template, plain = isolated_resources(
+        "acme",
+        [
+            Described(name="any", declared={"uri": "acme://{id}"}, **fields),
+            Described(name="secret", declared={"uri": "acme://secret"}, **fields),
+        ],
+        WorkerCalls(pytest.fail, DEFAULT_TIMING),
+    )
+    assert template.match("acme://1") == {"uri": "acme://1"}
+    assert template.match("acme://secret") is None
+    assert plain.match("acme://secret") == {}
 
 
 async def test_errors_of_prompts_and_resources_keep_their_types(isolated: Callable[..., Host]):
