@@ -275,7 +275,7 @@ async def test_clients_hear_that_a_tool_was_withdrawn_and_that_it_was_approved(
         assert [each.name for each in (await client.list_tools()).tools] == ["peer_change"]
         told.clear()
         approve(host)
-        await until(lambda: told)
+        await until(lambda: told and "peer_echo" in served(host))
         assert len((await client.list_tools()).tools) == 2
 
 
