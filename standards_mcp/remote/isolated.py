@@ -343,7 +343,8 @@ def isolated_tool(plugin: str, described: Described, calls: WorkerCalls) -> Regi
         meta = {FILTER: arguments.pop(FILTER)} if FILTER in arguments else {}
         params = {"name": described.name, "arguments": arguments}
         raw = await calls.ask("tools/call", params, caller, meta)
-        caller.add_log_fields(**(raw.get("_meta") or {}).pop(LOG_FIELDS, {}))
+        private: dict[str, Any] = raw.get("_meta") or {}
+        caller.add_log_fields(**private.pop(LOG_FIELDS, {}))
         result = tool_result(raw)
         only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
         is_text = only.keys() == {"type", "text"}

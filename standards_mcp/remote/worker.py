@@ -315,7 +315,8 @@ def worker_config(
 
 def other_variables(layers: Layers, source: str) -> dict[str, str]:
     """Return the variables of a source that do not set the host's keys, by uppercase name."""
-    return next((dict(layer.others) for layer in layers.ordered if layer.name == source), {})
+    variables = [layer.others for layer in layers.ordered if layer.name == source]
+    return dict(variables[0]) if variables else {}
 
 
 def try_apart(
