@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import click
 from click.shell_completion import CompletionItem
 
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
 from standards_mcp.errors import StandardsMcpError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.contributions.collection import Contributions
 
 from .providers import collect, provider_of

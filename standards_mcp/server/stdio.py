@@ -33,7 +33,13 @@ from mcp_types import (
 
 from standards_mcp._utils.exceptions import internal_error, new_incident
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.lines import LineReader, LineWriter, MessageError, Received, read_message
+from standards_mcp._utils.stdio.messages import (
+    LineReader,
+    LineWriter,
+    MessageError,
+    Received,
+    read_message,
+)
 from standards_mcp.errors import StandardsMcpError
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.service_checks import service_problems, service_warnings
 from standards_mcp.commands import examples, json_option, print_json, print_text

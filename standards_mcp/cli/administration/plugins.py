@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import anyio
 import click
 
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.completion import installed_plugins, offer
 from standards_mcp.cli.failures import show_failures
 from standards_mcp.cli.invocation import Invocation

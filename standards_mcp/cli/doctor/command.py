@@ -8,7 +8,7 @@ import sys
 import anyio
 import click
 
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.install.known import own_command
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_result
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
 from standards_mcp.cli.administration.agreement import ask
 from standards_mcp.cli.completion import loaded_sets_and_crosswalks, offer

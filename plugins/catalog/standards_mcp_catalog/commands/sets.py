@@ -10,7 +10,7 @@ import click
 
 from standards_mcp._utils.files import replacing
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
 from standards_mcp.cli.completion import loaded_sets, offer
 from standards_mcp.cli.invocation import Invocation

@@ -13,7 +13,7 @@ import anyio
 import click
 
 from standards_mcp._utils.progress import progress_lines
-from standards_mcp._utils.streams import divert_stdout
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.errors import ConfigError

@@ -1,4 +1,4 @@
-"""JSON-RPC messages in lines: read and write lines, and parse a message or answer its mistakes."""
+"""JSON-RPC messages as lines over file descriptors, for a client that may vanish at any time."""
 
 from __future__ import annotations
 
@@ -26,24 +26,26 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+MAX_LINE: Final = 32 << 20
+"""The longest line in bytes; a longer one is answered with an error."""
+
+_CHUNK: Final = 1 << 16
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_TOO_DEEP: Final = "it is nested too deeply"
+
 Received: TypeAlias = SessionMessage | Exception
 Streams: TypeAlias = tuple[
     MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
 ]
 """The streams from which the SDK reads messages, and to which it writes them."""
-MAX_LINE: Final = 32 << 20
-"""The limit for the length of a line in bytes; a longer one is answered with an error."""
-_CHUNK: Final = 1 << 16
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_TOO_DEEP: Final = "it is nested too deeply"
 
 
 class MessageError(Exception):
     """A line is not a message that can be served.
 
     Attributes:
-        reason: The mistake, without any content of the line.
-        answer: The error to send, or None for a wrong response, which gets no answer.
+        reason: The fault, without any content of the line.
+        answer: The error to send, or None for a wrong response, which is never answered.
     """
 
     def __init__(self, code: int, reason: str, message: object = None) -> None:
@@ -51,32 +53,32 @@ class MessageError(Exception):
         self.reason = reason
         self.answer = None
         if not _is_response(message):
-            what = "Parse error" if code == PARSE_ERROR else "Invalid request"
-            error = ErrorData(code=code, message=f"{what}: {reason}.")
+            kind = "Parse error" if code == PARSE_ERROR else "Invalid request"
+            error = ErrorData(code=code, message=f"{kind}: {reason}.")
             self.answer = JSONRPCError(jsonrpc="2.0", id=_id_of(message), error=error)
 
 
 def read_message(line: bytes) -> JSONRPCMessage:
-    """Return the message in a line.
+    """Return the message of a line.
 
-    Half of a surrogate pair, which remains if an emoji is cut in two, becomes U+FFFD, and so do
-    bytes that are not UTF-8.
+    Half a surrogate pair, such as an emoji that was cut in two, and bytes that are not UTF-8 become
+    U+FFFD.
 
     Raises:
-        MessageError: It is not JSON, or not a message.
+        MessageError: The line is not JSON, or not a message.
     """
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         return _read_leniently(line)
     if isinstance(message, JSONRPCNotification) and b'"id"' in line:
-        # The models parse a request with a wrong type of id as a notification.
+        # The models read a request with an id of a wrong type as a notification.
         return _read_leniently(line)
     return message
 
 
 def _read_leniently(line: bytes) -> JSONRPCMessage:
-    """Read a line that the strict parser refused, or raise its mistake."""
+    """Read a line that the strict parser refused, or raise an error that names its fault."""
     value = _parsed(line)
     if fault := _fault(value):
         raise MessageError(INVALID_REQUEST, fault, value)
@@ -128,18 +130,18 @@ def _is_response(message: object) -> bool:
 
 
 def _id_of(message: object) -> str | int | None:
-    value = cast("Mapping[str, Any]", message).get("id") if isinstance(message, Mapping) else None
-    if isinstance(value, str):
-        return _LONE_SURROGATE.sub("\ufffd", value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    number = cast("Mapping[str, Any]", message).get("id") if isinstance(message, Mapping) else None
+    if isinstance(number, str):
+        return _LONE_SURROGATE.sub("\ufffd", number)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 class LineReader:
-    """Yields the lines from a file descriptor, without their ends.
+    """Yield the lines that arrive on a file descriptor, without their ends.
 
-    A line with more than *limit* bytes is cut somewhere after *limit*, so its length shows it. The
-    blocking reads happen in a daemon thread: unlike a pooled thread, it does not delay the end of
-    the process while the client keeps the pipe open.
+    A line of more than *limit* bytes is cut somewhere after *limit*, so its length shows it. The
+    blocking reads happen in a daemon thread: unlike a pooled one, it does not keep the process
+    from ending while the client holds the pipe open.
 
     Args:
         on_end: Called in that thread at the end of the input.
@@ -173,7 +175,7 @@ class LineReader:
             while data := os.read(self._descriptor, _CHUNK):
                 yield data
         except OSError:
-            return  # like the end of the input
+            return  # treated like the end
 
 
 async def read_lines(
@@ -199,13 +201,13 @@ async def read_lines(
 
 
 class LineWriter:
-    """Writes text to a file descriptor off the event loop.
+    """Write text to a file descriptor outside of the event loop.
 
-    It has a thread of its own, so that answers are sent even while tools occupy all others. A
-    cancelled write is abandoned, because the client may never read again.
+    It has its own thread, so that answers are sent while tools occupy all others. A cancelled write
+    is abandoned, because the client may never read again.
 
     Args:
-        on_broken: Called once, when a write fails; later text is dropped.
+        on_broken: Called once, when a write fails; later texts are dropped.
     """
 
     def __init__(self, descriptor: int, on_broken: Callable[[OSError], None]) -> None:

@@ -1,0 +1,1 @@
+"""The process's own streams, and messages by lines over them."""
