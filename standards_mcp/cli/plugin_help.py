@@ -1,4 +1,4 @@
-"""Remember the help of plugins' commands, so that ``--help`` need not import the plugins."""
+"""Remember plugins' commands, so that ``--help`` and a command need not import all plugins."""
 
 from __future__ import annotations
 
@@ -16,28 +16,33 @@ from standards_mcp.loading.records import PluginInfo, PluginKind, Status
 
 _WIDEST: Final = 200
 _SHIPPED: Final = {
-    "lookup": "Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or "
-    "a URI.",
-    "search": "Find the standards that fit the activity described by TEXT.",
+    "catalog": ("data", "Load standards, look at what is loaded, and rebuild the index."),
+    "lookup": (
+        "lookup",
+        "Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or a URI.",
+    ),
+    "search": ("search", "Find the standards that fit the activity described by TEXT."),
 }
+"""The commands of plugins that come with the host, which may not have been loaded yet."""
 _NO_HELP: Final = "Commands of this plugin."
 _HELPS: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
 def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
-    """Keep the help of the commands of the loaded plugins, until a plugin is updated.
+    """Keep the names and the help of the commands of loaded plugins, until a plugin is updated.
 
     A plugin that failed is kept as one without commands, until a command loads it again.
     """
-    known, told = _read(host.state_dir), dict[str, dict[str, str]]()
+    known, loaded = _read(host.state_dir), dict[str, dict[str, str]]()
     for record in host.manager.records.values():
         if record.info.kind is not PluginKind.IMPORTED:
             continue
-        if record.plugin is not None or record.status is Status.FAILED:
-            text = about(commands[record.name]) if record.name in commands else ""
-            told[record.name] = {**_identity(record.info), "help": text}
-    if any(known.get(name) != each for name, each in told.items()):
-        text = json.dumps({**known, **told}, indent=1, sort_keys=True)
+        if record.command is not None or record.status is Status.FAILED:
+            name = record.command or ""
+            text = about(commands[name]) if name in commands else ""
+            loaded[record.name] = {**_identity(record.info), "command": name, "help": text}
+    if any(known.get(name) != each for name, each in loaded.items()):
+        text = json.dumps({**known, **loaded}, indent=1, sort_keys=True)
         keep_text(_file(host.state_dir), text)
 
 
@@ -47,7 +52,7 @@ def about(command: click.Command) -> str:
 
 
 def helps(host: Host) -> dict[str, str] | None:
-    """Return the remembered help of the enabled plugins that have commands, by plugin.
+    """Return the remembered help of the enabled plugins that have commands, by command.
 
     Returns:
         None if a plugin is enabled that was never loaded.
@@ -55,16 +60,32 @@ def helps(host: Host) -> dict[str, str] | None:
     known = _read(host.state_dir)
     found: dict[str, str] = {}
     for record in host.manager.records.values():
-        info, told = record.info, known.get(record.name, {})
-        if record.reason or info.kind is not PluginKind.IMPORTED:
+        if record.reason or record.info.kind is not PluginKind.IMPORTED:
             continue
-        if _identity(info).items() <= told.items():
-            found[record.name] = told.get("help", "")
-        elif info.is_own and record.name in _SHIPPED:
-            found[record.name] = _SHIPPED[record.name]
-        else:
+        remembered = _remembered(record.info, known)
+        if remembered is None:
             return None
-    return {name: text for name, text in found.items() if text}
+        name, text = remembered
+        found[name] = text
+    return {name: text for name, text in found.items() if name}
+
+
+def owner_of(host: Host, command: str) -> str | None:
+    """Return the plugin that has a command, as far as is known without loading plugins."""
+    known = _read(host.state_dir)
+    for record in host.manager.records.values():
+        remembered = _remembered(record.info, known)
+        if remembered and remembered[0] == command:
+            return record.name
+    return None
+
+
+def _remembered(info: PluginInfo, known: Mapping[str, Mapping[str, str]]) -> tuple[str, str] | None:
+    """Return the name and the help of a plugin's command; None if it was never loaded."""
+    entry = known.get(info.name, {})
+    if _identity(info).items() <= entry.items() and "command" in entry:
+        return entry["command"], entry.get("help", "")
+    return _SHIPPED.get(info.name) if info.is_own else None
 
 
 def _identity(info: PluginInfo) -> dict[str, str]:

@@ -151,7 +151,8 @@ def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iter
             table, own = ("plugins", name), plugin_variables(model)
             for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
                 if declares_secret(model, path, value):
-                    yield misplaced_secret(layer, (*table, *path), own.get(path[0]))
+                    named = (own[path[:n]] for n in range(len(path), 0, -1) if path[:n] in own)
+                    yield misplaced_secret(layer, (*table, *path), next(named, None))
 
 
 def check_programs(settings: Settings) -> Iterator[Problem]:
@@ -182,18 +183,17 @@ def check_addresses(settings: Settings) -> Iterator[Problem]:
 
 
 def check_folders(settings: Settings) -> Iterator[Problem]:
-    """Yield the folders of data that cannot be opened and, since their parent is missing, made."""
-    named = {("catalog", "path"): settings.catalog.path, ("state_dir",): settings.state_dir}
-    for path, folder in named.items():
-        if folder is None or folder.is_dir():
-            continue
-        if folder.exists():
-            why = f"{folder} is no folder"
-        elif not folder.parent.is_dir():
-            why = f"there is no folder {folder.parent}, in which it would be made"
-        else:
-            continue
-        yield Problem(path, f"{why}; correct the path, or make the folder", f"set {key_name(path)}")
+    """Yield ``state_dir`` if it cannot be opened and, since its parent is missing, made."""
+    folder, path = settings.state_dir, ("state_dir",)
+    if folder is None or folder.is_dir():
+        return
+    if folder.exists():
+        why = f"{folder} is no folder"
+    elif not folder.parent.is_dir():
+        why = f"there is no folder {folder.parent}, in which it would be made"
+    else:
+        return
+    yield Problem(path, f"{why}; correct the path, or make the folder", f"set {key_name(path)}")
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:

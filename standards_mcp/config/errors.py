@@ -96,7 +96,7 @@ def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> P
     key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
         return replace(problem, fix=f"set {key}")
-    own = plugin_variables(model).get(keys[0]) if len(keys) == 1 else None
+    own = plugin_variables(model).get(tuple(keys))
     fix = set_variable(problem.path, own)
     return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
 

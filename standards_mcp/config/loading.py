@@ -12,9 +12,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from standards_mcp.errors import ConfigError
-from standards_mcp_catalog.settings import SECRET_KEYS
 
-from .errors import find_problems, misplaced_secret
+from .errors import find_problems
 from .layers import Layers
 from .models.settings import Settings
 from .sources import (
@@ -26,6 +25,7 @@ from .sources import (
     in_home,
     is_given,
     layer_of,
+    refuse_moved,
     servers_layer,
 )
 
@@ -100,7 +100,8 @@ def load_settings(
             *([file_layer(file, text)] if file else []),
         )
     )
-    _refuse_secrets(layers)
+    for layer in layers.ordered:
+        refuse_moved(layer)
     layers = _with_shared_servers(layers)
     values = layers.merged()
     try:
@@ -109,13 +110,6 @@ def load_settings(
         problems = find_problems(exc, Settings, values)
         raise ConfigError("\n".join(each.line(layers) for each in problems)) from None
     return LoadedSettings(settings, file, layers)
-
-
-def _refuse_secrets(layers: Layers) -> None:
-    for layer in layers.ordered:
-        found = [path for path in SECRET_KEYS if layer.sets(path)]
-        if found and not layer.has_variables:
-            raise ConfigError(misplaced_secret(layer, found[0]).line(layers))
 
 
 def _with_shared_servers(layers: Layers) -> Layers:

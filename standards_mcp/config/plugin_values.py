@@ -14,37 +14,55 @@ from pydantic.fields import FieldInfo
 from standards_mcp.plugin import Variable
 
 from .layers import Layer, Layers, merged, nested
-from .models.base import takes_json
+from .models.base import is_table, takes_json
 from .sources import from_json, in_home, is_given
 
+Keys = tuple[str, ...]
 
-def plugin_variables(model: type[BaseModel]) -> dict[str, str]:
-    """Return the names of the keys' own variables, by key; see `Variable`."""
+
+def _fields(model: type[BaseModel], prefix: Keys = ()) -> Iterator[tuple[Keys, FieldInfo]]:
+    """Yield the fields of a table and of its inner tables, by the keys that lead to them."""
+    for name, field in model.model_fields.items():
+        path = (*prefix, _key(name, field))
+        yield path, field
+        if is_table(field.annotation):
+            yield from _fields(field.annotation, path)
+
+
+def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
+    """Return the keys that have a variable of their own, see `Variable`, also in inner tables."""
     return {
-        _key(name, field): each.name
-        for name, field in model.model_fields.items()
+        path: each
+        for path, field in _fields(model)
         for each in (*field.metadata, *_metadata(field.annotation))
         if isinstance(each, Variable)
     }
 
 
+def plugin_variables(model: type[BaseModel]) -> dict[Keys, str]:
+    """Return the names of the keys' own variables, by key."""
+    return {path: variable.name for path, variable in own_variables(model).items()}
+
+
 def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layers:
     """Return the layers with the values that such variables set for a plugin."""
-    names = plugin_variables(model)
-    fields = model.model_fields.items()
-    lists = {_key(name, field) for name, field in fields if takes_json(field.annotation)}
+    table = ("plugins", plugin)
+    names = {(*table, *path): name for path, name in plugin_variables(model).items()}
+    lists = {(*table, *path) for path, field in _fields(model) if takes_json(field.annotation)}
 
     def completed(layer: Layer) -> Layer:
-        texts = {key: layer.others.get(name.upper(), "") for key, name in names.items()}
-        given = {key: text for key, text in texts.items() if is_given(names[key], text)}
+        texts = {path: layer.others.get(name.upper(), "") for path, name in names.items()}
+        given = {path: text for path, text in texts.items() if is_given(names[path], text)}
         if not given:
             return layer
-        values = {key: from_json(text) if key in lists else text for key, text in given.items()}
+        values = layer.values
+        for path, text in given.items():
+            values = merged(values, nested(path, from_json(text) if path in lists else text))
         return replace(
             layer,
-            values=merged(layer.values, nested(("plugins", plugin), values)),
-            variables={**layer.variables, **{names[key]: text for key, text in given.items()}},
-            names={**layer.names, **{("plugins", plugin, key): names[key] for key in given}},
+            values=values,
+            variables={**layer.variables, **{names[path]: text for path, text in given.items()}},
+            names={**layer.names, **{path: names[path] for path in given}},
         )
 
     return Layers(tuple(map(completed, layers.ordered)))
@@ -65,19 +83,39 @@ def plugin_options(
     Raises:
         ConfigError: A path is in the home of a user who has none.
     """
-    names, result = plugin_variables(model), dict(options)
+    result = _with_values(layers, plugin, model, options)
     for name, field in model.model_fields.items():
         key = _key(name, field)
         path = ("plugins", plugin, key)
         layer = layers.source(path)
-        if layer and key in names:
-            result[key] = layer.value(path)
         if key in result and _holds_paths(field.annotation):
             folder = (layer.folder if layer else Path()).absolute()
             given = result.pop(key)
             if not isinstance(given, str) or given.strip():
                 result[key] = _absolute(given, folder, partial(layers.where, path))
     return result
+
+
+def _with_values(
+    layers: Layers, plugin: str, model: type[BaseModel], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a copy of the options with the values of variables that the layers hold."""
+    result = dict(options)
+    for path in plugin_variables(model):
+        keys = ("plugins", plugin, *path)
+        if layer := layers.source(keys):
+            result = _put(result, path, layer.value(keys))
+    return result
+
+
+def _put(table: object, path: Keys, value: object) -> Any:
+    """Return a copy of a table with a value at *path*; other values stay for validation."""
+    key, *rest = path
+    if not isinstance(table, Mapping):
+        return table
+    items = dict(cast("Mapping[str, Any]", table))
+    items[key] = _put(items.get(key, {}), tuple(rest), value) if rest else value
+    return items
 
 
 def _absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:

@@ -14,11 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, nearest
 from standards_mcp.errors import ConfigError
-from standards_mcp_catalog.settings import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 
 from .layers import (
     DOT_ENV,
@@ -35,10 +34,13 @@ from .models.external import read_servers_file, shared_servers
 from .models.settings import ENV_PREFIX, Settings
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
-_OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
+# The second one is for plugins, which may declare it as a `Variable`; it has our prefix because it
+# is older than their tables.
+_OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "STANDARDS_MCP_EMBEDDING_API_KEY"})
+_MOVED: Final = {"catalog": ("plugins", "catalog")}
+"""Tables that have another name now."""
 
 _PATHS: Final = (
-    ("catalog", "path"),
     ("state_dir",),
     ("servers_file",),
     ("server", "audit", "path"),
@@ -251,16 +253,18 @@ def _with_absolute_paths(layer: Layer, folder: Path) -> Layer:
 
 
 def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
-    known, given, others = set(VARIABLES.values()), dict[str, str](), dict[str, str]()
+    given, others = dict[str, str](), dict[str, str]()
     for name, value in variables.items():
         upper = name.upper()
-        if not upper.startswith(ENV_PREFIX):
+        if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
             others[upper] = value or ""
-        if upper.startswith(ENV_PREFIX) and upper not in _OTHER_VARIABLES:
-            if path_of(upper)[0] not in Settings.model_fields:
-                raise ConfigError(f"{source}: {name}: unknown setting{_nearest_variable(upper)}")
-        elif upper not in known:
             continue
+        path = path_of(upper)
+        if moved := _MOVED.get(path[0]):
+            now = variable_name((*moved, *path[1:]))
+            raise ConfigError(f"{source}: {name}: it is {now} now")
+        if path[0] not in Settings.model_fields:
+            raise ConfigError(f"{source}: {name}: unknown setting{_nearest_variable(upper)}")
         if is_given(upper, value):
             given[upper] = value or ""
     return replace(layer_of(source, _nested(given)), variables=given, others=others)
@@ -270,11 +274,10 @@ def _nested(variables: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings that variables give, as nested tables.
 
     One for a whole table is read before those for keys in it. Where it holds plain text, the others
-    are left out, so that validation sees and reports that text. Names of their own count most.
+    are left out, so that validation sees and reports that text.
     """
     values: dict[str, Any] = {}
-    named = set(VARIABLES.values())
-    for variable in sorted(variables, key=lambda name: (name in named, name)):
+    for variable in sorted(variables):
         path = path_of(variable)
         values = merged(values, nested(path, _value_of(path, variables[variable])))
     return values
@@ -286,10 +289,23 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
     A key of the host's that is text may hold JSON, too, such as credentials for a server. Whether
     ``123`` is a number is for validation to say: a plugin may ask for text.
     """
-    if path in VARIABLES:
-        return SecretStr(text.strip()) if path in SECRET_KEYS else text.strip()
     kind = type_of(Settings, path)
     return from_json(text) if kind is None or takes_json(kind) else text
+
+
+def refuse_moved(layer: Layer) -> None:
+    """Refuse a table that has another name now.
+
+    Raises:
+        ConfigError: The layer has one.
+    """
+    for table, path in _MOVED.items():
+        if layer.sets((table,)):
+            now = ".".join(path)
+            raise ConfigError(
+                f"{layer.location((table,))}: [{table}] is [{now}] now, and [{table}.NAME] is "
+                f"[{now}.NAME]"
+            )
 
 
 def from_json(text: str) -> Any:
@@ -305,7 +321,7 @@ def _nearest_variable(name: str) -> str:
     own = name.removeprefix(ENV_PREFIX)
     rest = own.partition("__")[2]  # the keys of a plugin or a server are not known
     paths = [*_paths(Settings), *((table, rest) for table in Settings.model_fields if rest)]
-    known = [*map(variable_name, paths), *_OTHER_VARIABLES]
+    known = [*map(variable_name, paths), CONFIG_VARIABLE]
     meant = {each.removeprefix(ENV_PREFIX): each for each in known}
     found = nearest(own, meant)
     return f"; did you mean {meant[found]!r}?" if found else ""

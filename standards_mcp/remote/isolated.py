@@ -123,11 +123,16 @@ def isolate(
         for name, section in settings.plugins.items()
         if section.python and name not in names
     ]
-    return [_isolated(info, loaded, state_dir, timing) for info in infos]
+    own = [info.name for info in infos if info.is_own]
+    return [_isolated(info, loaded, state_dir, timing, own) for info in infos]
 
 
 def _isolated(
-    info: PluginInfo, loaded: LoadedSettings, state_dir: Path, timing: Timing
+    info: PluginInfo,
+    loaded: LoadedSettings,
+    state_dir: Path,
+    timing: Timing,
+    own: Iterable[str],
 ) -> PluginInfo:
     name, settings = info.name, loaded.settings
     section = settings.section(name)
@@ -143,7 +148,7 @@ def _isolated(
         python=section.python or sys.executable,
         processes=section.processes,
         env=section.env,
-        worker=worker_config(name, loaded, state_dir, timing),
+        worker=worker_config(name, loaded, state_dir, timing, own),
     )
     return replace(
         info,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -71,8 +71,9 @@ class WorkerConfig(BaseModel):
 
     Attributes:
         memory: The limit of its memory, in bytes.
-        settings: The host's settings as far as they concern this plugin.
-        folders: The folders of relative paths, by the keys of the plugin's table.
+        settings: The host's settings that concern this plugin, and the tables of plugins that may
+            provide services to it.
+        folders: The folders of relative paths, by plugin and key.
         variables: The variables of ``.env`` that set keys of the plugin.
         timing: The host's timing.
         trial: The phase in which an earlier start ended, if this is a trial. The process ends with
@@ -82,7 +83,7 @@ class WorkerConfig(BaseModel):
     name: str
     memory: int | None
     settings: dict[str, Any]
-    folders: dict[str, str] = {}
+    folders: dict[str, dict[str, str]] = {}
     variables: dict[str, str] = {}
     timing: Timing = DEFAULT_TIMING
     trial: Literal["", "loading", "starting"] = ""
@@ -293,24 +294,41 @@ class WorkerCalls:
 
 
 def worker_config(
-    name: str, loaded: LoadedSettings, state_dir: Path, timing: Timing
+    name: str,
+    loaded: LoadedSettings,
+    state_dir: Path,
+    timing: Timing,
+    plugins: Iterable[str],
 ) -> WorkerConfig:
-    """Return the configuration of a plugin's process, without variables."""
+    """Return the configuration of a plugin's process, without variables.
+
+    Args:
+        plugins: The plugins that come with the host, which may provide services to it.
+    """
     settings = loaded.settings
-    section = settings.section(name)
-    # Only the plugin's model knows which keys are paths, so the folders of all keys are sent.
-    layers = {key: loaded.layers.source(("plugins", name, key)) for key in section.options}
+    tables = {name: settings.section(name).options}
+    # Only the process learns which services the plugin needs; it opens its own of each.
+    for other in {*plugins, *settings.services.values()} - {name}:
+        section = settings.section(other)
+        if section.enabled is not False and not section.is_isolated:
+            tables[other] = section.options
     return WorkerConfig(
         name=name,
-        memory=section.memory_bytes,
+        memory=settings.section(name).memory_bytes,
         settings={
             "state_dir": str(state_dir),
-            "catalog": revealed(settings.catalog),
-            "plugins": {name: revealed(section.options)},
+            "services": dict(settings.services),
+            "plugins": {plugin: revealed(options) for plugin, options in tables.items()},
         },
-        folders={key: str(layer.folder) for key, layer in layers.items() if layer},
+        folders={plugin: _folders(loaded.layers, plugin, tables[plugin]) for plugin in tables},
         timing=timing,
     )
+
+
+def _folders(layers: Layers, name: str, options: Iterable[str]) -> dict[str, str]:
+    """Return the folders of relative paths by key, of all keys: only the model knows the paths."""
+    sources = {key: layers.source(("plugins", name, key)) for key in options}
+    return {key: str(layer.folder) for key, layer in sources.items() if layer}
 
 
 def other_variables(layers: Layers, source: str) -> dict[str, str]:
@@ -319,9 +337,7 @@ def other_variables(layers: Layers, source: str) -> dict[str, str]:
     return dict(variables[0]) if variables else {}
 
 
-def try_apart(
-    name: str, phase: str, loaded: LoadedSettings, state_dir: Path, timing: Timing
-) -> str:
+def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
     """Try a plugin in a separate process before the host loads it.
 
     The process has the rights and the variables of this one.
@@ -334,9 +350,9 @@ def try_apart(
         "variables": other_variables(loaded.layers, DOT_ENV),
         "trial": phase,
     }
-    config = worker_config(name, loaded, state_dir, timing).model_copy(update=changes)
+    config, timing = worker.model_copy(update=changes), worker.timing
     process = subprocess.Popen(  # noqa: S603  - our own program
-        [sys.executable, "-P", "-m", MODULE, name],
+        [sys.executable, "-P", "-m", MODULE, worker.name],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

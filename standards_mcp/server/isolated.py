@@ -48,7 +48,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 from standards_mcp.loading.steps.discovery import installed_plugins
-from standards_mcp.plugin import Health, PluginSettings, Prompt, Resource, Tool
+from standards_mcp.plugin import Health, Prompt, Resource, Tool
 from standards_mcp.remote import worker as wire
 from standards_mcp.remote.definitions import ERROR_TYPE
 
@@ -175,27 +175,33 @@ def _end_copies(own: int) -> None:
 
 
 def _load_host(config: wire.WorkerConfig, finish: Callable[[Contributions], Contributions]) -> Host:
-    """Return a host that has loaded this one plugin, without limits."""
+    """Return a host of this one plugin and the services that it needs, without limits."""
     unlimited = ("timeout", "max_output_tokens", "max_argument_values")
     limits: Any = {"concurrency": 1000, **dict.fromkeys(unlimited, _NO_LIMIT)}
     settings = Settings(**config.settings, tools=limits, tool_names="declared")
-    plugins = [info for info in installed_plugins() if info.name == config.name]
-    if not plugins:
+    plugins = [info for info in installed_plugins() if info.name in settings.plugins]
+    if config.name not in (info.name for info in plugins):
         missing = f"it is not installed in {sys.prefix}"
-        plugins = [PluginInfo(name=config.name, load=lambda: None, error=missing)]
+        plugins.append(PluginInfo(name=config.name, load=lambda: None, error=missing))
+    # Another environment may lack plugins that have tables here.
+    names = {info.name for info in plugins}
+    tables = {name: table for name, table in settings.plugins.items() if name in names}
+    settings = settings.model_copy(update={"plugins": tables})
     loaded = LoadedSettings(settings, None, _layers(config))
     host = Host(loaded, installed=plugins, remembers=False, timing=config.timing)
     host.manager.contributed.finish = finish
-    host.load()
+    host.manager.refuses_mistakes = False  # the host outside reports them
+    host.load(only=(config.name,))
     return host
 
 
 def _layers(config: wire.WorkerConfig) -> Layers:
-    """Return the sources of the plugin's settings, as far as its model needs them."""
-    table = config.settings["plugins"][config.name]
+    """Return the sources of the settings, as far as the models of the plugins need them."""
+    tables = config.settings["plugins"]
     keys = (
-        Layer(key, {"plugins": {config.name: {key: table[key]}}}, folder=Path(folder))
-        for key, folder in config.folders.items()
+        Layer(key, {"plugins": {name: {key: tables[name][key]}}}, folder=Path(folder))
+        for name, folders in config.folders.items()
+        for key, folder in folders.items()
     )
     environment = {variable.upper(): text for variable, text in os.environ.items()}
     variables = Layer(ENVIRONMENT, {}, others=environment)
@@ -318,20 +324,28 @@ class _Answers:
         return status.model_dump(mode="json")
 
     def _description(self, record: PluginRecord) -> wire.Description:
-        model = record.settings_type or PluginSettings
-        variables = plugin_variables(model)
-        names = tuple(variables.values())
-        if record.status is Status.FAILED:
+        records = self._host.manager.records.values()
+        models = [record.settings_type for record in records if record.settings_type]
+        # The plugins whose services it uses count, too: this process has its own of each.
+        keys = [
+            (model, key, name) for model in models for key, name in plugin_variables(model).items()
+        ]
+        names = tuple(name for _, _, name in keys)
+        secret_names = tuple(name for model, key, name in keys if declares_secret(model, key))
+        if record.status in (Status.FAILED, Status.DISABLED):
             problems = masked_data([asdict(problem) for problem in record.problems], record.secrets)
-            return wire.Description(failure=record.reason, problems=problems, variables=names)
+            return wire.Description(
+                failure=record.reason,
+                problems=problems,
+                variables=names,
+                secret_variables=secret_names,
+            )
         options = self._host.settings.section(record.name).options
         items = record.contributions
         return wire.Description(
             variables=names,
             secret=tuple(key for key in options if long_texts(options[key]) & record.secrets),
-            secret_variables=tuple(
-                name for key, name in variables.items() if declares_secret(model, (key,))
-            ),
+            secret_variables=secret_names,
             title=record.title,
             instructions=record.instructions,
             ineffective=tuple(

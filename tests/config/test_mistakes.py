@@ -24,7 +24,7 @@ def told(text: str) -> str:
     [
         ("[tools]\nread_only = True", 2, "True means nothing here; write true"),
         ("[tools.overrides.x]\narguments = {a = {fixed = False}}", 2, "write false"),
-        ("[catalog]\n\npath = None", 3, "None means nothing here; leave the key out"),
+        ("[server]\n\nhost = None", 3, "None means nothing here; leave the key out"),
         ("profile = \u201cclass\u201d", 1, '\u201c is a curly quote; write ", before the text'),
         ("profile = \u2018class\u2019", 1, "\u2018 is a curly quote; write ', before the text"),
         ("[tools]\ndisable = [\n  \u201ea\u201d,\n]", 3, "\u201e is a curly quote"),

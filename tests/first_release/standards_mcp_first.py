@@ -14,8 +14,6 @@ from pydantic import BaseModel, Field, SecretStr
 
 from standards_mcp import (
     ApiError,
-    Catalog,
-    CatalogError,
     Filter,
     FilterExpression,
     Health,
@@ -27,7 +25,6 @@ from standards_mcp import (
     PluginSettings,
     Prompt,
     Resource,
-    StandardRecord,
     Tool,
     ToolCall,
     ToolCaller,
@@ -36,6 +33,7 @@ from standards_mcp import (
     ToolResult,
     hookimpl,
 )
+from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 
 
 class FirstSettings(PluginSettings):
@@ -60,6 +58,7 @@ def shout(call: ToolCaller) -> None:
 
 class FirstPlugin(Plugin[FirstSettings]):
     settings_type = FirstSettings
+    needs = (Catalog,)
 
     def __init__(self, settings: FirstSettings, context: PluginContext) -> None:
         super().__init__(settings, context)
@@ -172,7 +171,7 @@ class FirstPlugin(Plugin[FirstSettings]):
         filter: FilterExpression | None = None,  # noqa: A002
     ) -> list[Found]:
         """Find standards by code."""
-        catalog: Catalog = self.context.catalog
+        catalog = self.context.service(Catalog)
         try:
             records: list[StandardRecord] = await catalog.find(code)
         except CatalogError as exc:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 import click
 
-from standards_mcp.commands import print_text
+from standards_mcp.commands import ask, print_text
 
 yes_option: Final = click.option(
     "--yes", is_flag=True, help="Do not ask, also where more is served than before."
@@ -24,16 +23,3 @@ def agree(what: str, *, yes: bool) -> None:
         print_text(what)
     else:
         ask(f"{what}.")
-
-
-def ask(what: str) -> None:
-    """Tell what a command would do, and ask for it on a terminal; both go to stderr.
-
-    Raises:
-        click.ClickException: The answer is no, or there is no terminal.
-    """
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.ClickException(f"{what} Nothing is changed; add --yes if that is meant")
-    print_text(what, err=True)
-    if not click.confirm("Go on?", err=True):
-        raise click.ClickException("nothing is changed")

@@ -11,11 +11,11 @@ import anyio
 import click
 
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.cli.completion import installed_plugins, offer
+from standards_mcp.cli.completion import installed_plugins
 from standards_mcp.cli.failures import show_failures
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.scaffold.command import new
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
 from standards_mcp.config.layers import variable_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.plugin_values import plugin_variables
@@ -224,8 +224,8 @@ def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
 def _variable(key: Key, record: PluginRecord) -> str:
     """Return the variable that sets a key: one of its own, or the one that every key has."""
     own = plugin_variables(record.settings_type or PluginSettings)
-    is_top = key.table == f"plugins.{record.name}"
-    return (is_top and own.get(key.name)) or variable_name((*key.table.split("."), key.name))
+    path = (*key.table.split("."), key.name)
+    return own.get(path[2:]) or variable_name(path)
 
 
 def _names(items: Iterable[Contribution], plugin: str) -> list[str]:

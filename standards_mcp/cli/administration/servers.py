@@ -10,9 +10,9 @@ import click
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted, did_you_mean
-from standards_mcp.cli.completion import configured_servers, offer
+from standards_mcp.cli.completion import configured_servers
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, print_text
+from standards_mcp.commands import examples, offer, print_text
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 from standards_mcp.remote import approvals as remote_approvals

@@ -11,10 +11,10 @@ import click
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.calls.steps.output import definition_tokens
-from standards_mcp.cli.completion import all_tools, offer, served_tools
+from standards_mcp.cli.completion import all_tools, served_tools
 from standards_mcp.cli.failures import show_failures
 from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
 from standards_mcp.config.checks import no_match
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match

@@ -11,7 +11,6 @@ from pydantic import ConfigDict, Field, ValidationInfo, WithJsonSchema, field_va
 
 from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp_catalog.settings import CatalogSettings
 
 from .base import AtStart, Like, Table
 from .external import HiddenText, ServerSection
@@ -88,6 +87,8 @@ class Settings(Table):
         trusted: Only plugins of distributions with a name that matches one of these globs are
             imported.
         profile: This one of the ``profiles`` applies.
+        services: Of two plugins that provide one service, the named one is used: ``Catalog =
+            "acme"``.
         server: The service over HTTP, for ``serve --transport http``.
         servers: Each table is another MCP server, with a name of your choice.
         servers_file: The servers in this JSON file are added. It has ``mcpServers``, as those of
@@ -99,13 +100,13 @@ class Settings(Table):
     tool_names: Literal["portable", "declared"] = "portable"
     state_dir: Annotated[Path | None, AtStart()] = None
     trusted: Annotated[tuple[str, ...], AtStart()] = ("*",)
-    catalog: Annotated[CatalogSettings, AtStart()] = Field(default_factory=CatalogSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     prompts: ContributionSettings = Field(default_factory=ContributionSettings)
     resources: ContributionSettings = Field(default_factory=ContributionSettings)
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
+    services: Annotated[dict[str, str], AtStart()] = Field(default_factory=dict[str, str])
     server: HttpSettings = Field(default_factory=HttpSettings)
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None

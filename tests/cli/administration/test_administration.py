@@ -233,7 +233,11 @@ def test_each_key_of_the_hosts_own_tables_works_where_it_stands():
 
 def test_every_key_is_explained():
     keys = list(config_keys({}))
-    assert {key.table for key in keys} >= {"", "catalog.pinecone", 'tools.overrides."<name>"'}
+    assert {key.table for key in keys} >= {
+        "",
+        "plugins.catalog.pinecone",
+        'tools.overrides."<name>"',
+    }
     assert [(key.table, key.name) for key in keys if not key.description] == []
     for plugin in ("search", "lookup"):
         shown = json.loads(done("plugins", "info", plugin, "--json"))["keys"]
@@ -897,7 +901,7 @@ def files(draw: st.DrawFn) -> str:
             items = ", ".join(map(json.dumps, draw(_lists)))
             parts.append(f"{key} = [ {items} ] # {key}")
     tools = "\n".join(["[tools] # the tools", *parts]) if draw(st.booleans()) else ""
-    tables = [tools, "[catalog]\nbackend = 'local' # here"]
+    tables = [tools, "[plugins.catalog]\nbackend = 'local' # here"]
     for name, keys in draw(_plugins).items():
         lines = [f"{key} = {json.dumps(value)} # {key}" for key, value in keys.items()]
         tables.append("\n".join([f"[plugins.{name}] # {name}", *lines]))
@@ -1122,8 +1126,16 @@ REFUSED = {
         1,
         "[server] audit.path: there is no folder",
     ),
-    "catalog": ('[catalog]\npath = "none/such"\n', 1, "2: [catalog] path: there is no folder"),
-    "file": ('[catalog]\npath = "standards-mcp.toml"\n', 1, "standards-mcp.toml is no folder; c"),
+    "catalog": (
+        '[plugins.catalog]\npath = "none/such"\n',
+        1,
+        "2: [plugins.catalog] path: there is no folder",
+    ),
+    "file": (
+        '[plugins.catalog]\npath = "standards-mcp.toml"\n',
+        1,
+        "standards-mcp.toml is no folder; c",
+    ),
     "twice": (
         "[tools]\ntimeout = 5\n\n[tools]\n",
         2,
@@ -1135,9 +1147,9 @@ REFUSED = {
         "standards-mcp.toml:3: not valid TOML: timeout is set twice; keep one of them",
     ),
     "text": (
-        "[catalog.local]\nmodel = 5\n",
+        "[plugins.catalog.local]\nmodel = 5\n",
         2,
-        "2: [catalog.local] model: input should be text in quotes, for example",
+        "2: [plugins.catalog.local] model: input should be text in quotes, for example",
     ),
 }
 
@@ -1147,7 +1159,7 @@ REFUSED = {
 def test_what_cannot_work_is_no_valid_configuration(name: str, monkeypatch: pytest.MonkeyPatch):
     text, code, message = REFUSED[name]
     if "path" in text:  # the variable would win
-        monkeypatch.delenv("STANDARDS_MCP_CATALOG__PATH")
+        monkeypatch.delenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH")
     FILE.write_text(text, encoding="utf-8")
     result = run("config", "check")
     assert result.exit_code == code
