@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from standards_mcp._utils import full_disk
-from standards_mcp._utils.files import replacing
-from standards_mcp._utils.private import (
+from standards_mcp._utils.files import (
     FILE_MODE,
     open_private,
     private_folder,
+    replacing,
     restrict,
     write_private,
 )

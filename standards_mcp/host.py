@@ -121,8 +121,7 @@ class Host:
 
     def _try_apart(self, info: PluginInfo, phase: str) -> str:
         """Try a plugin in another process. See `Quarantine`."""
-        from .remote.isolated.plugin import worker_config  # noqa: PLC0415  - few starts need it
-        from .remote.isolated.trial import try_apart  # noqa: PLC0415  - as above
+        from .remote.worker import try_apart, worker_config  # noqa: PLC0415  - few starts need it
 
         own = [name for name, record in self.manager.records.items() if record.info.is_own]
         worker = worker_config(info.name, self.loaded, self.state_dir, self.manager.timing, own)
@@ -402,7 +401,7 @@ def _with_remote(
     """Return the plugins, of which some are isolated, and the configured servers."""
     found, settings = list(plugins), loaded.settings
     if any(section.is_isolated for section in settings.plugins.values()):
-        from .remote.isolated.plugin import isolate  # noqa: PLC0415  - costs start-up time
+        from .remote.isolated import isolate  # noqa: PLC0415  - costs start-up time
 
         found = isolate(found, loaded, state_dir, timing)
     if settings.servers:

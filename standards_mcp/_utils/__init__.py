@@ -1,4 +1,4 @@
-"""What every layer may use: streams, files, text, logs, secrets.
+"""Helpers for every layer: streams, files, text, logs, secrets.
 
-Knows nothing of plugins. Everything may import it.
+They do not know plugins. Every package may import them.
 """

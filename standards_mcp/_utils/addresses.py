@@ -1,4 +1,4 @@
-"""Which addresses are those of this machine, and which may be sent a key."""
+"""Recognise loopback addresses and unencrypted ones, which must not receive a key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(name: str) -> bool:
-    """Return whether the host *name* is this machine, as seen from itself."""
+    """Return True if the host *name* is a loopback address."""
     try:
         return ip_address(name).is_loopback
     except ValueError:
@@ -15,18 +15,18 @@ def is_loopback(name: str) -> bool:
 
 
 def is_unencrypted(address: str) -> bool:
-    """Return whether others could read what is sent to *address*: plain http but to loopback.
+    """Return True if others could read a request to *address*: plain HTTP, except to loopback.
 
     Raises:
-        ValueError: It is no address.
+        ValueError: It is not an address.
     """
     parts = urlsplit(address)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
 def may_use_proxy(address: str) -> bool:
-    """Return whether a proxy of the environment may pass on what is sent to *address*.
+    """Return True if requests to *address* may use a proxy from the environment.
 
-    Plain http to loopback may not: a key is sent there, and the proxy would read it.
+    Plain HTTP to loopback may not: such a request may have a key, and the proxy would read it.
     """
     return is_unencrypted(address) or not address.casefold().startswith("http:")

@@ -1,4 +1,4 @@
-"""Takes what would be too much at once in parts."""
+"""Limit and split iterables."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _T = TypeVar("_T")
 
 
 def bounded(items: Iterable[_T], most: int) -> list[_T]:
-    """Return *items*, which may have no end.
+    """Return the items of an iterable, which may be endless, as a list.
 
     Raises:
         ValueError: There are more than *most*.
     """
-    found = list(islice(items, most + 1))
-    if len(found) > most:
+    first = list(islice(items, most + 1))
+    if len(first) > most:
         raise ValueError(f"there are more than {most} items")
-    return found
+    return first
 
 
 def chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """Yield *items* in lists of at most *size*; takes no more of them than it yields."""
+    """Yield *items* in lists of at most *size*, without reading ahead."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk

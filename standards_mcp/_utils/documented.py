@@ -14,9 +14,9 @@ _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Documented(BaseModel):
-    """A model whose JSON Schema says what its docstring says under ``Attributes:``."""
+    """A model whose JSON Schema has the descriptions of its docstring's ``Attributes:``."""
 
-    # Most tables are only ever validated as a part of another one, which builds them, too.
+    # Most tables are only validated as a part of another one, which builds them, too.
     model_config = ConfigDict(defer_build=True)
 
     @classmethod
@@ -34,7 +34,7 @@ class Documented(BaseModel):
 
 
 def _attributes(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Yield what the docstrings of a model and of its bases say of its attributes."""
+    """Yield the names and descriptions of attributes in the docstrings of a model and its bases."""
     for base in reversed(model.__mro__):
         _, _, section = inspect.cleandoc(base.__doc__ or "").partition("\n\nAttributes:\n")
         for name, text in _ATTRIBUTE.findall(section):

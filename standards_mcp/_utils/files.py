@@ -1,4 +1,8 @@
-"""Edits files that belong to the user: whole or not at all, with a copy of what was there."""
+"""Write files: edits of the user's files, with backups, and private files of the host.
+
+A write succeeds as a whole or changes nothing. Only the owner can read private files and folders;
+on Windows, modes have no effect. Files that a user names, such as an export, follow the umask.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TextIO
+from stat import S_IMODE, S_ISVTX
+from typing import IO, Final, TextIO
 
-from .private import FILE_MODE, private_folder
-
+FILE_MODE: Final = 0o600
+_FOLDER_MODE: Final = 0o700
 _KEPT_BACKUPS: Final = 10
 _ATTEMPTS: Final = 5
-_LONGEST_WAIT: Final = 10.0  # seconds; somebody may be asked during another edit
+_LONGEST_WAIT: Final = 10.0  # seconds; the other edit may wait for a user's answer
 _ANY_TEXT: Final = object()
 
 
@@ -31,8 +36,8 @@ class Edit:
     """The result of an edit.
 
     Attributes:
-        before: The old text, empty where there was no file.
-        backup: Where the old text is kept, if there was a file and it has changed.
+        before: The old text, empty if there was no file.
+        backup: The copy of the old text, if there was a file and it has changed.
     """
 
     before: str
@@ -41,15 +46,15 @@ class Edit:
 
     @property
     def changes(self) -> bool:
-        """Whether the text is another one now."""
+        """True if the text has changed."""
         return self.before != self.after
 
 
 def read_text(path: Path) -> str | None:
-    """Return the text of a file with its line ends; None when there is no file.
+    """Return the text of a file with its line ends, or None if there is no file.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
         UnicodeDecodeError: It is not UTF-8.
     """
     try:
@@ -59,10 +64,10 @@ def read_text(path: Path) -> str | None:
 
 
 def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False) -> Edit:
-    """Replace the text of a file by what *change* makes of it. See `replace_text`.
+    """Apply *change* to the text of a file. See `replace_text`.
 
-    Another program, such as the client whose file it is, may write in the meantime: then *change*
-    is called again, on what that program wrote.
+    If another program, such as the owner of the file, writes in the meantime, *change* is called
+    again on the new text.
 
     Args:
         dry_run: Write nothing.
@@ -77,21 +82,21 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
     target = path.resolve()
     with _before_other_edits():
         for _ in range(_ATTEMPTS):
-            found = read_text(target)
-            edit = Edit(found or "", change(found or ""))
+            current = read_text(target)
+            edit = Edit(current or "", change(current or ""))
             if not edit.changes:
                 return edit
             with suppress(_OvertakenError):
-                return replace(edit, backup=_replace(target, edit.after, found))
+                return replace(edit, backup=_replace(target, edit.after, current))
     raise OSError(errno.EBUSY, "another program keeps changing it; try again")
 
 
 def replace_text(path: Path, text: str) -> Path | None:
-    """Replace the text of *path* and return where the old text is kept.
+    """Replace the text of *path*, and return the path of the backup.
 
     A link stays a link, the file keeps its mode, and a reader sees the old text or the new one.
-    A new file is readable by its owner alone, since it may hold keys. The last ten old texts are
-    kept beside it.
+    Only the owner can read a new file, because it may have keys. The folder keeps the last ten
+    backups.
 
     Raises:
         OSError: The file or its folder cannot be written; nothing has changed then.
@@ -100,7 +105,7 @@ def replace_text(path: Path, text: str) -> Path | None:
 
 
 def diff(path: Path, before: str, after: str) -> str:
-    """Return what an edit changes, as a unified diff; the lines around it may hold others' keys."""
+    """Return a unified diff without context lines, which may have keys of other programs."""
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), str(path), str(path), n=0, lineterm=""
     )
@@ -108,7 +113,7 @@ def diff(path: Path, before: str, after: str) -> str:
 
 
 def user_state_dir() -> Path:
-    """Return the folder in which programs keep what is neither data nor configuration."""
+    """Return the user's folder for the state of programs."""
     from platformdirs import user_state_path  # noqa: PLC0415  - only where none is configured
 
     return user_state_path("standards-mcp", appauthor=False)
@@ -122,14 +127,14 @@ def of_environment(folder: Path, name: str, suffix: str) -> Path:
 
 @contextmanager
 def _before_other_edits() -> Generator[None]:
-    """Let edits of our own commands wait for each other, as far as the system allows it.
+    """Let edits of our own commands wait for each other, if the system supports locks.
 
-    What it cannot hold back is found when the text is compared before it is replaced.
+    Without a lock, the comparison before the replacement finds another edit.
     """
     import filelock  # noqa: PLC0415  - only where something is edited
 
     lock = None
-    with suppress(OSError):  # filelock.Timeout is one too
+    with suppress(OSError):  # this includes filelock.Timeout
         folder = private_folder(user_state_dir())
         lock = filelock.FileLock(folder / "edits.lock", _LONGEST_WAIT, FILE_MODE)
         lock.acquire()
@@ -141,14 +146,14 @@ def _before_other_edits() -> Generator[None]:
 
 
 class _OvertakenError(Exception):
-    """The file holds another text than the one that was edited."""
+    """The file has changed since its text was read."""
 
 
 def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | None:
-    """Write a file that still holds what is expected; return where the old text is kept."""
+    """Write a file if it still has the expected text; return the path of the backup."""
     backup = None
     try:
-        with _written_beside(target, text) as written:
+        with _scratch_file(target, text) as written:
             if target.exists():
                 shutil.copymode(target, written)
                 backup = _back_up(target)
@@ -165,13 +170,13 @@ def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | No
 
 @contextmanager
 def replacing(path: Path) -> Generator[TextIO]:
-    """Write a file that the user names; it replaces the old one when the block has ended.
+    """Write a file that the user names; it replaces the old one at the end of the block.
 
     After a failure the old file is as it was. A new file follows the umask, a link stays a link,
     and a pipe or a device is written to directly.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():
@@ -191,19 +196,19 @@ def replacing(path: Path) -> Generator[TextIO]:
 
 
 def replace_privately(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all, without a backup.
+    """Write a private file as a whole, without a backup.
 
     Raises:
         OSError: The file or its folder cannot be written; nothing has changed then.
     """
     private_folder(path.parent)
-    with _written_beside(path, text) as written:
+    with _scratch_file(path, text) as written:
         written.replace(path)
 
 
 @contextmanager
-def _written_beside(target: Path, text: str) -> Generator[Path]:
-    """Give a new file beside *target*, which only its owner can read, for the body to rename."""
+def _scratch_file(target: Path, text: str) -> Generator[Path]:
+    """Write a private file in the folder of *target*, which the body renames."""
     target.parent.mkdir(parents=True, exist_ok=True)
     data = text.encode()
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -218,7 +223,7 @@ def _written_beside(target: Path, text: str) -> Generator[Path]:
 
 
 def keep_text(path: Path, text: str) -> None:
-    """Write a private file that is not essential, whole or not at all; failures are ignored."""
+    """Write a private file as a whole; ignore failures, because it is not essential."""
     with suppress(OSError):
         replace_privately(path, text)
 
@@ -237,7 +242,69 @@ def _back_up(target: Path) -> Path:
 
 def _drop_old_backups(target: Path) -> None:
     ours = re.compile(re.escape(target.name) + r"\.\d{8}-\d{6}-\d{6}\.bak")
-    found = sorted(path for path in target.parent.iterdir() if ours.fullmatch(path.name))
-    for path in found[:-_KEPT_BACKUPS]:
+    backups = sorted(path for path in target.parent.iterdir() if ours.fullmatch(path.name))
+    for path in backups[:-_KEPT_BACKUPS]:
         with suppress(OSError):
             path.unlink()
+
+
+def private_folder(path: Path) -> Path:
+    """Create a folder and its missing parents with the mode 0700, and return *path*.
+
+    An existing folder gets this mode, too, unless it is a shared one such as ``/tmp``.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    try:
+        path.mkdir(_FOLDER_MODE)
+    except FileNotFoundError:
+        private_folder(path.parent)
+        path.mkdir(_FOLDER_MODE, exist_ok=True)
+    except OSError:
+        if not path.is_dir():
+            raise
+    _restrict(path, _FOLDER_MODE)
+    return path
+
+
+def restrict(path: Path) -> None:
+    """Close a file to others, or a folder with everything below it; links are left alone."""
+    if path.is_symlink():
+        return
+    if path.is_dir():
+        _restrict(path, _FOLDER_MODE)
+        with suppress(OSError):
+            for child in path.iterdir():
+                restrict(child)
+    else:
+        _restrict(path, FILE_MODE)
+
+
+def write_private(path: Path, data: str | bytes) -> None:
+    """Write a file that only its owner can read; text is written as UTF-8.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with open_private(path) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+
+
+def open_private(path: Path) -> IO[bytes]:
+    """Open a file that only its owner can read, for writing it anew.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)  # Windows
+    file = os.fdopen(os.open(path, flags, FILE_MODE), "wb")
+    _restrict(path, FILE_MODE)  # an existing file has kept its mode
+    return file
+
+
+def _restrict(path: Path, mode: int) -> None:
+    with suppress(OSError):  # the file of another user, or a file system without modes
+        current = S_IMODE(path.stat().st_mode)
+        if current & 0o077 and not current & S_ISVTX:
+            path.chmod(mode)

@@ -43,6 +43,6 @@ def is_full(error: BaseException, path: Path | None = None) -> bool:
 
 def _has_no_space(path: Path) -> bool:
     with suppress(OSError):
-        existing = next(each for each in (path, *path.absolute().parents) if each.exists())
+        existing = next(place for place in (path, *path.absolute().parents) if place.exists())
         return shutil.disk_usage(existing).free < _NEARLY_FULL
     return False

@@ -1,7 +1,7 @@
 """Compute the shell commands that add to this installation, or upgrade it.
 
-The project's distributions are on no package index, so a plain name would fetch nothing, or what a
-stranger registered. Where the host came from is in ``direct_url.json`` (PEP 610).
+The project's distributions are on no package index, so a plain name would fetch nothing, or a
+stranger's package. The source of the host is in ``direct_url.json`` (PEP 610).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from packaging.utils import canonicalize_name
 
 HOST: Final = "standards-mcp"
 UNKNOWN_CLONE: Final = "PATH_OF_A_CLONE"
-"""Stands for the folder of the source, if nothing says where that is."""
+"""The placeholder for the folder of the source, if it is unknown."""
 
 
 def install_command(distribution: str, extra: str = "", *, replace: bool = False) -> str:
-    """Return the shell command that adds a distribution, or what an extra of it needs.
+    """Return the shell command that adds a distribution, or the requirements of its extra.
 
     Args:
-        distribution: A plugin of this project, or any distribution that an index has.
+        distribution: A plugin of this project, or any distribution on an index.
         extra: An extra of *distribution*, which is installed.
-        replace: True to install it again if it is damaged.
+        replace: True to repair a damaged installation.
     """
     command = _adding(_needed_by(distribution, extra) if extra else [_source(distribution)])
     if not replace:
@@ -52,22 +52,22 @@ def upgrade_command(distribution: str = HOST) -> str:
     pip = _shell(*_pip(), "--upgrade", *_editable(distribution, source))
     if "dir_info" in origin:
         return f"{_shell('git', '-C', source, 'pull')} && {pip}"
-    # pip leaves a version alone that has the same number, though its source has changed.
+    # pip skips a version with the same number, even if its source has changed.
     return f"{pip} --force-reinstall" if origin else pip
 
 
 def host_source() -> str:
-    """Return what an installer takes to install the host again: a path, an address or its name."""
+    """Return the requirement for the host itself: a path, a URL or its name."""
     origin = _origin(HOST)
     return _address(origin) if origin else HOST
 
 
 def _adding(requirements: Sequence[str]) -> str:
-    added = [part for each in requirements for part in ("--with", each)]
-    if "archive-v0" in Path(sys.prefix).parts:  # what uvx runs from
+    added = [part for requirement in requirements for part in ("--with", requirement)]
+    if "archive-v0" in Path(sys.prefix).parts:  # the environment of uvx
         return _shell("uvx", "--from", host_source(), *added, HOST)
     if _is_uv_tool():
-        # It installs what it is given and removes the rest, so what was added before is repeated.
+        # uv removes distributions that are not named, so earlier ones are repeated.
         host = _editable(HOST, host_source())
         return _shell("uv", "tool", "install", *host, *_added_before(), *added)
     if _is_pipx():
@@ -90,22 +90,22 @@ def _is_pipx() -> bool:
 
 
 def _added_before() -> Iterator[str]:
-    """Yield the options for what `uv tool install` was given beside the host."""
+    """Yield the options for the distributions that `uv tool install` installed with the host."""
     receipt = tomllib.loads(Path(sys.prefix, "uv-receipt.toml").read_text("utf-8"))
-    for each in receipt.get("tool", {}).get("requirements", ()):
-        name: str = each["name"]
+    for requirement in receipt.get("tool", {}).get("requirements", ()):
+        name: str = requirement["name"]
         if canonicalize_name(name) == HOST:
             continue
         if not _origin(name):
-            extras = f"[{','.join(each['extras'])}]" if "extras" in each else ""
-            yield from ("--with", f"{name}{extras}{each.get('specifier', '')}")
+            extras = f"[{','.join(requirement['extras'])}]" if "extras" in requirement else ""
+            yield from ("--with", f"{name}{extras}{requirement.get('specifier', '')}")
         else:
             yield "--with-editable" if _is_editable(name) else "--with"
             yield _source(name)
 
 
 def _source(distribution: str) -> str:
-    """Return the requirement of a distribution by where it, or else the host, came from."""
+    """Return the requirement of a distribution, from its own source or the host's."""
     if origin := _origin(distribution):
         address = _address(origin)
         folder = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
@@ -124,31 +124,31 @@ def _source(distribution: str) -> str:
 
 
 def own_plugins() -> frozenset[str]:
-    """Return the plugins that are distributions of this project, which are extras of the host."""
+    """Return the names of this project's plugins, which are extras of the host."""
     required = map(Requirement, importlib_metadata.requires(HOST) or ())
-    names = (canonicalize_name(each.name) for each in required)
+    names = (canonicalize_name(requirement.name) for requirement in required)
     return frozenset(name.removeprefix(f"{HOST}-") for name in names if name.startswith(f"{HOST}-"))
 
 
 def _needed_by(distribution: str, extra: str) -> list[str]:
-    """Return the requirements that an extra adds. An index has them, wherever the host is from."""
-    found: list[str] = []
-    for each in map(Requirement, importlib_metadata.requires(distribution) or ()):
-        marker, each.marker = each.marker, None
+    """Return the requirements that an extra adds; an index has them, even if it lacks the host."""
+    needed: list[str] = []
+    for requirement in map(Requirement, importlib_metadata.requires(distribution) or ()):
+        marker, requirement.marker = requirement.marker, None
         if marker and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
-            found.append(str(each))
-    # Without metadata about the extra, the installer has to find it at the source.
+            needed.append(str(requirement))
+    # Without metadata about the extra, the installer must find it at the source.
     name, at, address = _source(distribution).partition(" @ ")
-    return found or [f"{name}[{extra}]{at}{address}"]
+    return needed or [f"{name}[{extra}]{at}{address}"]
 
 
 def _origin(distribution: str) -> dict[str, Any]:
-    """Return what an installer noted of where a distribution came from; nothing for an index."""
+    """Return the installer's note about the source of a distribution; empty for an index."""
     try:
-        told = importlib_metadata.distribution(distribution).read_text("direct_url.json")
+        text = importlib_metadata.distribution(distribution).read_text("direct_url.json")
     except importlib_metadata.PackageNotFoundError:
         return {}
-    return dict(json.loads(told)) if told else {}
+    return dict(json.loads(text)) if text else {}
 
 
 def _address(origin: dict[str, Any]) -> str:
@@ -160,7 +160,7 @@ def _address(origin: dict[str, Any]) -> str:
 
 
 def _without_secret(url: str) -> str:
-    """Drop the token or the password of a web address; the ``git`` of ``git@host`` is neither."""
+    """Remove the token or the password from a URL; ``git`` in ``git@host`` is not a secret."""
     parts = urlsplit(url)
     if not parts.scheme.startswith("http") or "@" not in parts.netloc:
         return url

@@ -1,4 +1,4 @@
-"""Logs on stderr: for programs one JSON object a line, for people one line of plain text."""
+"""Logs on stderr: one JSON object in each line for programs, plain text for people."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ from .secrets import mask, masked_data
 from .text import describe_exception, printable
 
 Secrets: TypeAlias = Callable[[], Iterable[str]]
-"""Returns the secrets as far as they are known by now."""
-
-
+"""Returns the secrets that are known so far."""
 _LINE: Final = json.JSONEncoder(default=str)
 _PACKAGE: Final = "standards_mcp"
 PLUGIN_LOGGERS: Final = f"{_PACKAGE}.plugins"
-"""Below it stands the logger of each plugin, under the plugin's name."""
+"""The parent of the loggers of plugins, which have the plugins' names."""
 STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",
     "taskName",
 }
-"""The attributes of every record: fields of ours need other names."""
+"""The attributes of every record; our fields need other names."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -53,10 +51,10 @@ class JsonFormatter(logging.Formatter):
 class PlainFormatter(logging.Formatter):
     """Renders a record as ``level: event (field=value)``, with secrets masked.
 
-    Fields of several lines follow below.
+    Fields with several lines follow it.
 
     Args:
-        tracebacks: Put an exception's traceback there, too, instead of its text in the line.
+        tracebacks: Append the traceback of an exception, instead of its text in the line.
     """
 
     def __init__(self, secrets: Secrets = tuple, *, tracebacks: bool = False) -> None:
@@ -67,7 +65,7 @@ class PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for *record*."""
         event = record.getMessage()
-        # A field whose text the sentence already has is not repeated.
+        # If the sentence has the text of a field, it is not repeated.
         fields = {key: text for key, text in _texts_of(_extra(record)) if text not in event}
         cause = record.exc_info[1] if record.exc_info else None
         if cause and self._tracebacks:
@@ -91,18 +89,18 @@ def configure_logging(
     stream: TextIO | None = None,
     without: Collection[str] = (),
 ) -> None:
-    """Send log records to stderr, and no longer where they went before.
+    """Send log records to stderr, and remove earlier handlers.
 
-    The host's records go there from *level* on; those of other libraries from warnings on, through
-    a handler of their own, so that a plugin that sets up logging for itself takes nothing away.
+    The host's records are logged from *level* on, records of other libraries from warnings on. The
+    host has a handler of its own, which stays if a plugin configures logging for itself.
 
     Args:
         plain: Write for people, not for programs.
-        tracebacks: Write them for people, too; logs for programs always have them.
-        stream: Where to write instead of stderr.
+        tracebacks: Write tracebacks for people, too; logs for programs always have them.
+        stream: The stream instead of stderr.
         without: The names of loggers whose records are dropped.
     """
-    logging.raiseExceptions = False  # a closed stderr must not end up as more output on it
+    logging.raiseExceptions = False  # an error about a closed stderr would be written to it
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(
         PlainFormatter(secrets, tracebacks=tracebacks) if plain else JsonFormatter(secrets)

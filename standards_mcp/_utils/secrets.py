@@ -1,12 +1,14 @@
-"""Which values are secret, and texts without them."""
+"""Find secret values, mask them in texts, and create the tokens of the HTTP service."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import lru_cache
+from secrets import token_urlsafe
 from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
@@ -16,16 +18,15 @@ from typing_extensions import is_typeddict
 MASK: Final = "***"
 SHORTEST_SECRET: Final = 6
 """Shorter texts occur inside other words, which would be masked, too."""
-
 _WORDS: Final = "token|secret|password|passwd|passphrase|credentials?|authorization"
 
-# The tables too in which clients keep what they hand to servers.
+# This includes the tables with the environment and the headers of servers in clients' files.
 _SECRET_KEY: Final = re.compile(
     rf"({_WORDS}|(api|access|private|secret|signing)[_-]?key)$|^(envs?|headers)$", re.IGNORECASE
 )
 _OF_VALUE: Final = r"[^\s&#'\"<>\\]"
 
-# Names are shorter in a query: ?key=, &sig=. A ${VARIABLE} is left, since it is no value yet.
+# Names in a query are shorter: ?key=, &sig=. A ${VARIABLE} stays, because it is not a value yet.
 _IN_QUERY: Final = re.compile(
     rf"(?P<name>[?&;#][\w.%-]*?(?:{_WORDS}|auth|jwt|key|pwd|sig|signature)=)"
     rf"(?!\$\{{\w+\}}(?!{_OF_VALUE}))(?P<value>{_OF_VALUE}+)",
@@ -35,10 +36,10 @@ _USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:
-    """Return *text* without the secrets, also as JSON, Python, an address or one line spells them.
+    """Return *text* with the secrets masked, in the spellings of JSON, Python, URLs and one line.
 
-    User names and passwords in addresses are always masked, and so are values in their queries
-    whose names look like secrets.
+    User names and passwords in URLs are always masked, and so are the values of their queries with
+    names that look secret.
     """
     if pattern := _pattern(frozenset(secrets)):
         text = pattern.sub(MASK, text)
@@ -48,7 +49,7 @@ def mask(text: str, secrets: Iterable[str]) -> str:
 
 
 def query_secrets(address: str) -> frozenset[str]:
-    """Return the values in the query of an address whose names look secret, still encoded."""
+    """Return the encoded values in the query of a URL whose names look secret."""
     return frozenset(match["value"] for match in _IN_QUERY.finditer(address))
 
 
@@ -70,12 +71,12 @@ def masked_data(value: object, secrets: Iterable[str]) -> Any:
 
 
 def looks_secret(key: str) -> bool:
-    """Tell by the name of *key* alone whether its value should not be shown."""
+    """Return True if the name of *key* suggests that its value is secret."""
     return bool(_SECRET_KEY.search(key))
 
 
 def secret_paths(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the keys that lead to each plain value or list under a key that looks like a secret."""
+    """Yield the path of each value or list under a key that looks secret."""
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[str, object]", value).items():
             yield from secret_paths(item, (*path, key))
@@ -84,12 +85,12 @@ def secret_paths(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[st
 
 
 def long_texts(value: object) -> frozenset[str]:
-    """Return the texts in *value* that may be secrets, where nobody knows which are."""
+    """Return the texts in *value* that are long enough to be secrets."""
     return frozenset(text for text in _texts(value) if len(text) >= SHORTEST_SECRET)
 
 
 def secrets_of(value: object) -> frozenset[str]:
-    """Return every secret that a validated settings model holds."""
+    """Return every secret in a validated settings model."""
     if isinstance(value, Secret | SecretStr | SecretBytes):
         return frozenset(_texts(cast("Secret[object]", value).get_secret_value()))
     if isinstance(value, BaseModel):
@@ -102,7 +103,7 @@ def secrets_of(value: object) -> frozenset[str]:
 
 
 def revealed(value: object) -> Any:
-    """Return *value* as JSON data, its secrets in plain text, for another process to have."""
+    """Return *value* as JSON data with its secrets in plain text, for another process."""
     if isinstance(value, Secret | SecretStr | SecretBytes):
         return revealed(cast("Secret[object]", value).get_secret_value())
     if isinstance(value, BaseModel):
@@ -116,27 +117,27 @@ def revealed(value: object) -> Any:
 
 
 def declared_secrets(annotation: Any, value: object) -> frozenset[str]:
-    """Return the texts in *value*, not yet validated, that *annotation* declares to be secret.
+    """Return the texts in an unvalidated *value* that *annotation* declares to be secret.
 
-    What validates them may quote them in what it raises, so they must be known before.
+    They must be known before the validation, because its errors may quote them.
     """
     kind: Any = get_origin(annotation) or annotation
     if isinstance(kind, type) and issubclass(kind, Secret | SecretStr | SecretBytes):
         return frozenset(_texts(value))
     elements = _elements(value)
-    found = [
+    texts = [
         declared_secrets(member, item)
         for member in get_args(annotation)
         for item in (value, *elements.values())
     ]
     for name, member in _members(kind):
         if name in elements:
-            found.append(declared_secrets(member, elements[name]))
-    return frozenset[str]().union(*found)
+            texts.append(declared_secrets(member, elements[name]))
+    return frozenset[str]().union(*texts)
 
 
 def declares_secret(annotation: Any, path: Sequence[str], value: object = "any text") -> bool:
-    """Tell whether a value at *path* in one of this type is, or holds, a declared secret."""
+    """Return True if a value at *path* in this type is, or contains, a declared secret."""
     for key in reversed(path):
         value = {key: value}
     return bool(declared_secrets(annotation, value))
@@ -144,10 +145,10 @@ def declares_secret(annotation: Any, path: Sequence[str], value: object = "any t
 
 @lru_cache(8)  # every line of the log is masked, mostly with the same secrets
 def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
-    """Return what finds all spellings of the secrets, the longest first; None if there are none."""
+    """Return a pattern for all spellings of the secrets, longest first, or None without secrets."""
     spellings = {spelling for secret in secrets if secret for spelling in _spellings(secret)}
-    found = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
-    return re.compile(found, re.IGNORECASE) if found else None
+    pattern = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
+    return re.compile(pattern, re.IGNORECASE) if pattern else None
 
 
 def _spellings(secret: str) -> Iterable[str]:
@@ -159,7 +160,7 @@ def _spellings(secret: str) -> Iterable[str]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts that a secret of any type holds."""
+    """Yield the texts in a secret of any type."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -179,7 +180,7 @@ def _elements(value: object) -> Mapping[object, object]:
 
 
 def _members(kind: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every name that input may give a field of a class, with the field's annotation."""
+    """Yield the names and aliases of the fields of a class, with their annotations."""
     if not isinstance(kind, type):
         return
     if issubclass(kind, BaseModel):
@@ -196,3 +197,13 @@ def _members(kind: Any) -> Iterator[tuple[str, Any]]:
 def _aliases(alias: str | AliasPath | AliasChoices | None) -> list[str]:
     choices = alias if isinstance(alias, AliasChoices) else AliasChoices(alias or "")
     return [str(path[0]) for path in choices.convert_to_aliases()]
+
+
+def new_token() -> str:
+    """Return a new bearer token with 256 random bits, so that a plain hash cannot be reversed."""
+    return f"smcp_{token_urlsafe(32)}"
+
+
+def token_hash(token: str) -> str:
+    """Return the SHA-256 of a token in hexadecimal digits, as in the configuration."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,24 +1,27 @@
-"""Small works on text: hints for misspelt names, what a terminal can show, the style of a file."""
+"""Text: hints for misspelt names, control characters, the style of files, and JSON data."""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Concatenate, Final, ParamSpec
+from typing import Any, Concatenate, Final, ParamSpec
 
+BYTE_ORDER_MARK: Final = "\ufeff"
 _LONGEST_NAME: Final = 200
+_P = ParamSpec("_P")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the known name most like *name*, or an empty string."""
-    found = nearest(name, known)
-    return f"; did you mean {found!r}?" if found else ""
+    """Return ``; did you mean 'x'?`` for the most similar known name, or an empty string."""
+    similar = nearest(name, known)
+    return f"; did you mean {similar!r}?" if similar else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name most like *name*, or an empty string."""
+    """Return the most similar known name, or an empty string."""
     if len(name) > _LONGEST_NAME:  # the comparison would take seconds
         return ""
     lowered = {item.lower(): item for item in known}
@@ -27,12 +30,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return how many there are, as in ``1 record`` and ``1,748 records``."""
+    """Return a number with its noun, as in ``1 record`` and ``1,748 records``."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def describe_decoding(error: UnicodeDecodeError) -> str:
-    """Return in plain words that a file is not UTF-8, with the line and what to do."""
+    """Return the message about a file that is not UTF-8, with the line and a remedy."""
     if error.object.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "it is UTF-16 text; save it as UTF-8"
     line = error.object.count(b"\n", 0, error.start) + 1
@@ -51,39 +54,34 @@ def describe_exception(exc: BaseException) -> str:
 
 
 def text_of(exc: BaseException) -> str:
-    """Return the text of an exception; an empty one if it raises another when it is asked."""
+    """Return the text of an exception, or an empty string if its ``__str__`` fails."""
     try:
         return "".join(str(exc))
     except BaseException:  # noqa: BLE001  - a plugin may raise anything anywhere
         return ""
 
 
-# Control characters but for tabs and line ends, and those that turn the direction of a line.
-_STEERING: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Control characters except tabs and line ends, and characters that change the text direction.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    r"""Return *text* with whatever would steer a terminal as ``\u001b``, as JSON and TOML do."""
-    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    r"""Return *text* with control characters as ``\u001b``, as in JSON and TOML."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def readable(text: str) -> str:
-    r"""Return a text of another program as `printable` does, with ``\n`` as its line ends."""
+    r"""Return a text of another program, `printable` and with ``\n`` as its line ends."""
     return printable(text.replace("\r\n", "\n"))
-
-
-BYTE_ORDER_MARK: Final = "\ufeff"
-
-
-_P = ParamSpec("_P")
 
 
 def keeping_style(
     edit: Callable[Concatenate[str, _P], str],
 ) -> Callable[Concatenate[str, _P], str]:
-    """Return *edit* for texts of any style: it sees them without a mark, and with plain line ends.
+    """Return *edit* for texts with a byte order mark or with line ends of Windows.
 
-    What it returns gets both back. A text with line ends of both kinds keeps each where it is.
+    It gets the text without them, and its result gets them back. A text with both kinds of line
+    ends keeps them unchanged.
     """
 
     @functools.wraps(edit)
@@ -96,3 +94,20 @@ def keeping_style(
         return BYTE_ORDER_MARK + after if text.startswith(BYTE_ORDER_MARK) else after
 
     return in_style
+
+
+def json_copy(value: object) -> Any:
+    r"""Return a deep copy of JSON data, with lists in place of tuples.
+
+    Raises:
+        ValueError: It cannot be written as JSON: it has another type, refers to itself, or has half
+            of a surrogate pair, as in ``"\ud83d"``, which no text encoding can write.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as exc:
+        half = exc.object[exc.start]
+        raise ValueError(f"a text in it has half a character ({half!a})") from None
+    except (TypeError, RecursionError) as exc:
+        raise ValueError(str(exc)) from None
+    return json.loads(text)

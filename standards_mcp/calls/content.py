@@ -57,14 +57,11 @@ class ContentCalls:
         self,
         name: str,
         arguments: Mapping[str, str],
-        tools: Mapping[str, str] | None = None,
         context: HostContext | None = None,
     ) -> PromptAnswer:
         """Return the messages of a prompt, found by its published or its declared name.
 
         Args:
-            tools: The published names of the prompt's tools by declared name, if another host
-                serves these tools.
             context: The caller's context; by default the local user.
 
         Raises:
@@ -73,16 +70,11 @@ class ContentCalls:
             ToolError: It refused the arguments, failed or did not answer in time.
         """
         context = context or Unattended()
-        selection = self._visible(context.principal)
-        # With *tools*, this is the process of an isolated plugin. The prompt may be hidden here
-        # because its tools are missing, but the outer host has them and has decided to serve it.
-        item = None if tools is None else named(selection.prompts, name)
-        if item is None:
-            with self._reporting("prompt", name, arguments, context):
-                item = self.prompt(name, context)
+        with self._reporting("prompt", name, arguments, context):
+            item = self.prompt(name, context)
         given: dict[str, Any] = {item.context: context} if item.context else {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
-            given[TOOLS_ARGUMENT] = selection.tool_names(declared) if tools is None else dict(tools)
+            given[TOOLS_ARGUMENT] = self._visible(context.principal).tool_names(declared)
         answer: PromptAnswer = await self._pipeline.get(
             Call(
                 item=item,

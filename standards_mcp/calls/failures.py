@@ -11,8 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from standards_mcp._utils.exceptions import is_from_outside, is_raised
-from standards_mcp._utils.incidents import internal_error, new_incident
+from standards_mcp._utils.exceptions import internal_error, is_from_outside, is_raised, new_incident
 from standards_mcp._utils.secrets import mask, masked_data
 from standards_mcp._utils.text import printable, text_of
 from standards_mcp.contributions.base import plain_function

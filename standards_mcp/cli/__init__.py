@@ -149,7 +149,7 @@ def _why_no_command(name: str, invocation: Invocation) -> str:
         how = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
         return f"plugin {name!r} is not installed; run `{how}`" if how else ""
     if record.info.kind is PluginKind.ISOLATED and record.status is not Status.DISABLED:
-        from standards_mcp.remote.isolated.plugin import in_process
+        from standards_mcp.remote.isolated import in_process
 
         how = in_process(name)
         if invocation.host.settings.section(name).python is None:

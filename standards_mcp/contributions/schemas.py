@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, cast
 
-from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.text import json_copy
 
 Schema = dict[str, Any]
 

@@ -15,8 +15,7 @@ from typing import Annotated, Any, Final
 from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from standards_mcp._utils.exceptions import is_from_outside
-from standards_mcp._utils.json_data import json_copy
-from standards_mcp._utils.text import describe_exception, nearest
+from standards_mcp._utils.text import describe_exception, json_copy, nearest
 from standards_mcp.config.models.tools import RATE_LIMIT
 from standards_mcp.errors import (
     FilterFailedError,

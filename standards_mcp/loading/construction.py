@@ -11,7 +11,6 @@ from typing import Any, Final, TypeGuard
 import pluggy
 from pydantic import ValidationError
 
-from standards_mcp._utils.json_data import json_copy
 from standards_mcp._utils.secrets import (
     MASK,
     SHORTEST_SECRET,
@@ -20,7 +19,7 @@ from standards_mcp._utils.secrets import (
     masked_data,
     secrets_of,
 )
-from standards_mcp._utils.text import did_you_mean
+from standards_mcp._utils.text import did_you_mean, json_copy
 from standards_mcp.config.errors import InvalidSettingsError, find_problems, misplaced_secret
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, leaves
 from standards_mcp.config.loading import LoadedSettings

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from standards_mcp._utils.files import of_environment
-from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
+from standards_mcp._utils.files import FILE_MODE, of_environment, private_folder, write_private
 from standards_mcp.config.timing import Timing
 
 from .records import PluginInfo, PluginRecord, Status

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
-from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.text import json_copy
 from standards_mcp.contributions.arguments import filter_arguments
 from standards_mcp.contributions.base import Contribution, conflict
 from standards_mcp.contributions.prompts import read_prompt

@@ -1,4 +1,4 @@
-"""Plugins whose code runs elsewhere: the client side of MCP.
+"""Plugins whose code runs elsewhere: isolated plugins and other MCP servers.
 
-`host` and `server` may import it.
+It has the client side of MCP. `host` and `server` may import it.
 """

@@ -1,51 +1,210 @@
-"""Keep the approved definitions of a server in the state folder, and find changed ones."""
+"""Pin the definitions of other servers: keep the approved ones, and withhold changed ones."""
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import json
 import logging
-from collections.abc import Generator, Iterable, Mapping
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
-from standards_mcp._utils.files import replace_privately
-from standards_mcp._utils.private import FILE_MODE, private_folder
+from standards_mcp._utils.files import FILE_MODE, private_folder, replace_privately
 from standards_mcp._utils.text import describe_exception
-
-from .pinning import Change, Definition, Key, digest, excerpt, how_to_approve, pinned, summary
 
 log = logging.getLogger(__name__)
 
-_LOCK_SECONDS: Final = 5.0
+Definition: TypeAlias = Mapping[str, Any]
+Key: TypeAlias = tuple[str, str]
+"""A list of the protocol, such as ``tools``, and the server's own name for an item of it."""
+
+# The first field names the item. Models or the host's rules read all of these fields. Icons and
+# `_meta` are not pinned, because they change with addresses and versions.
+_PINNED: Final[Mapping[str, tuple[str, ...]]] = {
+    "tools": ("name", "title", "description", "inputSchema", "outputSchema", "annotations"),
+    "prompts": ("name", "title", "description", "arguments"),
+    "resourceTemplates": ("uriTemplate", "name", "title", "description", "mimeType"),
+}
+_NOUNS: Final = {"tools": "tool", "prompts": "prompt", "resourceTemplates": "resource template"}
+# Invisible selectors can carry a text that only a model reads.
+_UNDRAWN: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_WIDTH: Final = 100
+_MOST_COMPARED: Final = 400
+"""Lines that are compared one by one: hostile megabytes would take minutes."""
 _MOST_SHOWN: Final = 4000
+_NAMED: Final = 5
+_LONGEST_NAME: Final = 64
+_LOCK_SECONDS: Final = 5.0
 _Stamp: TypeAlias = tuple[int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A definition that is not approved.
+
+    Attributes:
+        before: The approved definition; None for a new item.
+    """
+
+    key: Key
+    before: Definition | None
+    after: Definition
+
+    @property
+    def title(self) -> str:
+        """The item, and the word new or changed."""
+        kind, name = self.key
+        shown = _visible(name)[:_LONGEST_NAME]
+        return f"{_NOUNS[kind]} {shown!r} {'is new' if self.before is None else 'changed'}"
+
+    def reason(self, server: str) -> str:
+        """Return why the item is not served, without any text of the server."""
+        how = "it is new" if self.before is None else "its definition changed"
+        return f"{how} since the server was approved; {_how_to_approve(server)}"
+
+    def lines(self, most: int | None = None) -> Iterator[str]:
+        """Yield the difference; each line of a definition begins with a space, ``+`` or ``-``.
+
+        Args:
+            most: Compare this many characters of each definition; by default all.
+        """
+        yield self.title
+        before = [] if self.before is None else _lines(self.before, most)
+        after = _lines(self.after, most)
+        if len(before) + len(after) > _MOST_COMPARED:
+            start = _shared(before, after)
+            end = _shared(reversed(before[start:]), reversed(after[start:]))
+            yield from (f"-{line}" for line in before[start : len(before) - end])
+            yield from (f"+{line}" for line in after[start : len(after) - end])
+            return
+        lines = difflib.unified_diff(before, after, n=1, lineterm="")
+        yield from (line for line in islice(lines, 2, None) if not line.startswith("@@"))
+
+
+def key_of(kind: str, raw: Mapping[str, Any]) -> Key:
+    """Return the key of an item in a server's list."""
+    return kind, str(raw.get(_PINNED[kind][0]) or "")
+
+
+def pinned(listing: Mapping[str, Any]) -> dict[Key, Definition]:
+    """Return the definitions in a listing that need approval.
+
+    If several have the same key, only the first counts, because the host serves no other.
+    """
+    definitions: dict[Key, Definition] = {}
+    for kind, fields in _PINNED.items():
+        for raw in listing.get(kind, ()):
+            definition = {name: raw[name] for name in fields if raw.get(name) is not None}
+            definitions.setdefault(key_of(kind, raw), definition)
+    return definitions
+
+
+def digest(definition: Definition) -> str:
+    """Return the SHA-256 of a definition; the order of its keys does not count."""
+    # As Python values, true would equal 1.
+    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
+
+
+def difference(changes: Iterable[Change]) -> str:
+    """Return all changes as lines without control characters or invisible characters."""
+    return "\n".join(line for change in changes for line in change.lines())
+
+
+def excerpt(changes: Iterable[Change], most: int) -> str:
+    """Return the first *most* characters of `difference`, up to the end of a line.
+
+    The running host calls it, so it compares no more than *most* characters of a definition.
+    """
+    shown = ""
+    for line in (line for change in changes for line in change.lines(most)):
+        if len(shown) > most:
+            return f"{shown}... and more"
+        shown += f"{line}\n"
+    return shown.removesuffix("\n")
+
+
+def summary(changes: list[Change]) -> str:
+    """Return the titles of the first changes, and the number of the others, in one line."""
+    named = ", ".join(change.title for change in changes[:_NAMED])
+    more = len(changes) - _NAMED
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _how_to_approve(server: str) -> str:
+    return f"`standards-mcp servers approve {server}` shows the difference and asks"
+
+
+def _shared(first: Iterable[str], second: Iterable[str]) -> int:
+    """Return the number of equal lines at the beginning of both."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _lines(definition: Definition, most: int | None) -> list[str]:
+    text = json.dumps(definition, indent=2, ensure_ascii=False, sort_keys=True)
+    if most is not None and len(text) > most:
+        text = f"{text[:most]}\n... {len(text) - most:,} more characters"
+    # `splitlines` would also break lines at separators within a text of the server.
+    shown = (_visible(line) for line in text.split("\n"))
+    return [line[at : at + _WIDTH] for line in shown for at in range(0, len(line), _WIDTH)]
+
+
+def _visible(text: str) -> str:
+    r"""Return *text* with every invisible character as ``\u200b``, bidi marks included."""
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else _escaped(char) for char in text)
+    return _UNDRAWN.sub(lambda match: _escaped(match[0]), text)
+
+
+def _escaped(character: str) -> str:
+    return f"\\u{ord(character):04x}"
 
 
 class _Approved(BaseModel):
     """An approved definition.
 
     Attributes:
-        sha256: Its digest, so that a damaged file is noticed.
+        sha256: Its digest, to notice damage of the file.
     """
 
     sha256: str
     definition: dict[str, Any]
 
 
-class _Kept(BaseModel):
+class _File(BaseModel):
     """The content of the file: definitions by list and name."""
 
     approved: dict[str, dict[str, _Approved]]
 
+    def definitions(self) -> dict[Key, Definition]:
+        """Return the definitions.
+
+        Raises:
+            ValueError: One is damaged.
+        """
+        definitions: dict[Key, Definition] = {}
+        for kind, items in self.approved.items():
+            for name, item in items.items():
+                if digest(item.definition) != item.sha256:
+                    raise ValueError(
+                        f"the definition of {name!r} in {kind} does not have its sha256"
+                    )
+                definitions[kind, name] = item.definition
+        return definitions
+
 
 class Approvals:
-    """The approved definitions of one server.
+    """The approved definitions of one server, in a file of the state folder.
 
-    A file that cannot be read approves nothing. A file that cannot be written is no error at the
-    first approval: what this process saw first then counts until it ends.
+    A file that cannot be read approves nothing. If the file cannot be written at the first
+    approval, the first definitions count as approved until the process ends.
 
     Args:
         server: The server's name.
@@ -53,7 +212,7 @@ class Approvals:
 
     Attributes:
         takes_first: If nothing was ever approved, the first definitions count as approved.
-        changes: The definitions that the last `review` found not to be approved.
+        changes: The unapproved definitions of the last `review`.
         excerpt: The beginning of the difference, for logs and pages.
         problem: Why the file cannot be read, or an empty string; then nothing is approved.
     """
@@ -71,30 +230,30 @@ class Approvals:
 
     @property
     def is_outdated(self) -> bool:
-        """True if the file is not the one that was read last."""
+        """True if the file has changed since it was read."""
         return _stamp(self._file) != self._stamp
 
     @property
     def reasons(self) -> dict[Key, str]:
-        """Why definitions are not served, by their keys."""
+        """The reasons why definitions are not served, by key."""
         if self.problem:
-            hint = how_to_approve(self._server)
+            hint = _how_to_approve(self._server)
             why = f"the approved definitions of its server cannot be read; {hint}"
             return {change.key: why for change in self.changes}
         return {change.key: change.reason(self._server) for change in self.changes}
 
     @property
     def message(self) -> str:
-        """One line about the definitions that are not approved; empty if all are."""
+        """One line about the unapproved definitions; empty if all are approved."""
         if not self.changes:
             return ""
-        hint = how_to_approve(self._server)
+        hint = _how_to_approve(self._server)
         if self.problem:
             return f"its approved definitions cannot be read ({self.problem}); {hint}"
         return f"not served until approved: {summary(self.changes)}; {hint}"
 
     def review(self, listing: Mapping[str, Any]) -> None:
-        """Set `changes` to the definitions of a listing that are not approved.
+        """Set `changes` to the unapproved definitions in a listing.
 
         Args:
             listing: Empty if the server has not listed anything yet.
@@ -103,17 +262,20 @@ class Approvals:
             self.changes, self.excerpt = [], ""
             return
         self._refresh()
-        found = pinned(listing)
+        definitions = pinned(listing)
         if self._approved is None and self.takes_first and not self.problem:
-            self._take_first(found)
+            self._take_first(definitions)
         approved = self._approved or {}
         self.changes = [
             Change(key, approved.get(key), definition)
-            for key, definition in found.items()
+            for key, definition in definitions.items()
             if key not in approved or digest(approved[key]) != digest(definition)
         ]
         self.excerpt = excerpt(self.changes, _MOST_SHOWN)
-        self._log_changes()
+        digests = [(change.key, digest(change.after)) for change in self.changes]
+        if self.changes and digests != self._logged and not self.problem:
+            log.warning(self.message, extra={"plugin": self._server, "diff": self.excerpt})
+        self._logged = digests
 
     def approve(self, changes: Iterable[Change]) -> None:
         """Approve definitions in addition to the earlier ones.
@@ -125,17 +287,17 @@ class Approvals:
         """
         with self._locked():
             self._refresh()
-            self._write((self._approved or {}) | {each.key: each.after for each in changes})
+            self._write((self._approved or {}) | {change.key: change.after for change in changes})
 
-    def _take_first(self, found: dict[Key, Definition]) -> None:
+    def _take_first(self, definitions: dict[Key, Definition]) -> None:
         try:
             with self._locked():
                 self._refresh()  # another process may have been first
                 if self._approved is not None or self.problem:
                     return
-                self._write(found)
+                self._write(definitions)
         except OSError as exc:
-            self._approved = found
+            self._approved = definitions
             fields = {"plugin": self._server, "reason": describe_exception(exc)}
             log.warning(
                 "the approved definitions of a server cannot be kept, so the next start approves "
@@ -145,70 +307,44 @@ class Approvals:
             return
         log.info(
             "the definitions of a server are approved at its first start",
-            extra={"plugin": self._server, "definitions": len(found)},
+            extra={"plugin": self._server, "definitions": len(definitions)},
         )
 
     def _refresh(self) -> None:
-        """Read the file if it has changed; keep the known definitions if it is gone."""
+        """Read the file if it has changed; keep the known definitions if it was deleted."""
         stamp = _stamp(self._file)
         if stamp == self._stamp:
             return
         self._stamp = stamp
         try:
-            text = self._file.read_bytes()
+            content = _File.model_validate(json.loads(self._file.read_bytes()))
+            self._approved, self.problem = content.definitions(), ""
         except FileNotFoundError:
             return
-        except OSError as exc:
-            self._refuse_file(exc)
-            return
-        try:
-            self._approved, self.problem = _definitions(text), ""
-        except (ValueError, RecursionError) as exc:
-            self._refuse_file(exc)
-
-    def _refuse_file(self, cause: Exception) -> None:
-        self._approved, self.problem = {}, describe_exception(cause)
-        fields = {"plugin": self._server, "file": str(self._file), "reason": self.problem}
-        message = "the approved definitions of a server cannot be read, so nothing of it is served"
-        log.error(message, extra=fields)
+        except (OSError, ValueError, RecursionError) as exc:
+            self._approved, self.problem = {}, describe_exception(exc)
+            fields = {"plugin": self._server, "file": str(self._file), "reason": self.problem}
+            log.error(  # noqa: TRY400  - the reason is enough
+                "the approved definitions of a server cannot be read, so nothing of it is served",
+                extra=fields,
+            )
 
     def _write(self, approved: dict[Key, Definition]) -> None:
-        kept = _Kept(approved={})
+        content = _File(approved={})
         for (kind, name), definition in approved.items():
-            entry = _Approved(sha256=digest(definition), definition=dict(definition))
-            kept.approved.setdefault(kind, {})[name] = entry
-        # Not by pydantic, which writes infinite numbers as null.
-        replace_privately(self._file, json.dumps(kept.model_dump(), indent=1))
+            item = _Approved(sha256=digest(definition), definition=dict(definition))
+            content.approved.setdefault(kind, {})[name] = item
+        # Pydantic would write infinite numbers as null.
+        replace_privately(self._file, json.dumps(content.model_dump(), indent=1))
         self._approved, self.problem, self._stamp = approved, "", _stamp(self._file)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        import filelock  # noqa: PLC0415  - only where something is approved
+        import filelock  # noqa: PLC0415  - only for an approval
 
         private_folder(self._file.parent)
         with filelock.FileLock(self._file.with_suffix(".lock"), _LOCK_SECONDS, FILE_MODE):
             yield
-
-    def _log_changes(self) -> None:
-        logged = [(change.key, digest(change.after)) for change in self.changes]
-        if self.changes and logged != self._logged and not self.problem:
-            log.warning(self.message, extra={"plugin": self._server, "diff": self.excerpt})
-        self._logged = logged
-
-
-def _definitions(text: bytes) -> dict[Key, Definition]:
-    """Return the definitions in a file.
-
-    Raises:
-        ValueError: It is damaged.
-    """
-    found: dict[Key, Definition] = {}
-    for kind, items in _Kept.model_validate(json.loads(text)).approved.items():
-        for name, each in items.items():
-            if digest(each.definition) != each.sha256:
-                raise ValueError(f"the definition of {name!r} in {kind} does not have its sha256")
-            found[kind, name] = each.definition
-    return found
 
 
 def _stamp(file: Path) -> _Stamp:
@@ -217,5 +353,5 @@ def _stamp(file: Path) -> _Stamp:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
-        return 0, 0, 0  # it may be there: to read it says why it cannot be read
+        return 0, 0, 0  # the file may exist: reading it gives the reason
     return status.st_mtime_ns, status.st_size, status.st_ino

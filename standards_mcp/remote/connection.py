@@ -1,8 +1,8 @@
-"""A supervised connection to another MCP server: made when it is needed, and again after a failure.
+"""A supervised connection to another MCP server: opened for a call, and again after a failure.
 
-Each connection lives in a task of its own, which holds the process or the HTTP session, because the
-SDK's task groups must be left by the task that entered them. Calls come from other tasks; one that
-is cancelled cancels the request at the other server.
+A task of its own holds each connection, with the process or the HTTP session, because a task must
+leave the SDK's task groups itself. Calls come from other tasks. A cancelled call cancels its
+request at the server.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
 import anyio
@@ -24,33 +25,64 @@ from standards_mcp._utils.text import describe_exception, readable
 from standards_mcp.calls.context import HostContext, Unattended
 from standards_mcp.errors import ApiError, CannotAskError, ToolError
 
-from .elicitation import ActiveCallers, next_responses, response_params
-from .errors import RefusedError, StartAgainError, why_not_valid
-from .listing import Listing
-from .session import OpenSession, is_closed, missing_ability, negotiate
-from .transports.base import Transport
+from .definitions import RefusedError, why_not_valid
+from .session import (
+    ActiveCallers,
+    OpenSession,
+    is_closed,
+    missing_ability,
+    negotiate,
+    next_responses,
+    response_params,
+)
+from .updates import Listing
 
 log = logging.getLogger(__name__)
 
-
 MAX_BACKOFF: Final = 60.0
-"""Seconds until a server that keeps failing is tried again; a run of so long counts as healthy."""
-_SESSION_LOST: Final = "Session terminated"  # how the SDK says that an HTTP server forgot us
-
+"""The longest pause in seconds before a restart; a run of this length counts as healthy."""
+_SESSION_LOST: Final = "Session terminated"  # the SDK's message if an HTTP server lost the session
 _CLOSE_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 1.0
 _CHECKED: Final = {"tools/call", "prompts/get", "resources/read", "completion/complete"}
+
+
+class StartAgainError(Exception):
+    """A process must start again with other options before it is used."""
+
+
+class Transport(ABC):
+    """The transport of one connection: a process or an address.
+
+    Attributes:
+        exit_reason: Why the connection ended, or an empty string.
+    """
+
+    exit_reason: str = ""
+
+    @abstractmethod
+    def open(self) -> AbstractAsyncContextManager[Any]:
+        """Return the streams of the connection, for as long as the context is open.
+
+        Raises:
+            ApiError: The connection cannot be made.
+        """
+
+    def explain(self, error: BaseException) -> str:
+        """Return the cause of an error with a remedy, or an empty string if it is unknown."""
+        del error
+        return ""
 
 
 class Connection:
     """One MCP server, connected to while calls need it.
 
     Args:
-        name: What the log calls it.
-        title: What errors call it.
+        name: The server's name in the log.
+        title: The server's name in errors.
         connect: Returns the transport of a new connection.
-        listing: Keeps up with what it contributes.
-        start_timeout: Seconds that it may take to start and to say what it contributes.
+        listing: The items of the server.
+        start_timeout: Seconds that it may take to start and to list its items.
 
     Attributes:
         problem: Why the last connection ended, or an empty string.
@@ -81,36 +113,18 @@ class Connection:
         self.problem = ""
 
     async def open(self) -> OpenSession:
-        """Return the session, connecting where there is none.
+        """Return the session; open a connection if there is none.
 
         Raises:
-            ApiError: It cannot be connected to, or failed and is not tried again yet.
+            ApiError: The server cannot be reached, or it failed and is not tried again yet.
         """
         if self._task is None or self._task.done():
             self._check_backoff()
             self._opened = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._run(self._opened), name=self._title)
         assert self._opened  # noqa: S101  - set with the task
-        # Who waits may be cancelled; the server starts on for those that come later.
+        # If a waiting call is cancelled, the server goes on starting for later calls.
         return await asyncio.shield(self._opened)
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        caller: HostContext,
-        meta: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Return the result of a tool as the server spelt it.
-
-        Args:
-            caller: Who is told of progress and asked.
-            meta: Sent as the ``_meta`` of the call.
-
-        Raises: see `ask`.
-        """
-        params = {"name": name, "arguments": dict(arguments)}
-        return await self.ask("tools/call", params, caller, meta)
 
     async def ask(
         self,
@@ -119,36 +133,30 @@ class Connection:
         caller: HostContext | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Return the result of a request of MCP that the server may answer with questions.
+        """Return the raw result of an MCP request; pass the server's questions to the caller.
 
         Args:
-            caller: Who is told of progress and asked; by default nobody.
+            caller: Gets progress and questions; by default they are dropped and refused.
             meta: Sent as the ``_meta`` of the request.
 
         Raises:
-            ApiError: There was no answer, or one that is none; the message says what to do.
+            ApiError: There was no answer, or one that does not follow the protocol.
             CannotAskError: The server asks, and the caller cannot be asked.
-            InputRequiredError: The caller's client asks, and calls again.
+            InputRequiredError: The caller's client asks its user, and sends the call again.
+            RefusedError: The server answered with another error.
         """
         caller = caller or Unattended()
         responses = caller.responses
         while True:
-            given = {**params, **response_params(responses), **({"_meta": meta} if meta else {})}
-            result = await self.request(method, given, caller)
+            sent = {**params, **response_params(responses), **({"_meta": meta} if meta else {})}
+            result = await self._request(method, sent, caller)
             if not (following := await next_responses(result, caller, self._title)):
                 return result
             responses = following
 
-    async def request(
-        self, method: str, params: Mapping[str, Any], caller: HostContext | None = None
+    async def _request(
+        self, method: str, params: Mapping[str, Any], caller: HostContext
     ) -> dict[str, Any]:
-        """Return the result of a request that is answered at once. See `ask`.
-
-        Raises:
-            CannotAskError: The server needs to ask what the caller cannot be asked.
-            RefusedError: The server answered with another error.
-        """
-        caller = caller or Unattended()
         has_left = False
         while True:
             session, task = await self._open_for(caller), self._task
@@ -157,7 +165,7 @@ class Connection:
             except MCPError as exc:
                 if has_left or exc.message != _SESSION_LOST:
                     raise await self._failure(session, task, exc) from None
-            # A server that has forgotten a session has done nothing there: to ask again is safe.
+            # A server without the session has not run the call, so it is safe to repeat it.
             await self._leave(session, task)
             has_left = True
 
@@ -173,13 +181,13 @@ class Connection:
                 validate_server_result(method, session.version, result)
             except ValidationError as exc:
                 raise ApiError(
-                    f"the answer of {self._title} is not of the protocol ({why_not_valid(exc)}). "
-                    "Tell whoever maintains it."
+                    f"the answer of {self._title} does not follow the protocol "
+                    f"({why_not_valid(exc)}). Tell its maintainer."
                 ) from None
         return result
 
     async def _leave(self, session: OpenSession, task: asyncio.Task[None] | None) -> None:
-        """End a session that the server has forgotten, once its other calls were told so, too."""
+        """End a session that the server has lost, once its other calls have learnt this, too."""
         with anyio.move_on_after(_IDLE_SECONDS):
             await self._callers.wait_idle()
         session.abort("the server ended the session")
@@ -188,25 +196,25 @@ class Connection:
     async def _failure(
         self, session: OpenSession, task: asyncio.Task[None] | None, cause: MCPError
     ) -> ToolError:
-        """Return the error of a request that a server did not answer, or refused."""
+        """Return the error for a request that was refused or not answered."""
         if ability := missing_ability(cause):
             return CannotAskError(ability=ability, message=readable(cause.message))
         if not is_closed(cause):
             why = self._transport.explain(cause) if self._transport else ""
             return RefusedError(self._title, why or cause.message, cause.code, cause.error.data)
         session.abort(cause.message)
-        await _wait_closed(task)  # only then it is known how the process ended
+        await _wait_closed(task)  # after it, the exit code of the process is known
         return ApiError(
-            f"{self._title} failed during the call: {self.problem or cause.message}. Whether the "
-            "call had an effect is not known; what it wrote is in the log. It is started again "
-            "when called."
+            f"{self._title} failed during the call: {self.problem or cause.message}. The call may "
+            "have had an effect. The log has the output of the server, which is started again at "
+            "the next call."
         )
 
     async def _open_for(self, caller: HostContext) -> OpenSession:
-        """Return the session, connected anew where the first caller could be asked more.
+        """Return the session; for the first caller, reconnect if it can answer questions.
 
-        A server of an earlier generation is told once, at its start, whether it may ask. It is
-        started before anybody calls; so the first caller decides, and nobody else is disturbed.
+        A server before 2026-07-28 learns once, in the handshake, whether it may ask. It is started
+        before any call, so the first caller decides, and no other call is disturbed.
         """
         async with self._first_call:
             session = await self.open()
@@ -225,10 +233,10 @@ class Connection:
             await _wait_closed(self._task)
 
     async def reset_backoff(self, task: asyncio.Task[None] | None = None) -> None:
-        """Wait for the end of a connection that was ended on purpose, and forgive that end.
+        """Wait for the intended end of a connection, and do not count it as a failure.
 
         Args:
-            task: That of the connection; by default the present one.
+            task: The task of the connection; by default the current one.
         """
         await _wait_closed(task or self._task)
         self._failures, self._retry_at = 0, 0.0
@@ -237,8 +245,8 @@ class Connection:
         seconds = self._retry_at - time.monotonic()
         if seconds > 0:
             raise ApiError(
-                f"{self._title} is not running: {self.problem}. It is started again when "
-                f"called in {max(1, round(seconds))} s or later; what it wrote is in the log."
+                f"{self._title} is not running: {self.problem}. Call it again in "
+                f"{max(1, round(seconds))} s or later, to start it; the log has its output."
             )
 
     async def _run(self, opened: asyncio.Future[OpenSession]) -> None:
@@ -252,7 +260,7 @@ class Connection:
                 log.info("connected", extra={"plugin": self._name})
                 await self._listing.follow(session)
             reason = transport.exit_reason or session.failure or "the connection was closed"
-        except Exception as exc:  # noqa: BLE001  - whatever the transport or the server raises
+        except Exception as exc:  # noqa: BLE001  - the transport or the server may raise anything
             cause = leaves(exc)[0]
             if isinstance(cause, StartAgainError):
                 await self._run(opened)
@@ -264,7 +272,7 @@ class Connection:
         self._note_end(reason, time.monotonic() - began)
         if not opened.done():
             opened.set_exception(ApiError(f"{self._title} did not start: {reason}"))
-            opened.exception()  # perhaps nobody waits for it any more
+            opened.exception()  # no call may wait for it any more
 
     @asynccontextmanager
     async def _session(self, transport: Transport) -> AsyncGenerator[OpenSession]:
@@ -287,7 +295,7 @@ class Connection:
         if isinstance(exc, MCPError):
             return (transport.exit_reason if is_closed(exc) else "") or exc.message
         if isinstance(exc, ValidationError):
-            return f"its answer is not of the protocol ({why_not_valid(exc)})"
+            return f"its answer does not follow the protocol ({why_not_valid(exc)})"
         return str(exc) if isinstance(exc, ApiError) else describe_exception(exc)
 
     def _note_end(self, reason: str, seconds: float) -> None:

@@ -1,35 +1,92 @@
-"""Definitions as other servers list them: their fields, and the names that they get here."""
+"""Convert tools, prompts, answers and errors of other MCP servers to the host's terms.
+
+Schemas and contents stay as the server wrote them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from functools import cached_property, partial
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from pydantic import ValidationError
 
 from standards_mcp._utils.text import readable
-from standards_mcp.contributions.base import MAX_NAME
+from standards_mcp.calls.context import CALL, HostContext
+from standards_mcp.contributions.base import MAX_NAME, Completion, common_fields
+from standards_mcp.contributions.coercion import admits_null, fitted
+from standards_mcp.contributions.prompts import PromptAnswer, RegisteredPrompt
+from standards_mcp.contributions.results import Result
+from standards_mcp.contributions.schemas import (
+    Schema,
+    SchemaError,
+    check_json_schema,
+    plain_object,
+    portable_input_schema,
+    portable_output_schema,
+    schema_errors,
+    schema_validator,
+)
+from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredTool
+from standards_mcp.errors import ApiError, InvalidInputError, ToolError
+from standards_mcp.plugin import Completer, Message, Prompt, Tool, ToolResult
 
-_ODD: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
-
-# The protocol's own entries are about one connection, and so not for ours.
-_RESERVED: Final = "io.modelcontextprotocol/"
-
-
+CallTool: TypeAlias = Callable[[str, Mapping[str, Any], HostContext], Awaitable[Mapping[str, Any]]]
+"""Calls a tool by the server's own name and returns the raw result."""
 Ask: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Sends a request of MCP to a server and returns the result as it came."""
+"""Sends an MCP request to a server and returns the raw result."""
+
+ERROR_TYPE: Final = "error_type"
+"""The key in the data of an error for the type of the `ToolError`."""
+_ODD: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
+# These `_meta` entries are about one connection, so they are not passed on.
+_RESERVED: Final = "io.modelcontextprotocol/"
+NO_ARGUMENTS: Final[Schema] = {"type": "object", "properties": {}}
+
+
+class RefusedError(ApiError):
+    """A server answered a request with an error of the protocol.
+
+    Attributes:
+        reason: The message of that error.
+        code: The number of that error.
+        error_data: The data of that error.
+        refused_type: The type of the `ToolError` that an isolated plugin raised.
+    """
+
+    def __init__(self, title: str, reason: str, code: int, data: object = None) -> None:
+        reason = readable(reason)
+        super().__init__(f"{title} refused it: {reason}")
+        self.reason = reason
+        self.code = code
+        self.error_data: Any = data
+        self.refused_type = str(object_of(data).get(ERROR_TYPE, ""))
+
+
+class NotApprovedError(ToolError):
+    """The definition of the called item changed and is not approved."""
+
+    error_type = "disabled"  # as for other calls of items that are not served
+
+
+def why_not_valid(error: ValidationError) -> str:
+    """Return the first mistake in an answer, without any of its content."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return readable(f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The server that a definition is of.
+    """The server of a definition.
 
     Attributes:
-        name: That of its table.
-        prefix: What the declared names of its items begin with.
-        ask: Asks it.
-        completes: Whether it completes arguments.
+        name: The name of its table.
+        prefix: The beginning of the declared names of its items.
+        ask: Sends it a request.
+        completes: True if it completes arguments.
         timeout: Seconds for one answer, in place of ``tools.timeout``.
     """
 
@@ -40,8 +97,8 @@ class Origin:
     timeout: float | None
 
     def declared(self, own: str) -> str:
-        """Return the name of an item, with all characters that a name may have."""
-        return declared_name(self.name, self.prefix, own)
+        """Return the declared name of an item, which has permitted characters only."""
+        return _declared_name(self.name, self.prefix, own)
 
 
 def object_of(value: object) -> Mapping[str, Any]:
@@ -50,31 +107,31 @@ def object_of(value: object) -> Mapping[str, Any]:
 
 
 def objects_of(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects in a list; none if it is no list."""
+    """Return the objects in a list; an empty list if *value* has another type."""
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
-def text_of(value: object) -> str:
-    """Return *value* without space around it if it is a text, else an empty one."""
+def _text_of(value: object) -> str:
+    """Return *value*, stripped, if it is a string, else an empty string."""
     return value.strip() if isinstance(value, str) else ""
 
 
 def optional_text(value: object) -> str | None:
-    """Return *value* as it is if it is a text, else None."""
+    """Return *value* if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
 def readable_text(value: object) -> str | None:
-    """Return *value* if it is a text, without what would steer a terminal, else None.
+    """Return *value* without terminal control characters if it is a string, else None.
 
-    For what people read of a definition; contents go through as they are.
+    Use it for texts that people read in definitions; contents are passed on unchanged.
     """
     return readable(value) if isinstance(value, str) else None
 
 
 def meta_of(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``_meta`` of a definition or an answer, as far as it is for clients."""
+    """Return the ``_meta`` of a definition or an answer without the protocol's own entries."""
     return {
         key: value
         for key, value in object_of(raw.get("_meta")).items()
@@ -83,20 +140,228 @@ def meta_of(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def extra_of(raw: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return these fields of a definition, where it has them."""
+    """Return these fields of a definition, except missing ones."""
     return {name: raw[name] for name in names if raw.get(name) is not None}
 
 
-def declared_name(server: str, prefix: str, own: str) -> str:
-    """Return the name of an item of a server, with all characters that a name may have."""
+def _declared_name(server: str, prefix: str, own: str) -> str:
     name = _ODD.sub("_", prefix + own)
     return name if name[:1].isalpha() else f"{server}.{name}"
 
 
 def unique_name(name: str, identity: str) -> str:
-    """Return a name of the allowed length that differs for another *identity*, and stays the same.
+    """Return a name of permitted length with a hash of *identity* at its end.
 
-    A number would depend on what else the server lists.
+    A number instead of the hash would change with the other items of the server.
     """
     digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:8]
     return f"{name[: MAX_NAME - len(digest) - 1].rstrip('.')}_{digest}"
+
+
+@dataclass(frozen=True)
+class GivenArguments:
+    """Arguments that are checked against the server's schema and sent unchanged."""
+
+    schema: Schema
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments if they fit the schema. See `Arguments.validate`."""
+        valid = self._without_nulls(arguments)
+        if not self._validator.is_valid(valid):
+            valid = self._without_nulls(fitted(arguments, self._inlined, booleans=True))
+            if mistakes := schema_errors(self._validator, valid):
+                raise InvalidInputError(mistakes)
+        return valid
+
+    def _without_nulls(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Leave out each null for an optional argument that cannot be null."""
+        properties, required = self._inlined.get("properties", {}), self.schema.get("required", ())
+        return {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name in required or admits_null(properties.get(name))
+        }
+
+    @cached_property
+    def _inlined(self) -> Schema:
+        return plain_object(self.schema)
+
+    @cached_property
+    def _validator(self) -> Any:
+        return schema_validator(self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyArguments:
+    """Arguments that the server checks, so that its own error messages reach the client."""
+
+    schema: Schema
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments unchecked. See `Arguments.validate`."""
+        return dict(arguments)
+
+
+def read_remote_tool(
+    server: str, raw: Mapping[str, Any], prefix: str, call: CallTool, timeout: float | None = None
+) -> RegisteredTool:
+    """Return a tool of another server; ``error`` says why, if it cannot be served.
+
+    Args:
+        raw: The tool in the server's list.
+        prefix: The beginning of its declared name.
+        timeout: Seconds for one call, in place of ``tools.timeout``.
+    """
+    own = str(raw.get("name") or "")
+    annotations = object_of(raw.get("annotations"))
+    title = readable(_text_of(raw.get("title")) or _text_of(annotations.get("title")))
+    description = readable(_text_of(raw.get("description")) or title or own)
+
+    async def function(**arguments: Any) -> ToolResult:
+        caller: HostContext = arguments.pop(CALL)
+        return tool_result(await call(own, arguments, caller))
+
+    tool = Tool(
+        name=_declared_name(server, prefix, own),
+        function=function,
+        title=title or None,
+        description=description,
+        read_only=annotations.get("readOnlyHint") is True,
+        destructive=annotations.get("destructiveHint") is not False,
+        idempotent=annotations.get("idempotentHint") is True,
+        open_world=annotations.get("openWorldHint") is not False,
+        timeout=timeout,
+        # Only marked: an admin approved the description as the server wrote it.
+        meta={**object_of(raw.get("_meta")), UNTRUSTED_TEXT_META: True},
+    )
+    error = _tool_error(raw, own, tool.name)
+    schema = NO_ARGUMENTS if error else dict(object_of(raw.get("inputSchema")))
+    return RegisteredTool(
+        **common_fields(server, tool, description),
+        tool=tool,
+        arguments=GivenArguments(schema),
+        result=Result(None, _output_schema(raw.get("outputSchema")), wrapped=False),
+        context=CALL,
+        error=error,
+        extra=extra_of(raw, "icons"),
+    )
+
+
+def tool_result(raw: Mapping[str, Any]) -> ToolResult:
+    """Return a raw result with its content, structure, error flag and ``_meta``."""
+    blocks = [object_of(block) for block in cast("list[Any]", raw.get("content") or [])]
+    structured = raw.get("structuredContent")
+    return ToolResult(
+        text="\n".join(
+            _text_of(block.get("text")) for block in blocks if block.get("type") == "text"
+        ),
+        structured=cast("dict[str, Any]", structured) if isinstance(structured, dict) else None,
+        is_error=raw.get("isError") is True,
+        content=tuple(blocks),
+        meta=meta_of(raw),
+    )
+
+
+def _tool_error(raw: Mapping[str, Any], own: str, declared: str) -> str:
+    """Return the reason why a tool cannot be served to every client, or an empty string."""
+    if not own:
+        return "its server lists it without a name"
+    if len(declared) > MAX_NAME:
+        return f"its name is longer than {MAX_NAME} characters; set a shorter prefix"
+    schema = raw.get("inputSchema")
+    try:
+        portable_input_schema(object_of(schema))
+        check_json_schema(object_of(schema))
+    except (SchemaError, RecursionError) as exc:
+        return str(exc)
+    return ""
+
+
+def _output_schema(schema: object) -> Schema | None:
+    """Return an output schema unchanged, or None if some clients would refuse it."""
+    try:
+        portable_output_schema(object_of(schema))
+    except (SchemaError, RecursionError):
+        return None
+    return dict(object_of(schema))
+
+
+def read_remote_prompt(origin: Origin, raw: Mapping[str, Any]) -> RegisteredPrompt:
+    """Return a prompt of another server.
+
+    Args:
+        raw: The prompt in the server's list.
+    """
+    own = str(raw.get("name") or "")
+
+    async def function(**arguments: Any) -> PromptAnswer:
+        return prompt_answer(await origin.ask("prompts/get", {"name": own, "arguments": arguments}))
+
+    schema = _prompt_schema(raw)
+    name = origin.declared(own)
+    completed = schema["properties"] if origin.completes else ()
+    prompt = Prompt(
+        name=unique_name(name, own) if len(name) > MAX_NAME else name,
+        function=function,
+        title=readable_text(raw.get("title")),
+        complete=completers(origin.ask, {"type": "ref/prompt", "name": own}, completed),
+    )
+    return RegisteredPrompt(
+        **common_fields(origin.name, prompt, readable_text(raw.get("description")) or ""),
+        prompt=prompt,
+        arguments=AnyArguments(schema),
+        timeout=origin.timeout,
+        error="" if own else "its server lists it without a name",
+        extra=extra_of(raw, "icons"),
+        meta=meta_of(raw),
+    )
+
+
+def prompt_answer(raw: Mapping[str, Any]) -> PromptAnswer:
+    """Return a raw answer with its messages, description and ``_meta``."""
+    messages = [
+        Message(role=_role(message.get("role")), content=object_of(message.get("content")))
+        for message in objects_of(raw.get("messages"))
+    ]
+    return PromptAnswer(messages, readable_text(raw.get("description")), meta_of(raw))
+
+
+def completers(ask: Ask, ref: Mapping[str, str], arguments: Iterable[str]) -> dict[str, Completer]:
+    """Return a completer for each argument.
+
+    Args:
+        ref: The server's reference to the prompt or the template.
+    """
+
+    async def complete(argument: str, typed: str, others: Mapping[str, str]) -> Completion:
+        params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": typed}}
+        if others:
+            params["context"] = {"arguments": dict(others)}
+        completion = object_of((await ask("completion/complete", params)).get("completion"))
+        values = [str(value) for value in cast("list[object]", completion.get("values") or [])]
+        return Completion(values, completion.get("total"), completion.get("hasMore"))
+
+    return {name: cast("Completer", partial(complete, name)) for name in arguments}
+
+
+def _prompt_schema(raw: Mapping[str, Any]) -> Schema:
+    listed = {str(argument.get("name")): argument for argument in objects_of(raw.get("arguments"))}
+    return {
+        "type": "object",
+        "properties": {
+            name: {
+                "type": "string",
+                **{
+                    key: text
+                    for key in ("title", "description")
+                    if (text := readable_text(argument.get(key))) is not None
+                },
+            }
+            for name, argument in listed.items()
+        },
+        "required": [name for name, argument in listed.items() if argument.get("required") is True],
+    }
+
+
+def _role(value: object) -> Literal["user", "assistant"]:
+    return "assistant" if value == "assistant" else "user"

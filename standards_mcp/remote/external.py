@@ -1,4 +1,4 @@
-"""Other MCP servers as plugins: what they contribute is served as that of plugins is."""
+"""Other MCP servers as plugins: the host serves their tools, prompts and resources."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import SecretStr
 
 from standards_mcp.calls.context import HostContext
-from standards_mcp.config.models.external import (
-    Expansion,
-    ServerSection,
-    ServerSettings,
-)
+from standards_mcp.config.models.external import Expansion, ServerSection, ServerSettings
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution
@@ -28,23 +24,26 @@ from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext
 
-from .approvals import Approvals
-from .definitions import Origin, object_of, objects_of
-from .errors import NotApprovedError
-from .pinning import Key, key_of
+from .approvals import Approvals, Key, key_of
+from .definitions import (
+    NotApprovedError,
+    Origin,
+    object_of,
+    objects_of,
+    read_remote_prompt,
+    read_remote_tool,
+)
 from .plugin import RemotePlugin, expanded
-from .prompts import read_remote_prompt
 from .resources import Links, read_remote_resources
-from .tools import read_remote_tool
-from .transports.base import Transport
 
 if TYPE_CHECKING:
+    from .connection import Transport
     from .session import OpenSession
 
 _PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
 _IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"env", "headers"}
 _LISTS: Final = "tools, prompts, resources"
-"""What is kept of a server; where a version kept less, the server is asked anew."""
+"""The lists in the file of the last run; if a version kept others, the server is asked again."""
 _APPROVAL_POLL_SECONDS: Final = 1.0
 _C = TypeVar("_C", bound=Contribution)
 
@@ -52,7 +51,7 @@ _C = TypeVar("_C", bound=Contribution)
 def server_records(
     servers: Mapping[str, ServerSection], timing: Timing = DEFAULT_TIMING
 ) -> list[PluginInfo]:
-    """Return a record of every server in the configuration; nothing is started."""
+    """Return a record of every configured server; no server is started."""
     return [
         PluginInfo(
             name=name,
@@ -116,20 +115,20 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
                 watching.cancel()
 
     async def health(self) -> Health:
-        """Return how it is, and which of its definitions are not approved."""
+        """Return its health, and which of its definitions are not approved."""
         if self.approvals and self.approvals.message:
             return Health(status="degraded", message=self.approvals.message)
         return await super().health()
 
     def connect(self) -> Transport:
-        """Return a process or an address. See `RemotePlugin.connect`."""
+        """Return the transport to its process or its address. See `RemotePlugin.connect`."""
         if self.settings.command is None:
-            from .transports.http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
+            from .http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
 
             return HttpTransport(self._url, self._headers)
         from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
 
-        from .transports.stdio import Command, StdioTransport  # noqa: PLC0415  - as above
+        from .stdio import Command, StdioTransport  # noqa: PLC0415  - as above
 
         command = Command(
             program=self.settings.command,
@@ -140,22 +139,22 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         return StdioTransport(self.context.name, command)
 
     async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
-        """List what it contributes. See `RemotePlugin.fetch`."""
-        from .listing import list_kinds  # noqa: PLC0415  - as above
+        """List its items. See `RemotePlugin.fetch`."""
+        from .updates import list_kinds  # noqa: PLC0415  - as above
 
         return await list_kinds(session, self.context.name, kinds, self.listing)
 
     def read(self, listing: Mapping[str, Any]) -> None:
-        """Take over what the server lists. See `RemotePlugin.read`."""
+        """Contribute the listed items. See `RemotePlugin.read`."""
         name, prefix = self.context.name, self.settings.prefix
         prefix = f"{name}." if prefix is None else prefix
         self._review(listing)
         tools = (
             self._approved(
-                read_remote_tool(name, each, prefix, self._call, self.settings.timeout),
-                key_of("tools", each),
+                read_remote_tool(name, raw, prefix, self._call, self.settings.timeout),
+                key_of("tools", raw),
             )
-            for each in listing.get("tools", ())
+            for raw in listing.get("tools", ())
         )
         origin = Origin(
             name=name,
@@ -165,8 +164,8 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             timeout=self.settings.timeout,
         )
         prompts = (
-            self._approved(read_remote_prompt(origin, each), key_of("prompts", each))
-            for each in listing.get("prompts", ())
+            self._approved(read_remote_prompt(origin, raw), key_of("prompts", raw))
+            for raw in listing.get("prompts", ())
         )
         resources: tuple[RegisteredResource, ...] = ()
         if "resources" in listing:
@@ -186,7 +185,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             self.unapproved = self.approvals.excerpt
 
     def _approved(self, item: _C, key: Key) -> _C:
-        """Return an item that cannot be served, with the reason, if it is not approved."""
+        """Return an item, with the reason as its ``error`` if it is not approved."""
         return replace(item, error=item.error or self._withheld.get(key, ""))
 
     async def _watch_approvals(self) -> None:
@@ -210,7 +209,8 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self, name: str, arguments: Mapping[str, Any], caller: HostContext
     ) -> Mapping[str, Any]:
         await self._check_approved("tools", name)
-        result = await self.connection.call_tool(name, arguments, caller)
+        params = {"name": name, "arguments": dict(arguments)}
+        result = await self.connection.ask("tools/call", params, caller)
         self._links.note(objects_of(result.get("content")))
         return result
 
@@ -219,14 +219,14 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             await self._check_approved("prompts", params["name"])
         result = await self.connection.ask(method, params)
         messages = objects_of(result.get("messages"))
-        self._links.note(object_of(each.get("content")) for each in messages)
+        self._links.note(object_of(message.get("content")) for message in messages)
         return result
 
 
 def _approvals_name(settings: ServerSettings) -> str:
-    """Return the name of the file of approvals: another program or address has another file.
+    """Return the name of the file of approvals, which depends on the program or the address.
 
-    Variables and headers do not count, because keys in them are replaced from time to time.
+    It does not depend on variables and headers, because users replace the keys in them.
     """
     program = settings.model_dump(mode="json", include=_PROGRAM_KEYS)
     digest = hashlib.sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""What plugins in other processes have in common: they are reached by a connection.
+"""The base class of plugins in other processes, which are reached by a connection.
 
-One whose tools are known from its last run is started by the first call. One that is new is started
-with the host, beside the others, and so is one that is required.
+The first call starts a plugin whose tools are known from its last run. A new plugin and a required
+one start with the host, at the same time as the others.
 """
 
 from __future__ import annotations
@@ -29,27 +29,23 @@ from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.providers import Provider
 from standards_mcp.plugin import Health, Plugin, PluginContext, SettingsT
 
-from .transports.base import Transport
-
 if TYPE_CHECKING:
-    from .connection import Connection
+    from .connection import Connection, Transport
     from .session import OpenSession
-    from .subscriptions import Subscriptions
+    from .updates import Subscriptions
 
 _SLOW_SECONDS: Final = 5.0
-"""The next start does not wait for one that took longer to fail."""
-
+"""The next start does not wait for a plugin that took longer to fail."""
 _END_SECONDS: Final = 5.0
-"""How long one that does not start in time may take to end, before its lifespan is given up."""
-
+"""Time for a plugin that does not start in time to end, before its lifespan is given up."""
 _UNKNOWN: Final = "its tools are not known: "
 
 
 def expanded(expansion: Expansion, value: SecretStr | str, *key: str | int) -> str:
-    """Return a value of the configuration with the variables that it names.
+    """Return a value of the configuration with its variables expanded.
 
     Args:
-        key: The keys that lead to the value.
+        key: The path of the value.
 
     Raises:
         InvalidSettingsError: A variable is not set.
@@ -62,13 +58,13 @@ def expanded(expansion: Expansion, value: SecretStr | str, *key: str | int) -> s
 
 
 class _LastRun(BaseModel):
-    """What is kept for the next start.
+    """The facts of the last run, kept for the next start.
 
     Attributes:
-        identity: What it depends on, as a digest.
-        listing: What it contributed; None when that is not known.
-        failure: Why it could not be started when that was last tried, or an empty string.
-        was_slow: It took long to fail.
+        identity: The digest of the plugin's identity.
+        listing: Its contributions; None if they are not known.
+        failure: Why the last start failed, or an empty string.
+        was_slow: True if that start took long to fail.
     """
 
     identity: str
@@ -81,7 +77,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
     """A plugin in another process.
 
     Args:
-        identity: What the tools depend on; those of another are forgotten.
+        identity: The settings on which its tools depend; if they change, kept tools are dropped.
         start_timeout: Seconds that it may take to start and to list its tools.
     """
 
@@ -101,7 +97,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         self._file = context.state_dir / "tools.json"
         self._last_run = _LastRun(identity=digest)
-        with suppress(OSError, ValueError, RecursionError):  # none, or not of this version
+        with suppress(OSError, ValueError, RecursionError):  # none, or of another version
             kept = _LastRun.model_validate_json(self._file.read_bytes())
             self._last_run = kept if kept.identity == digest else self._last_run
         self._listing = self._last_run.listing
@@ -122,40 +118,34 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     @abstractmethod
     async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
-        """Ask it for what it contributes; the answer is kept for the next start.
+        """Return its contributions as JSON data, which is kept for the next start.
 
         Args:
-            kinds: What may have changed since it was last asked.
+            kinds: The kinds that may have changed since the last time.
         """
 
     @abstractmethod
     def read(self, listing: Mapping[str, Any]) -> None:
-        """Contribute what `fetch` returned; an empty listing: nothing.
+        """Contribute the result of `fetch`, or nothing if *listing* is empty.
 
         Raises:
-            ApiError: It is described in a way that is not known here.
+            ApiError: It has the form of another version.
         """
 
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Keep it running from when it is needed on."""
+        """Start it when it is needed, and keep it running."""
         from .connection import Connection  # noqa: PLC0415  - imports the SDK's client
-        from .listing import Listing  # noqa: PLC0415  - as above
-        from .subscriptions import Subscriptions  # noqa: PLC0415  - as above
+        from .updates import Listing, Subscriptions  # noqa: PLC0415  - as above
 
         name = self.context.name
         title = f"{self.kind} {name!r}"
-        seconds = self._start_timeout
-        listing = Listing(name, self.fetch, self._take, self._updated, seconds, self.timing.listen)
+        limits = self._start_timeout, self.timing.listen
+        listing = Listing(name, self.fetch, self._take, self._updated, *limits)
         self._connection = Connection(name, title, self.connect, listing, self._start_timeout)
         self._subscriptions = Subscriptions(
-            name,
-            title,
-            lambda: self.connection,
-            self._updated,
-            seconds,
-            self.timing.listen,
+            name, title, lambda: self.connection, self._updated, *limits
         )
         try:
             if self.required:
@@ -180,7 +170,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Start it if it does not run, and say whether it does."""
+        """Start it if it does not run, and return its health."""
         try:
             await self.connection.open()
         except ApiError as exc:
@@ -188,15 +178,15 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         return await self.health()
 
     async def health(self) -> Health:
-        """Return how it is, once it runs."""
-        found = self.contributions
-        for kind, items in (("tools", found.tools), ("prompts", found.prompts)):
+        """Return its health while it runs."""
+        items_of = self.contributions
+        for kind, items in (("tools", items_of.tools), ("prompts", items_of.prompts)):
             if withheld := sum(bool(item.error) for item in items):
                 message = f"{withheld} of {len(items)} {kind} cannot be served"
                 return Health(status="degraded", message=f"{message}; see `standards-mcp {kind}`")
-        parts = [f"{len(found.tools)} tools"]
-        parts += [f"{len(found.prompts)} prompts"] if found.prompts else []
-        resources = sum(item.is_listed for item in found.resources)
+        parts = [f"{len(items_of.tools)} tools"]
+        parts += [f"{len(items_of.prompts)} prompts"] if items_of.prompts else []
+        resources = sum(item.is_listed for item in items_of.resources)
         parts += [f"{resources} resources"] if resources else []
         return Health(status="ok", message=", ".join(parts))
 
@@ -213,27 +203,27 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     @property
     def listing(self) -> Mapping[str, Any]:
-        """What it contributed when it was last asked; empty if that is not known."""
+        """Its contributions when they were last listed; empty if they are not known."""
         return self._listing or {}
 
     @property
     def is_known(self) -> bool:
-        """Whether its tools are known, from this run or an earlier one."""
+        """True if its tools are known, from this run or an earlier one."""
         return self._listing is not None or self._last_run.was_slow
 
     async def wait_listed(self) -> None:
-        """Wait until one that is new has listed its tools, or failed to."""
+        """Wait until a new plugin has listed its tools or failed."""
         if not self.is_known:
             await self.wait_started()
 
     async def wait_started(self) -> None:
-        """Wait until one that is started with the host has listed its tools, or failed to."""
+        """Wait until a plugin that starts with the host has listed its tools or failed."""
         if self._starting:
             with anyio.move_on_after(self._start_timeout):
                 await self._answered.wait()
 
     async def subscribe(self, uri: str) -> None:
-        """Be told of changes of a resource. See `Provider.subscribe`."""
+        """Subscribe to a resource. See `Provider.subscribe`."""
         if self._subscriptions is None:
             raise ApiError(f"{self.context.name!r} is not started")
         await self._subscriptions.subscribe(uri)
@@ -257,13 +247,13 @@ class RemotePlugin(Plugin[SettingsT], Provider):
                 self._withdraw(f"{_UNKNOWN}{why}")
                 await anyio.sleep(self.timing.retry)
             else:
-                if self.failure:  # it is withdrawn: its process would serve nobody
+                if self.failure:  # it contributes nothing, so its process is of no use
                     self._keep_failure(self.failure, time.monotonic() - began)
                     await connection.aclose()
                 return
 
     def _keep_failure(self, why: str, seconds: float) -> None:
-        # The next start waits again for one that fails fast: it may be mended by then.
+        # The next start waits again for a plugin that fails fast: it may be repaired by then.
         was_slow = seconds >= min(_SLOW_SECONDS, self._start_timeout)
         self._keep(listing=None, failure=why, was_slow=was_slow)
 
@@ -272,7 +262,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         keep_text(self._file, self._last_run.model_dump_json())
 
     def _withdraw(self, problem: str) -> None:
-        """Contribute nothing until it can be started, whatever it did at an earlier start."""
+        """Contribute nothing until it can be started, even if an earlier start succeeded."""
         self._listing, self.problem = None, problem
         self.read({})
         self._answered.set()

@@ -1,10 +1,10 @@
-"""Resources of other MCP servers, in the host's terms: their URIs and contents stay as they are."""
+"""Convert resources of other MCP servers to the host's terms; URIs and contents stay unchanged."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +19,11 @@ from standards_mcp.contributions.resources import (
 from standards_mcp.plugin import Resource
 
 from .definitions import (
+    NO_ARGUMENTS,
+    AnyArguments,
+    Ask,
     Origin,
+    completers,
     extra_of,
     meta_of,
     objects_of,
@@ -27,7 +31,6 @@ from .definitions import (
     readable_text,
     unique_name,
 )
-from .prompts import AnyArguments, completers
 
 _URI: Final = "uri"
 _LINKED: Final = "linked"
@@ -36,9 +39,15 @@ _MOST_LINKS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class WholeUri:
-    """A template of which the server gets the whole URI: it reads the variables in its own way."""
+    """A template whose variables the server reads from the whole URI.
+
+    Attributes:
+        earlier: The resources that the server tries first. The server must not read one of them
+            in place of this template: the caller may not see it.
+    """
 
     template: Template
+    earlier: tuple[RegisteredResource, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def variable_names(self) -> list[str]:
@@ -52,17 +61,20 @@ class WholeUri:
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
         """Return the URI, or None if it does not match."""
-        return None if self.template.match(uri) is None else {_URI: uri}
+        if self.template.match(uri) is None:
+            return None
+        is_taken = any(item.match(uri) is not None for item in self.earlier)
+        return None if is_taken else {_URI: uri}
 
 
 class Links:
-    """The URIs that a server's answers link to; only the newest are known."""
+    """The newest links in a server's answers."""
 
     def __init__(self) -> None:
         self._uris: dict[str, None] = {}
 
     def __contains__(self, uri: str) -> bool:
-        """Tell whether an answer linked to a URI."""
+        """Return True if an answer linked to a URI."""
         return uri in self._uris
 
     def note(self, blocks: Iterable[Mapping[str, Any]]) -> None:
@@ -77,23 +89,23 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class LinkedUri:
-    """Matches what a server's answers link to and its lists do not have. See `Template`."""
+    """A template that matches the linked URIs which the server does not list. See `Template`."""
 
     links: Links
     listed: tuple[RegisteredResource, ...]
 
     @property
     def variable_names(self) -> list[str]:
-        """None: the server gets the whole URI."""
+        """An empty list, because the server gets the whole URI."""
         return []
 
     @property
     def query_variable_names(self) -> frozenset[str]:
-        """None, as above."""
+        """An empty set."""
         return frozenset()
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the URI, or None if it is listed, perhaps for rules to hide, or not linked to."""
+        """Return a linked URI; None if a listed item, which may be hidden, matches it, too."""
         if uri not in self.links or any(item.match(uri) is not None for item in self.listed):
             return None
         return {_URI: uri}
@@ -105,63 +117,68 @@ def read_remote_resources(
     templates: Iterable[Mapping[str, Any]],
     links: Links,
 ) -> tuple[RegisteredResource, ...]:
-    """Return the resources and the templates of another server, and what its answers link to.
+    """Return the resources and templates of another server, and one item for its links.
 
-    Their names are made unique, which those of a server need not be: it knows them by their URIs.
+    A server tells its resources apart by URI, so their names may repeat; they are made unique.
     """
     listed = [(str(raw.get("uri") or ""), raw) for raw in resources]
     listed += [(str(raw.get("uriTemplate") or ""), raw) for raw in templates]
     names = [origin.declared(str(raw.get("name") or uri)) for uri, raw in listed]
     count = Counter(map(portable_name, [*names, origin.declared(_LINKED)]))
-    found: list[RegisteredResource] = []
+    items: list[RegisteredResource] = []
     for name, (uri, raw) in zip(names, listed, strict=True):
         is_unique = count[portable_name(name)] == 1 and len(name) <= MAX_NAME
-        found.append(_resource(origin, name if is_unique else unique_name(name, uri), uri, raw))
-    return (*found, _linked(origin, LinkedUri(links, tuple(found))))
+        items.append(_resource(origin, name if is_unique else unique_name(name, uri), uri, raw))
+    return (*items, _linked(origin, LinkedUri(links, tuple(items))))
 
 
 def _linked(origin: Origin, template: LinkedUri) -> RegisteredResource:
-    """Return all that a server's answers link to as one resource, which rules know by its name."""
+    """Return one unlisted resource for all links, so that rules can name it."""
     resource = Resource(
         uri=f"links of {origin.name}",
         name=origin.declared(_LINKED),
-        function=partial(_contents, origin),
+        function=resource_reader(origin.ask),
     )
     return RegisteredResource(
         **common_fields(origin.name, resource, f"What answers of {origin.name} link to."),
         resource=resource,
         template=template,
-        arguments=AnyArguments({"type": "object", "properties": {}}),
+        arguments=AnyArguments(NO_ARGUMENTS),
         timeout=origin.timeout,
         is_listed=False,
     )
 
 
-async def _contents(origin: Origin, uri: str) -> Contents:
-    return contents_of(await origin.ask("resources/read", {_URI: uri}))
+def resource_reader(ask: Ask, uri: str = "") -> Callable[..., Awaitable[Contents]]:
+    """Return a function that reads a resource; without *uri* it takes one as its argument."""
+
+    async def read(uri: str) -> Contents:
+        return contents_of(await ask("resources/read", {_URI: uri}))
+
+    return partial(read, uri) if uri else read
 
 
 def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> RegisteredResource:
     is_template = "uriTemplate" in raw
     template, error = _template(uri) if is_template else (None, "")
     variables = template.variable_names if template else []
-    schema = {"type": "object", "properties": {each: {"type": "string"} for each in variables}}
+    ref = {"type": "ref/resource", "uri": uri}
     resource = Resource(
         uri=uri,
         name=name,
-        function=partial(_contents, origin, uri)
-        if template is None
-        else partial(_contents, origin),
-        # Clients show the name of a resource without a title, and ours is not the server's.
+        function=resource_reader(origin.ask, "" if template else uri),
+        # Clients show the name of a resource without a title, and our name has a prefix.
         title=readable(str(raw.get("title") or raw.get("name") or "")) or None,
         mime_type=optional_text(raw.get("mimeType")),
-        complete=completers(origin, {"type": "ref/resource", "uri": uri}, schema),
+        complete=completers(origin.ask, ref, variables if origin.completes else ()),
     )
     return RegisteredResource(
         **common_fields(origin.name, resource, readable_text(raw.get("description")) or ""),
         resource=resource,
         template=WholeUri(template) if template else None,
-        arguments=AnyArguments(schema),
+        arguments=AnyArguments(
+            {"type": "object", "properties": {each: {"type": "string"} for each in variables}}
+        ),
         timeout=origin.timeout,
         error=error if uri else "its server lists it without a URI",
         extra=extra_of(raw, "icons", "annotations", *(() if is_template else ("size",))),
@@ -170,7 +187,7 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
 
 
 def _template(uri: str) -> tuple[Template | None, str]:
-    """Return a template, or why its URIs cannot be told from others."""
+    """Return a template, and an error if it matches no URI or cannot be parsed."""
     try:
         template = template_of(uri)
     except ValueError as exc:
@@ -179,7 +196,7 @@ def _template(uri: str) -> tuple[Template | None, str]:
 
 
 def contents_of(raw: Mapping[str, Any]) -> Contents:
-    """Return contents as the other server gave them, with their ``_meta``."""
+    """Return raw contents with their ``_meta``."""
     parts = tuple(objects_of(raw.get("contents")))
     first: Mapping[str, Any] = parts[0] if parts else {}
     mime_type = optional_text(first.get("mimeType"))

@@ -1,14 +1,20 @@
-"""One session with another MCP server, on the SDK's client.
+"""A session with another MCP server, on the SDK's client, and the questions of the server.
 
-The SDK's client negotiates, follows changes, and takes questions and notifications. Requests go
-past it, straight to its dispatcher, for two reasons: it says the same of every caller, where one
-can be asked and the next cannot; and it refuses a whole list for one malformed tool in it.
+The SDK's client negotiates, follows changes, and receives questions and notifications. Requests go
+straight to its dispatcher for two reasons: the client declares the same abilities for every caller,
+and it refuses a whole list because of one malformed tool.
+
+A server of 2026-07-28 answers a call with its questions, and the call is sent again with the
+replies (`next_responses`). An earlier server sends a request during a call, without naming the call
+(`ActiveCallers`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
@@ -16,7 +22,7 @@ import importlib_metadata
 import mcp_types as types
 import pydantic_core
 from mcp import ClientSession, MCPError
-from mcp.client.session import ElicitationFnT, MessageHandlerFnT
+from mcp.client.session import ClientRequestContext, ElicitationFnT, MessageHandlerFnT
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
@@ -37,32 +43,34 @@ from mcp_types import (
     REQUEST_TIMEOUT,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from standards_mcp._utils.text import describe_exception
-from standards_mcp.errors import ABILITIES, Ability, InvalidInputError
+from standards_mcp._utils.text import describe_exception, readable
+from standards_mcp.calls.context import ClientRequest, HostContext, InputResponses
+from standards_mcp.errors import ABILITIES, Ability, ApiError, CannotAskError, InvalidInputError
 
 from .definitions import object_of
 
 log = logging.getLogger(__name__)
 
-# It warns of each malformed notification with a traceback, and a server may send any number.
+# The SDK logs a traceback for each malformed notification, and a server may send any number.
 logging.getLogger("client").setLevel(logging.ERROR)
 
-_CLOSED: Final = "Connection closed"  # how the SDK says it, whatever the transport
+_CLOSED: Final = "Connection closed"  # the SDK's message for all transports
 _MOST_OPEN: Final = 8
-"""Requests of a server that may wait for their answers; honest ones ask one thing at a time."""
+"""Limit for the unanswered requests of a server; an honest one asks one question at a time."""
+_POLL_SECONDS: Final = 0.2
 
 
 class OpenSession:
     """A session over the two streams of a transport.
 
     Args:
-        name: What the log calls the server.
+        name: The server's name in the log.
 
     Attributes:
         client: The SDK's client; it negotiates and listens.
-        ended: Set once nothing comes over the connection any more.
+        ended: Set once the connection has ended.
         failure: Why the connection was given up, or an empty string.
     """
 
@@ -89,26 +97,26 @@ class OpenSession:
 
     @property
     def version(self) -> str:
-        """The version of the protocol that was agreed upon."""
+        """The negotiated version of the protocol."""
         return self.client.protocol_version or LATEST_HANDSHAKE_VERSION
 
     @property
     def is_handshake(self) -> bool:
-        """Whether the server was told at its start, and not with each call, what callers can."""
+        """True if the server learnt the abilities of callers in a handshake, not with each call."""
         return self.client.discover_result is None
 
     def abort(self, failure: str) -> None:
-        """Let the connection be ended, since nothing comes over it any more."""
+        """Give up the connection."""
         self.failure = failure
         self.ended.set()
 
     async def initialize(self, *, can_ask: bool) -> None:
-        """Do the handshake; that of the SDK's client would promise more than callers can do.
+        """Do the handshake; the SDK's own would promise more abilities than callers have.
 
         Raises:
             MCPError: The server refuses.
-            RuntimeError: It speaks no version that is known here.
-            ValidationError: Its answer is not of the protocol.
+            RuntimeError: It speaks an unknown version of the protocol.
+            ValidationError: Its answer does not follow the protocol.
         """
         params = {
             "protocolVersion": LATEST_HANDSHAKE_VERSION,
@@ -131,14 +139,13 @@ class OpenSession:
         abilities: Collection[Ability] = (),
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
-        """Return the result of a request as the server spelt it, unchecked.
+        """Return the raw, unchecked result of a request.
 
         Args:
-            abilities: What the caller can be asked. Servers of an earlier generation do not learn
-                it here: they were told in the handshake.
+            abilities: The abilities of the caller. An earlier server learnt them in the handshake.
 
         Raises:
-            InvalidInputError: The parameters cannot be sent, such as half a character.
+            InvalidInputError: The parameters cannot be sent, such as half a surrogate pair.
             MCPError: The server refuses, or the connection is closed.
         """
         _check_writable(method, params)
@@ -157,7 +164,7 @@ class OpenSession:
         return await self._dispatcher.send_raw_request(method, params, options)
 
     def note_tools(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        """Note which arguments of the listed tools go into HTTP headers, too."""
+        """Note the arguments of the listed tools that HTTP headers repeat."""
         schemas = {str(tool.get("name")): tool.get("inputSchema") for tool in tools}
         self._param_headers = {
             name: x_mcp_header_map(schema)
@@ -166,7 +173,7 @@ class OpenSession:
         }
 
     def _routing_headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        """Return the HTTP headers that a server of 2026-07-28 compares with the request."""
+        """Return the HTTP headers that repeat parts of the request since 2026-07-28."""
         headers = {MCP_METHOD_HEADER: method}
         if key := NAME_BEARING_METHODS.get(method):
             headers[MCP_NAME_HEADER] = encode_header_value(params[key])
@@ -177,10 +184,10 @@ class OpenSession:
 
 
 class _Dispatcher(JSONRPCDispatcher[Any]):
-    """Tells when its connection has ended, which the SDK tells only those who wait for answers.
+    """The SDK's dispatcher, with an event for the end of its connection, and with limits.
 
-    A message that the SDK fails at, such as a number of 400 digits, ends no connection. Nothing
-    more is read while `_MOST_OPEN` requests wait: the SDK would keep any number of them in memory
+    A message on which the SDK fails, such as a number of 400 digits, does not end the connection.
+    Reading pauses while `_MOST_OPEN` requests wait: the SDK would keep any number of them in memory
     for a server that never reads its answers.
     """
 
@@ -197,7 +204,7 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
         except (ArithmeticError, TypeError, ValueError) as exc:
             if not self._has_dropped:
                 fields = {"plugin": self._name, "reason": describe_exception(exc)}
-                log.warning("a message was dropped that cannot be read", extra=fields)
+                log.warning("an unreadable message was dropped", extra=fields)
             self._has_dropped = True
 
     async def _dispatch_request(self, *args: Any, **kwargs: Any) -> None:
@@ -218,10 +225,10 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
 
 
 async def negotiate(session: OpenSession, *, can_ask: bool) -> None:
-    """Agree on a generation of the protocol, the newest first.
+    """Agree on a version of the protocol, the newest first.
 
     Args:
-        can_ask: What a server of an earlier generation is told of all callers.
+        can_ask: Whether to declare to an earlier server that callers can be asked.
     """
     try:
         await session.client.discover()
@@ -234,17 +241,17 @@ async def negotiate(session: OpenSession, *, can_ask: bool) -> None:
             was_slow = isinstance(exc, MCPError) and exc.code == REQUEST_TIMEOUT
             if is_closed(refusal) or not was_slow:
                 raise
-            # It was still starting, has read the first request by now, and holds us to that.
+            # It was still starting. It has read the first request by now, and expects this version.
             await session.client.discover()
 
 
 def is_closed(error: MCPError) -> bool:
-    """Tell whether the connection ended; servers use the same code for errors of theirs."""
+    """Return True if the connection ended; servers use the same code for other errors."""
     return error.code == CONNECTION_CLOSED and error.message == _CLOSED
 
 
 def missing_ability(error: MCPError) -> Ability | None:
-    """Return what a client would need for a request that was refused for that, if it was."""
+    """Return the missing ability of the client if a request was refused for this reason."""
     if error.code != types.MISSING_REQUIRED_CLIENT_CAPABILITY:
         return None
     needed = object_of(object_of(error.error.data).get("requiredCapabilities"))
@@ -252,12 +259,144 @@ def missing_ability(error: MCPError) -> Ability | None:
 
 
 def _check_writable(method: str, params: object) -> None:
-    # What the transports cannot write would end the connection for all.
+    # A message that the transport cannot write would end the connection for all callers.
     try:
         pydantic_core.to_json(params)
     except ValueError as exc:
-        raise InvalidInputError(f"what {method} is asked with cannot be sent: {exc}") from None
+        raise InvalidInputError(f"the parameters of {method} cannot be sent: {exc}") from None
 
 
 def _capabilities(abilities: Collection[Ability]) -> dict[str, Any]:
     return {each: {"form": {}} if each == "elicitation" else {} for each in sorted(abilities)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    """A running call, and its unanswered questions."""
+
+    caller: HostContext
+    questions: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
+
+
+class ActiveCallers:
+    """The callers of the running calls, whom the server's questions may concern."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._left = anyio.Event()
+
+    @contextmanager
+    def calling(self, caller: HostContext) -> Generator[None]:
+        """Let the server ask *caller* during a call; at its end, open questions are withdrawn."""
+        call = _Call(caller)
+        self._calls.append(call)
+        try:
+            yield
+        finally:
+            self._calls.remove(call)
+            self._left.set()
+            for question in call.questions:
+                question.cancel()
+
+    async def wait_idle(self) -> None:
+        """Wait until no call runs."""
+        while self._calls:
+            self._left = anyio.Event()
+            await self._left.wait()
+
+    async def on_elicitation(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """Return the reply to an ``elicitation/create`` that came while calls run."""
+        del context
+        if not isinstance(params, types.ElicitRequestFormParams):
+            return _refusal("Only forms can be shown to the user.")
+        if not self._calls:
+            return _refusal("No call is running, so no user can be asked. Ask during a call.")
+        if len(self._calls) > 1:
+            # The request does not name its call, and a guess might ask the wrong person.
+            return _refusal(
+                f"{len(self._calls)} calls are running, and the question does not name its call. "
+                "Call this tool again, alone."
+            )
+        call = self._calls[0]
+        with anyio.CancelScope() as scope:
+            call.questions.add(scope)
+            try:
+                reply: types.ElicitResult = await call.caller.put(_question(params))
+            except CannotAskError as exc:
+                return _refusal(str(exc))
+            finally:
+                call.questions.discard(scope)
+            return reply
+        return _refusal("The call has ended, so the user cannot be asked.")
+
+
+async def next_responses(
+    answer: Mapping[str, Any], caller: HostContext, title: str
+) -> InputResponses | None:
+    """Return the replies to the questions in an answer; None if it has no questions.
+
+    Args:
+        title: The server's name in errors.
+
+    Raises:
+        ApiError: It has a question that cannot be passed on.
+        CannotAskError: The caller cannot be asked.
+        InputRequiredError: The caller's client asks its user, and sends the call again.
+    """
+    if answer.get("resultType") != "input_required":
+        return None
+    try:
+        required = types.InputRequiredResult.model_validate(answer, by_name=False)
+    except ValidationError:
+        raise ApiError(
+            f"{title} asks in a way that does not follow the protocol. Tell its maintainer."
+        ) from None
+    requests: dict[str, ClientRequest] = {}
+    for key, question in (required.input_requests or {}).items():
+        if not (request := _request(question)):
+            raise ApiError(
+                f"{title} sent a question that cannot be passed on ({question.method}), though "
+                "this client does not declare it. Tell its maintainer."
+            )
+        requests[key] = request
+    if requests:
+        return await caller.next_responses(requests, required.request_state)
+    await anyio.sleep(_POLL_SECONDS)  # the server wants the call again a little later
+    return InputResponses(None, required.request_state)
+
+
+def _request(sent: types.InputRequest) -> ClientRequest | None:
+    """Return the request for the client, or None if it is a page to visit and not a form."""
+    match sent:
+        case types.ElicitRequest(params=types.ElicitRequestFormParams() as form):
+            return _question(form)
+        case types.CreateMessageRequest():
+            return ClientRequest("sampling", _plain(sent.params))
+        case types.ListRootsRequest():
+            return ClientRequest("roots")
+        case _:
+            return None
+
+
+def _question(params: types.ElicitRequestFormParams) -> ClientRequest:
+    return ClientRequest("elicitation", _plain(params) | {"message": readable(params.message)})
+
+
+def _plain(params: BaseModel) -> dict[str, Any]:
+    return params.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _refusal(message: str) -> types.ErrorData:
+    return types.ErrorData(code=types.INVALID_REQUEST, message=message)
+
+
+def response_params(responses: InputResponses) -> dict[str, Any]:
+    """Return the parameters that a repeated call has in addition."""
+    params: dict[str, Any] = {}
+    if responses.replies is not None:
+        params["inputResponses"] = {key: _plain(reply) for key, reply in responses.replies.items()}
+    if responses.state is not None:
+        params["requestState"] = responses.state
+    return params

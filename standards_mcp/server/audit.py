@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
+from standards_mcp._utils.files import FILE_MODE, private_folder, write_private
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.private import FILE_MODE, private_folder, write_private
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
 from standards_mcp.calls.call import NO_ERRORS, CallRecord
 from standards_mcp.config.models.http import AuditSettings

@@ -40,7 +40,7 @@ from standards_mcp.calls.context import (
 )
 from standards_mcp.errors import Ability, ApiError, InvalidInputError
 from standards_mcp.plugin import AnswerT, LogLevel
-from standards_mcp.remote.errors import why_not_valid
+from standards_mcp.remote.definitions import why_not_valid
 
 log = logging.getLogger(__name__)
 

@@ -29,8 +29,7 @@ from standards_mcp.errors import (
 )
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
-from standards_mcp.remote.definitions import object_of
-from standards_mcp.remote.errors import RefusedError
+from standards_mcp.remote.definitions import RefusedError, object_of
 
 from .context import ClientContext, Context, session_of
 from .definitions import (

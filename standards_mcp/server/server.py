@@ -32,7 +32,7 @@ from mcp_types import SERVER_INFO_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
-from standards_mcp._utils.incidents import internal_error, new_incident
+from standards_mcp._utils.exceptions import internal_error, new_incident
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host

@@ -29,8 +29,8 @@ from mcp_types import (
     RequestId,
 )
 
+from standards_mcp._utils.exceptions import internal_error, new_incident
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.incidents import internal_error, new_incident
 from standards_mcp._utils.stdio.messages import (
     LineReader,
     LineWriter,

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from standards_mcp._utils.environment import basic_environment
 from standards_mcp.plugin import Plugin
+from standards_mcp.remote.processes import basic_environment
 
 from . import Allowed
 

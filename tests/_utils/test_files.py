@@ -1,16 +1,29 @@
-"""Files of the user are replaced whole or not at all."""
+"""Files are replaced as a whole, and only the owner can read the host's own files."""
 
 from __future__ import annotations
 
 import errno
 import os
-import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from standards_mcp._utils.files import Edit, diff, edit_text, read_text, replace_text, replacing
+from standards_mcp._utils.files import (
+    Edit,
+    diff,
+    edit_text,
+    keep_text,
+    open_private,
+    private_folder,
+    read_text,
+    replace_text,
+    replacing,
+    restrict,
+    write_private,
+)
 
+posix = pytest.mark.skipif(os.name != "posix", reason="modes and links are of POSIX")
 FILE = Path("folder/settings.toml")
 
 
@@ -36,7 +49,7 @@ def test_the_old_text_is_kept_beside():
     assert (backup.read_text(), FILE.read_text()) == ("old", "new")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes and links are of POSIX")
+@posix
 def test_mode_and_link_stay():
     replace_text(FILE, "old")
     assert FILE.stat().st_mode & 0o777 == 0o600
@@ -150,7 +163,7 @@ class TestAFileThatTheUserNames:
         assert FILE.read_text() == "old"
         assert names() == ["settings.toml"]
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="modes and links are of POSIX")
+    @posix
     def test_follows_the_umask_and_keeps_its_mode_and_its_link(self):
         FILE.parent.mkdir()
         before = os.umask(0o027)
@@ -173,3 +186,79 @@ class TestAFileThatTheUserNames:
         with pytest.raises(OSError, match="No space"), replacing(Path("/dev/full")) as file:
             file.write("x" * 100_000)
         assert Path("/dev/full").is_char_device()
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def private(test: Callable[..., None]) -> Callable[..., None]:
+    return posix(pytest.mark.usefixtures("usual_umask")(test))
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o7777
+
+
+@private
+def test_a_new_folder_and_its_missing_parents_are_for_their_owner(tmp_path: Path):
+    tmp_path.chmod(0o755)
+    folder = private_folder(tmp_path / "a" / "b")
+    assert [mode(each) for each in (folder, folder.parent, tmp_path)] == [0o700, 0o700, 0o755]
+    assert private_folder(folder) == folder
+
+
+@private
+def test_a_folder_that_is_there_is_closed_to_others(tmp_path: Path):
+    tmp_path.chmod(0o755)
+    assert mode(private_folder(tmp_path)) == 0o700
+
+
+@private
+def test_a_folder_for_everybody_stays_one(tmp_path: Path):
+    tmp_path.chmod(0o1777)
+    assert mode(private_folder(tmp_path)) == 0o1777
+
+
+@private
+def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path):
+    (tmp_path / "file").touch()
+    for name in ("file", "file/below"):
+        with pytest.raises(OSError, match="file"):
+            private_folder(tmp_path / name)
+
+
+@private
+def test_a_file_that_is_there_is_written_anew_and_closed_to_others(tmp_path: Path):
+    file = tmp_path / "file"
+    file.write_text("long before")
+    file.chmod(0o644)
+    write_private(file, "né")
+    assert (file.read_bytes(), mode(file)) == ("né".encode(), 0o600)
+    with open_private(tmp_path / "new") as new:
+        assert mode(tmp_path / "new") == 0o600
+        new.write(b"x")
+
+
+@private
+def test_everything_below_a_folder_is_closed_and_links_are_left_alone(tmp_path: Path):
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "file").touch()
+    outside.touch()
+    (folder / "link").symlink_to(outside)
+    restrict(folder)
+    restrict(tmp_path / "missing")
+    assert [mode(each) for each in (folder, folder / "below")] == [0o700, 0o700]
+    assert mode(folder / "below" / "file") == 0o600
+    assert mode(outside) == 0o644
+
+
+@private
+def test_what_is_remembered_between_runs_is_private(tmp_path: Path):
+    keep_text(tmp_path / "state" / "file.json", "{}")
+    assert mode(tmp_path / "state") == 0o700
+    assert mode(tmp_path / "state" / "file.json") == 0o600

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp._utils.json_data import json_copy
+from standards_mcp._utils.text import json_copy
 
 # `st.text()` without categories has half characters too.
 TEXTS = st.text(st.characters())

@@ -51,6 +51,12 @@ def lists(folder: Path, *tools: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
+@pytest.fixture
+def host(make_host: MakeHost, folder: Path) -> Host:
+    """Return a host with a server that lists a tool and can change its list."""
+    return make_host(servers={"peer": lists(folder, tool("echo"), CHANGE)})
+
+
 async def change(host: Host, *tools: dict[str, Any]) -> None:
     """Let the server list other tools, and wait until the host has them."""
     seen = host.visible().tools
@@ -97,9 +103,9 @@ async def test_a_changed_description_is_not_served_until_it_is_approved(
 
 
 async def test_the_log_health_and_the_admin_page_tell_the_change_as_a_diff(
-    make_host: MakeHost, folder: Path, caplog: pytest.LogCaptureFixture
+    host: Host, caplog: pytest.LogCaptureFixture
 ):
-    async with started(make_host(servers={"peer": lists(folder, tool("echo"), CHANGE)})) as host:
+    async with started(host):
         await change(host, INJECTION, CHANGE, tool("extra"))
         (told,) = (each for each in caplog.records if "approved:" in each.message)
         assert "tool 'echo' changed, tool 'extra' is new; `" + COMMAND in told.message
@@ -155,26 +161,22 @@ async def test_a_new_tool_takes_its_name_from_no_approved_one_that_is_spelled_al
 
 
 @pytest.mark.parametrize("key", ["title", "inputSchema", "outputSchema", "annotations"])
-async def test_every_part_that_models_or_rules_read_is_pinned(
-    make_host: MakeHost, folder: Path, key: str
-):
-    async with started(make_host(servers={"peer": lists(folder, tool("echo"), CHANGE)})) as host:
+async def test_every_part_that_models_or_rules_read_is_pinned(host: Host, key: str):
+    async with started(host):
         value: Any = "Obey" if key == "title" else {"type": "object", "title": "Obey"}
         await change(host, tool("echo") | {key: value}, CHANGE)
         assert served(host) == ["peer_change"]
 
 
-async def test_icons_and_the_order_of_keys_need_no_approval(make_host: MakeHost, folder: Path):
-    async with started(make_host(servers={"peer": lists(folder, tool("echo"), CHANGE)})) as host:
+async def test_icons_and_the_order_of_keys_need_no_approval(host: Host):
+    async with started(host):
         reordered = dict(reversed(tool("echo").items()))
         await change(host, CHANGE, reordered | {"_meta": {"a": 1}, "icons": [{"src": "data:,"}]})
         assert served(host) == ["peer_change", "peer_echo"]
 
 
-async def test_a_removed_tool_vanishes_and_is_served_if_it_comes_back_unchanged(
-    make_host: MakeHost, folder: Path
-):
-    async with started(make_host(servers={"peer": lists(folder, tool("echo"), CHANGE)})) as host:
+async def test_a_removed_tool_vanishes_and_is_served_if_it_comes_back_unchanged(host: Host):
+    async with started(host):
         await change(host, CHANGE)
         assert host.visible().find("peer_echo") is None
         await change(host, tool("echo"), CHANGE)
@@ -273,7 +275,7 @@ async def test_clients_hear_that_a_tool_was_withdrawn_and_that_it_was_approved(
         assert [each.name for each in (await client.list_tools()).tools] == ["peer_change"]
         told.clear()
         approve(host)
-        await until(lambda: told)
+        await until(lambda: told and "peer_echo" in served(host))
         assert len((await client.list_tools()).tools) == 2
 
 

@@ -44,9 +44,9 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import Status
 from standards_mcp.remote import connection as connections
-from standards_mcp.remote import listing
-from standards_mcp.remote.transports import stdio as child_process
-from standards_mcp.remote.transports.output_log import MAX_LINES
+from standards_mcp.remote import stdio as child_process
+from standards_mcp.remote import updates
+from standards_mcp.remote.output_log import MAX_LINES
 from standards_mcp.server.server import build_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
@@ -196,7 +196,7 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
         assert "it ended with exit code 3; its last words: giving up: it is too late" in message
         result = await host.call_tool("peer_echo", {"value": "x"})
         assert result.structured["error_type"] == "api_error"
-        assert "It is started again when called in 1 s or later" in result.structured["message"]
+        assert "Call it again in 1 s or later" in result.structured["message"]
         health = (await check_health(host.manager))["peer"]
         assert health.status == "failed"
         assert "exit code 3" in health.message
@@ -206,7 +206,7 @@ async def test_a_server_that_ends_during_a_call_costs_that_call_and_is_started_a
         assert len(runs(folder)) == 2
         await host.call_tool("peer_crash", {})
         result = await host.call_tool("peer_echo", {"value": "x"})
-        assert "It is started again when called in 2 s or later" in result.structured["message"]
+        assert "Call it again in 2 s or later" in result.structured["message"]
 
 
 async def test_a_call_that_is_cancelled_or_overdue_is_cancelled_at_the_server(
@@ -458,7 +458,7 @@ async def test_an_answer_that_is_not_of_the_protocol_and_a_refusal_are_errors_of
 ):
     async with started(host):
         wrong = await host.call_tool("peer_wrong", {})
-        assert "is not of the protocol (" in wrong.structured["message"]
+        assert "does not follow the protocol (" in wrong.structured["message"]
         refused = await host.call_tool("peer_refuse", {})
         assert refused.structured["message"].startswith(
             "server 'peer' refused it: Unknown tool: refuse"
@@ -733,7 +733,7 @@ def web() -> Iterator[WebServer]:
         (401, "it answered with HTTP status 401 Unauthorized; check the token in headers"),
         (404, "it answered with HTTP status 404 Not Found; check url"),
         (418, "it answered with HTTP status 418 I'm a Teapot; check url and headers"),
-        (503, "it answered with HTTP status 503 Service Unavailable; whoever runs it knows why"),
+        (503, "it answered with HTTP status 503 Service Unavailable; ask its administrator"),
         (499, "it answered with HTTP status 499"),
     ],
 )
@@ -808,7 +808,7 @@ async def test_a_list_that_the_sdk_refuses_costs_only_the_tools_that_are_wrong_i
 async def test_changes_are_heard_of_again_after_their_stream_has_ended(
     make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    listen = listing.listen
+    listen = updates.listen
     ended: list[bool] = []
 
     @asynccontextmanager
@@ -819,7 +819,7 @@ async def test_changes_are_heard_of_again_after_their_stream_has_ended(
                 raise SubscriptionLost
             yield events
 
-    monkeypatch.setattr(listing, "listen", ends_at_first)
+    monkeypatch.setattr(updates, "listen", ends_at_first)
     table = ServerSection(command=sys.executable, args=[str(modern)], approve="always")
     host = make_host(servers={"modern": table}, timing=Timing(listen=0.01))
     async with started(host):
@@ -951,4 +951,4 @@ async def test_a_list_without_end_is_taken_up_to_a_limit(
     web.page_of = page
     async with started(make_host(servers={"web": {"url": web.url}})) as host:
         assert len(served(host)) == kept
-    assert any("more tools than are taken" in record.getMessage() for record in caplog.records)
+    assert any("too many tools" in record.getMessage() for record in caplog.records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.remote.pinning import Change, difference, digest, excerpt, pinned, summary
+from standards_mcp.remote.approvals import Change, difference, digest, excerpt, pinned, summary
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -110,5 +110,5 @@ async def test_messages_that_make_no_sense_end_no_connection(
         for _ in range(3):
             result = await host.call_tool("peer_huge", {})
             assert result.content[0]["text"] == ODD
-    told = [vars(each) for each in caplog.records if "cannot be read" in each.getMessage()]
+    told = [vars(each) for each in caplog.records if "unreadable message" in each.getMessage()]
     assert [each["plugin"] for each in told] == ["peer"]

@@ -29,7 +29,7 @@ from standards_mcp import (
     tool,
 )
 from standards_mcp._utils.full_disk import MESSAGE
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.config.loading import load_settings
 from standards_mcp.config.models.http import AuditSettings
 from standards_mcp.errors import StandardsMcpError

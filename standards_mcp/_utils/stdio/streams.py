@@ -1,4 +1,4 @@
-"""The process's standard streams: who may write to them, and what if one is closed or full."""
+"""The standard streams of the process: divert, protect, and replace them if they are closed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _STYLE: Final[dict[str, Any]] = {
 
 @contextmanager
 def divert_stdout() -> Generator[None]:
-    """Send stdout to stderr: what Python prints, and file descriptor 1 for all else.
+    """Send stdout to stderr: ``sys.stdout``, and file descriptor 1.
 
-    The descriptor is what C code and child processes write to; ``sys.stdout`` may be another
-    stream than that, in a notebook or a test.
+    C code and child processes write to the descriptor. In a notebook or a test, ``sys.stdout`` may
+    be another stream.
     """
     _flush()
-    fill_closed_streams()  # one that was called before may have closed them
+    fill_closed_streams()  # an earlier plugin may have closed them
     if getattr(sys.stderr, "closed", False):
         sys.stderr = own_stderr()
     saved = os.dup(1)
@@ -50,14 +50,14 @@ def claim_standard_streams() -> tuple[int, int]:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    # What a plugin prints shows at once, beside the log lines of its time.
+    # Line buffering keeps prints in order among the log lines.
     _set("stdout", _KeptOpen(os.fdopen(os.dup(2), "wb"), **_STYLE))
     _set("stderr", _KeptOpen(os.fdopen(2, "wb", closefd=False), **_STYLE))
     return reader, writer
 
 
 class _KeptOpen(io.TextIOWrapper):
-    """A stream that no plugin can close for the others."""
+    """A stream that plugins cannot close."""
 
     def close(self) -> None:
         with suppress(OSError, ValueError):
@@ -72,33 +72,33 @@ def _set(name: str, stream: TextIO) -> None:
 def fill_closed_streams() -> None:
     """Open the null device wherever file descriptor 0, 1 or 2 is closed.
 
-    Otherwise the next file to be opened would get that number, and with it whatever C code, child
-    processes and diverted prints write there. What is meant for stderr is dropped from now on;
-    `sys.stdin` and `sys.stdout` stay None, so that callers can tell.
+    Otherwise the next open file would get that number, and the output of C code, child processes
+    and diverted prints would go there. From now on, output to a closed stderr is dropped;
+    `sys.stdin` and `sys.stdout` stay None, so that callers notice.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number, which is this one
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
 
 
 def own_stderr() -> TextIO:
-    """Return a stream to stderr that stays open whatever a plugin closes."""
+    """Return a stream to stderr that stays open even if a plugin closes stderr."""
     return os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
 
 
 def flush_or_drop() -> OSError | None:
-    """Flush stdout and stderr; what cannot be written is dropped, and the error returned.
+    """Flush stdout and stderr; if this fails, drop the output and return the error.
 
-    Python would try again at its end, and report the failure in its own way.
+    Otherwise Python would try again at its end, and report the failure itself.
     """
     failure = None
     for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
-            with suppress(AttributeError, ValueError):  # there is none, or somebody closed it
+            with suppress(AttributeError, ValueError):  # the stream is None or closed
                 stream.flush()
         except OSError as exc:
             failure = failure or exc

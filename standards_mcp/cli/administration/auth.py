@@ -9,8 +9,8 @@ from typing import Final
 
 import click
 
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.models.http import (

@@ -17,7 +17,6 @@ from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 from standards_mcp.remote import approvals as remote_approvals
 from standards_mcp.remote.external import ServerPlugin
-from standards_mcp.remote.pinning import difference
 
 from .agreement import agree, yes_option
 
@@ -52,7 +51,7 @@ def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
         return
     if approvals.problem:
         print_text(f"The approved definitions cannot be read: {approvals.problem}", err=True)
-    print_text(mask(difference(approvals.changes), invocation.host.secrets()))
+    print_text(mask(remote_approvals.difference(approvals.changes), invocation.host.secrets()))
     counts = Counter("new" if each.before is None else "changed" for each in approvals.changes)
     found = " and ".join(counted(n, f"{how} definition") for how, n in counts.items())
     agree(f"Now also served, if no rule forbids it: {found} of {name}", yes=yes)

@@ -30,7 +30,7 @@ from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 
-from standards_mcp._utils.tokens import token_hash
+from standards_mcp._utils.secrets import token_hash
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.http import (
     ADMIN,

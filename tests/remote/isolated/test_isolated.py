@@ -46,9 +46,9 @@ from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
-from standards_mcp.remote.isolated.plugin import isolate
-from standards_mcp.remote.isolated.protocol import Described, Description
-from standards_mcp.remote.transports.processes import count_processes
+from standards_mcp.remote.isolated import isolate, isolated_resources
+from standards_mcp.remote.processes import count_processes
+from standards_mcp.remote.worker import Described, Description, WorkerCalls
 from standards_mcp.server.server import build_server
 from standards_mcp.testing.routes import route_client
 
@@ -615,6 +615,21 @@ async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(
         assert (await recovered(host)).text == "rested"
 
 
+def test_a_template_reads_no_resource_that_the_process_would_take_in_its_place():
+    fields = {"title": None, "description": "A thing.", "input_schema": {"properties": {}}}
+    template, plain = isolated_resources(
+        "acme",
+        [
+            Described(name="any", declared={"uri": "acme://{id}"}, **fields),
+            Described(name="secret", declared={"uri": "acme://secret"}, **fields),
+        ],
+        WorkerCalls(pytest.fail, DEFAULT_TIMING),
+    )
+    assert template.match("acme://1") == {"uri": "acme://1"}
+    assert template.match("acme://secret") is None
+    assert plain.match("acme://secret") == {}
+
+
 async def test_errors_of_prompts_and_resources_keep_their_types(isolated: Callable[..., Host]):
     async with started(isolated()) as host:
         with pytest.raises(InvalidInputError, match="no lesson"):
@@ -916,7 +931,7 @@ async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_re
 
     async with started(isolated()):
         pass
-    monkeypatch.setattr("standards_mcp.remote.isolated.plugin.Description", OfAnotherVersion)
+    monkeypatch.setattr("standards_mcp.remote.isolated.Description", OfAnotherVersion)
     host = isolated()
     assert host.manager.records["acme"].status is Status.REGISTERED, "what was kept is forgotten"
     async with started(host):
@@ -944,7 +959,7 @@ async def test_an_interpreter_with_a_host_of_before_these_requests_is_told_as_th
 def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
     install("acme", "import time; time.sleep(600)")
     config = {"name": "acme", "memory": None, "settings": {"state_dir": str(tmp_path)}}
-    command = [sys.executable, "-m", "standards_mcp.server.isolated.process", "acme"]
+    command = [sys.executable, "-m", "standards_mcp.server.isolated", "acme"]
     line = json.dumps(config).encode() + b"\n"
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 

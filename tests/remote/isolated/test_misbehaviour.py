@@ -19,7 +19,7 @@ from support.waiting import PAUSE, WAIT, until, wait_until
 from standards_mcp.config.loading import load_settings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
-from standards_mcp.remote.transports.processes import end_departed, new_mark
+from standards_mcp.remote.processes import end_departed, new_mark
 
 pytestmark = [
     pytest.mark.processes,

@@ -24,7 +24,7 @@ from support.peer import Peer
 from support.waiting import WAIT
 
 from standards_mcp import CallContext, Plugin, tool
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 
 pytestmark = [

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from support.http import bearer, patient_client, served_over_http
 
 from standards_mcp import Plugin, Prompt, Resource, Route, hookimpl, tool
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from support.http import bearer, http_client, patient_client, requests_to, serve
 from support.waiting import until
 
 from standards_mcp import Plugin, Prompt, ToolError, hookimpl, tool
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio

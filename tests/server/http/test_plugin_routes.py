@@ -16,7 +16,7 @@ from support.http import bearer, patient_client, requests_to, served_over_http
 from support.waiting import WAIT
 
 from standards_mcp import NotFoundError, Plugin, Route, hookimpl
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 from standards_mcp.loading.records import Status
 

@@ -29,9 +29,9 @@ from standards_mcp import (
     ToolResult,
     tool,
 )
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
-from standards_mcp.remote.tools import read_remote_tool
+from standards_mcp.remote.definitions import read_remote_tool
 from standards_mcp.server.http.rest import openapi
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_search import SearchPlugin

@@ -41,7 +41,7 @@ from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.cli import cli
 from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.http import AuthSettings, HttpSettings

@@ -10,7 +10,7 @@ import pytest
 from support.http import bearer, requests_to
 
 from standards_mcp import Plugin
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio

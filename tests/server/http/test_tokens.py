@@ -18,7 +18,7 @@ from support.http import bearer, open_session, patient_client, requests_to, rpc,
 from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Plugin
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.cli import cli
 from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.http import AuthSettings, TokenSection

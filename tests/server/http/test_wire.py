@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from support.http import ACCEPT, bearer, patient_client, requests_to, served_over_http
 
 from standards_mcp import Plugin, Route, hookimpl, tool
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 from standards_mcp.server.http.wire import BoundedProtocol
 

@@ -19,7 +19,7 @@ from support.http import call_anew, http_client, patient_client, told_url
 from support.peer import Peer
 from support.waiting import WAIT, until
 
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import ConfigError
 from standards_mcp.server.http.listening import check_workers

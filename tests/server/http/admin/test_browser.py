@@ -17,7 +17,7 @@ from playwright.async_api import Page, async_playwright
 from support.http import http_client, served_over_http
 
 from standards_mcp import Health, Plugin, hookimpl, tool
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.config.loading import Sources
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo

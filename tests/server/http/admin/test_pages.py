@@ -18,7 +18,7 @@ from support.http import bearer, http_client, patient_client, requests_to, serve
 from support.waiting import WAIT, until
 
 from standards_mcp import Health, Plugin, Prompt, Service, ToolError, hookimpl, tool
-from standards_mcp._utils.tokens import new_token, token_hash
+from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.config.loading import Sources
 from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host

@@ -1,4 +1,4 @@
-"""Puts what another program writes into the log: one record a line, and a bounded number."""
+"""Log the output of another program: one record for each line, up to a limit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 
 _FAILURES: Final = "standards_mcp.loading.manager"
 MAX_TEXT: Final = 2000
-"""Characters of a line that are kept."""
+"""The limit for the characters of a line."""
 MAX_LINES: Final = 200
-"""Lines that are taken in a span of time; the others are counted."""
+"""The limit for the lines in a span of time; the others are counted."""
 SPAN_SECONDS: Final = 10.0
 _CHUNK: Final = 1 << 16
 _END_LINES: Final = 5
@@ -29,7 +29,7 @@ class OutputLog:
     """The output of one program.
 
     Args:
-        name: What the records call it.
+        name: The plugin's name in the records.
     """
 
     def __init__(self, name: str) -> None:
@@ -44,22 +44,22 @@ class OutputLog:
         rest_of_line = b""
         while stream and (data := await stream.read(_CHUNK)):
             *lines, rest_of_line = (rest_of_line + data).split(b"\n")
-            # Of a flood, only the end is read: the host has other things to do.
+            # Of a flood, only the last lines are read, to save the host's time.
             taken = lines if self._count < MAX_LINES else lines[-_END_LINES:]
             self._dropped += len(lines) - len(taken)
             for line in taken:
                 self._take(line)
             rest_of_line = rest_of_line[: 4 * MAX_TEXT]
-            await asyncio.sleep(0)  # what is there already is read without waiting
+            await asyncio.sleep(0)  # available data is read without waiting
         self._take(rest_of_line)
-        self._tell_dropped()
+        self._log_dropped()
 
     def note(self, text: str) -> None:
-        """Log what is wrong with its output."""
+        """Log a mistake in its output."""
         self._log(logging.WARNING, "output", {"text": text})
 
     def _take(self, line: bytes) -> None:
-        # What a terminal would act on has no meaning in a log.
+        # Terminal control characters have no meaning in a log.
         text = line[: 4 * MAX_TEXT].decode(errors="replace").strip()
         text = "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT])
         if text.strip():
@@ -72,7 +72,7 @@ class OutputLog:
     def _log(self, level: int, event: str, fields: Mapping[str, Any]) -> None:
         now = time.monotonic()
         if now - self._since > SPAN_SECONDS:
-            self._tell_dropped()
+            self._log_dropped()
             self._since, self._count = now, 0
         self._count += 1
         if self._count > MAX_LINES:
@@ -80,7 +80,7 @@ class OutputLog:
             return
         log.log(level, event, extra={**fields, "plugin": self._name})
 
-    def _tell_dropped(self) -> None:
+    def _log_dropped(self) -> None:
         if self._dropped:
             fields = {"plugin": self._name, "lines": self._dropped}
             log.warning("output was dropped: it was too much", extra=fields)
@@ -88,20 +88,20 @@ class OutputLog:
 
 
 def _record_of_host(line: bytes, text: str) -> dict[str, Any] | None:
-    """Return a record of the host that serves an isolated plugin; None for any other line.
+    """Return a record that the host in an isolated plugin's process logged; else None.
 
-    It tells of calls, as a record of this host would, and not of an end.
+    Such records are about calls, so they do not count as the last words of the process.
     """
     if not _OF_HOST.match(text):
         return None
     try:
-        found: dict[str, Any] = json.loads(line)
-        level = logging.getLevelNamesMapping()[found.pop("level").upper()]
-        if found.get("logger") == _FAILURES:
-            level = logging.DEBUG  # it tells this host, too, which logs the reason
-        event = str(found.pop("event"))
+        record: dict[str, Any] = json.loads(line)
+        level = logging.getLevelNamesMapping()[record.pop("level").upper()]
+        if record.get("logger") == _FAILURES:
+            level = logging.DEBUG  # this host logs the reason itself
+        event = str(record.pop("event"))
     except (ValueError, KeyError, AttributeError, RecursionError):
         return None
     rest = STANDARD_FIELDS | {"time", "logger"}
-    fields = {key: value for key, value in found.items() if key not in rest}
+    fields = {key: value for key, value in record.items() if key not in rest}
     return {**fields, "level": level, "event": event}

@@ -1,8 +1,8 @@
-"""A child process that speaks MCP over its stdin and stdout.
+"""The transport to a child process that speaks MCP over its stdin and stdout.
 
-The SDK's own transport does not tell how a process ended, does not bound a line, passes its stderr
-on to ours, and leaves running what the process started itself. Here the whole process group ends
-with the connection, and the log gets what is written to stderr.
+The SDK's own transport hides the exit code, does not limit the length of a line, passes stderr on
+to ours, and leaves the processes that the child started. This one ends the whole process group with
+the connection, and logs stderr.
 """
 
 from __future__ import annotations
@@ -33,15 +33,24 @@ from standards_mcp._utils.stdio.messages import (
 from standards_mcp.config.checks import why_not_found
 from standards_mcp.errors import ApiError
 
-from .base import Transport
-from .ending import GRACE_SECONDS, describe_code, end_process, kill_tree, release
+from .connection import Transport
 from .output_log import OutputLog
-from .processes import count_departed, count_processes, end_departed, newest_process
+from .processes import (
+    GRACE_SECONDS,
+    count_departed,
+    count_processes,
+    describe_code,
+    end_departed,
+    end_process,
+    kill_tree,
+    newest_process,
+    release,
+)
 
 log = logging.getLogger(__name__)
 
 MAX_LINE: Final = 32 << 20
-"""The longest message that is read from a child process, in bytes."""
+"""The limit for the length of a message from a child process, in bytes."""
 _PROGRESS: Final = "notifications/progress"
 _FEW_LINES: Final = 20
 _TURN_LINES: Final = 100
@@ -51,15 +60,16 @@ _WATCH_SECONDS: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """How to start a process.
+    """The command line and the surroundings of a process.
 
     Attributes:
         env: Its whole environment.
-        first_line: Written to its stdin before any message; it never stands in a list of processes.
-        most_processes: How many it may have at a time, itself included; 0: any number.
-        mark: The part of *env* that only its processes have (`new_mark`), so that those which left
-            its session end with it. Without it they stay: a server may start a daemon on purpose.
-        secrets: What no message may hold of the last line that it wrote.
+        first_line: Written to its stdin before any message, because lists of processes must not
+            show it.
+        most_processes: The limit for its processes at a time, itself included; 0 for no limit.
+        mark: The part of *env* that only its processes have (`new_mark`). Processes that left its
+            session end with it. Without a mark they stay: a server may start a daemon on purpose.
+        secrets: Masked in its last words.
     """
 
     program: str
@@ -76,7 +86,7 @@ class StdioTransport(Transport):
     """One run of a command.
 
     Args:
-        name: What the log calls it.
+        name: The plugin's name in the log.
     """
 
     def __init__(self, name: str, command: Command) -> None:
@@ -88,11 +98,11 @@ class StdioTransport(Transport):
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """True if it was started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
     def kill(self, reason: str) -> None:
-        """End the process and all that it started, at once; `exit_reason` gives the *reason*."""
+        """Kill the process and its process group; `exit_reason` gives the *reason*."""
         if self._process and self.is_running:
             self._reason = reason
             kill_tree(self._process)
@@ -102,7 +112,7 @@ class StdioTransport(Transport):
         """Run the process while the context is open.
 
         Raises:
-            ApiError: It cannot be started.
+            ApiError: The process cannot be started.
         """
         self._process = process = await self._spawn()
         to_us, received = anyio.create_memory_object_stream[Received](0)
@@ -160,7 +170,7 @@ class StdioTransport(Transport):
         process: asyncio.subprocess.Process,
         to_us: MemoryObjectSendStream[Received],
     ) -> None:
-        assert process.stdout  # noqa: S101  - it was asked for
+        assert process.stdout  # noqa: S101  - it is a pipe
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async with to_us:
                 try:
@@ -171,7 +181,7 @@ class StdioTransport(Transport):
                     self._output.note(self._reason)
 
     async def _pass_on(self, lines: list[bytes], to_us: MemoryObjectSendStream[Received]) -> None:
-        """Pass on what was read at a time, and of much progress only the newest."""
+        """Pass on the messages that arrived together, and of much progress only the newest."""
         held: JSONRPCMessage | None = None
         for number, line in enumerate(lines, 1):
             if message := self._message_of(line):
@@ -187,7 +197,7 @@ class StdioTransport(Transport):
         if not line or line.isspace():
             return None
         reason = ""
-        if line.lstrip().startswith(b"{"):  # to read others would cost more
+        if line.lstrip().startswith(b"{"):  # parsing other lines would cost more
             try:
                 return read_message(line)
             except MessageError as exc:
@@ -196,16 +206,16 @@ class StdioTransport(Transport):
         return None
 
     async def _watch(self, process: asyncio.subprocess.Process, most: int) -> None:
-        """End a process that starts too many.
+        """End a process that has started too many others.
 
-        A limit of the kernel counts all processes of a user, and does not bind root.
+        The kernel's own limit counts all processes of a user, and does not apply to root.
         """
         newest = b""
         while True:
             await anyio.sleep(_WATCH_SECONDS)
             last, newest = newest, newest_process()
             if newest and newest == last:
-                continue  # none was started: counting reads a file for each that runs
+                continue  # no process was started; counting reads one file for each
             mark = self._command.mark
             count = count_processes(process.pid) + (
                 count_departed(process.pid, mark) if mark else 0
@@ -214,7 +224,7 @@ class StdioTransport(Transport):
                 self.kill(f"it was ended: it had more than {most} processes")
 
     def _end_departed(self, process: asyncio.subprocess.Process) -> None:
-        """End what the process left behind outside of its session, and say so."""
+        """End processes that left the session, and log their numbers."""
         if self._command.mark and (ended := end_departed(process.pid, self._command.mark)):
             log.warning(
                 "processes that it left behind were ended",
@@ -222,14 +232,14 @@ class StdioTransport(Transport):
             )
 
     def _describe_exit(self, process: asyncio.subprocess.Process) -> str:
-        """Return how the process ended, with the last that it wrote to stderr."""
+        """Return how the process ended, with its last line on stderr."""
         last = mask(self._output.last_line, self._command.secrets)
         words = f"; its last words: {last}" if last else ""
         return f"{self._reason or describe_code(process.returncode)}{words}"
 
 
 def _replaces(message: JSONRPCMessage, earlier: JSONRPCMessage) -> bool:
-    """Tell whether both are progress of one call."""
+    """Return True if both are progress of one call."""
     return (
         isinstance(message, JSONRPCNotification)
         and isinstance(earlier, JSONRPCNotification)
@@ -252,14 +262,14 @@ async def _send(
                 process.stdin.write(text.encode() + b"\n")
                 await process.stdin.drain()
     except OSError:
-        to_us.close()  # it reads no more: nothing that is asked of it would ever be answered
+        to_us.close()  # it no longer reads, so it would answer no request
 
 
 async def _close_at_end(
     process: asyncio.subprocess.Process, to_us: MemoryObjectSendStream[Received]
 ) -> None:
-    """Close the connection when the process ends, also if a copy of it keeps the pipes open."""
-    while process.returncode is None:  # noqa: ASYNC110  - nothing tells of it in time
+    """Close the connection when the process ends, even if a copy of it keeps the pipes open."""
+    while process.returncode is None:  # noqa: ASYNC110  - no event comes in time
         await anyio.sleep(_WATCH_SECONDS)
-    await anyio.sleep(GRACE_SECONDS)  # what it wrote is read first
+    await anyio.sleep(GRACE_SECONDS)  # its output is read first
     to_us.close()

@@ -1,4 +1,4 @@
-"""Another MCP server that is reached by streamable HTTP."""
+"""The transport to an MCP server over streamable HTTP."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from mcp.client.streamable_http import streamable_http_client
 
 from standards_mcp._utils.text import describe_exception
 
-from .base import Transport
+from .connection import Transport
 
 _HTTP_SECONDS: Final = 30.0
 _STREAM_SECONDS: Final = 300.0
-
-
 _SDK_MESSAGES: Final = ("Server returned an error response", "Not Found", "Session terminated")
-"""What the SDK says in place of an HTTP status."""
+"""The SDK's messages for an HTTP error status."""
 
 _ADVICE: Final = {
     HTTPStatus.UNAUTHORIZED: "check the token in headers",
-    HTTPStatus.FORBIDDEN: "check the token in headers, and what it is allowed",
+    HTTPStatus.FORBIDDEN: "check the token in headers, and its permissions",
     HTTPStatus.NOT_FOUND: "check url",
     HTTPStatus.METHOD_NOT_ALLOWED: "check url",
     HTTPStatus.TOO_MANY_REQUESTS: "try again later",
@@ -57,7 +55,7 @@ class HttpTransport(Transport):
             yield streams
 
     def explain(self, error: BaseException) -> str:
-        """Return what is wrong and what to do. See `Transport`."""
+        """Return the cause of an error with a remedy. See `Transport`."""
         if isinstance(error, httpx2.UnsupportedProtocol):
             return "its url must begin with http:// or https://"
         if isinstance(error, httpx2.TransportError):
@@ -76,12 +74,9 @@ class HttpTransport(Transport):
 
 def _describe_status(status: int) -> str:
     try:
-        known = HTTPStatus(status)
+        standard = HTTPStatus(status)
     except ValueError:
         return str(status)
-    fallback = (
-        "whoever runs it knows why"
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        else "check url and headers"
-    )
-    return f"{status} {known.phrase}; {_ADVICE.get(known, fallback)}"
+    is_its_fault = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    fallback = "ask its administrator" if is_its_fault else "check url and headers"
+    return f"{status} {standard.phrase}; {_ADVICE.get(standard, fallback)}"

@@ -1,0 +1,427 @@
+"""Plugins that run in a process of their own.
+
+The host does not import such a plugin. A child process does (`server.isolated`), and the host calls
+its tools, prompts and resources there. The process checks all arguments except filters, so the
+messages about wrong ones are those of a plugin in the host's process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from standards_mcp._utils.secrets import long_texts
+from standards_mcp.calls.context import CALL, HostContext
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
+from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.models.external import Expansion, HiddenText
+from standards_mcp.config.models.tools import Kind
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
+from standards_mcp.contributions.base import common_fields
+from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, PromptAnswer, RegisteredPrompt
+from standards_mcp.contributions.resources import RegisteredResource, template_of
+from standards_mcp.contributions.results import Result
+from standards_mcp.contributions.schemas import Schema, SchemaError
+from standards_mcp.contributions.selection import Contributions
+from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.errors import ApiError
+from standards_mcp.hookspecs import hookimpl
+from standards_mcp.loading.records import PluginInfo, PluginKind
+from standards_mcp.plugin import (
+    Filter,
+    Health,
+    PluginContext,
+    PluginSettings,
+    Prompt,
+    Resource,
+    Tool,
+    ToolResult,
+)
+
+from .definitions import AnyArguments, completers, prompt_answer, tool_result, why_not_valid
+from .plugin import RemotePlugin, expanded
+from .processes import basic_environment, new_mark
+from .resources import WholeUri, resource_reader
+from .worker import (
+    FILTER,
+    LOG_FIELDS,
+    MODULE,
+    STATUS,
+    TOOLS,
+    Described,
+    Description,
+    HostHook,
+    StatusRequest,
+    WorkerCalls,
+    WorkerConfig,
+    other_variables,
+    worker_config,
+)
+
+if TYPE_CHECKING:
+    from .session import OpenSession
+    from .stdio import StdioTransport
+
+_TITLES: Final[Mapping[HostHook, str]] = {
+    "register_commands": "commands",
+    "register_filters": "filters",
+    "register_routes": "routes",
+    "wrap_tool_call": "wrap_tool_call",
+}
+_REPORT_SECONDS: Final = 5.0
+"""How much longer its start may take than its lifespan: the process itself reports a slow one."""
+_T = TypeVar("_T", Tool, Prompt, Resource)
+
+
+class IsolationSettings(PluginSettings):
+    """The settings of an isolated plugin's process.
+
+    Attributes:
+        python: The interpreter that runs it.
+        processes: The number of processes that it may have at a time.
+        env: Variables for its environment, unexpanded.
+        worker: The configuration for the process; it holds secrets.
+    """
+
+    python: str = sys.executable
+    processes: int
+    env: dict[str, HiddenText]
+    worker: WorkerConfig = Field(repr=False)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The plugin's table."""
+        table: Mapping[str, Any] = self.worker.settings["plugins"][self.worker.name]
+        return table
+
+
+def isolate(
+    plugins: Iterable[PluginInfo],
+    loaded: LoadedSettings,
+    state_dir: Path,
+    timing: Timing = DEFAULT_TIMING,
+) -> list[PluginInfo]:
+    """Isolate the configured plugins, and add those that only another interpreter has installed.
+
+    A plugin that is isolated already stays unchanged.
+    """
+    infos, settings = list(plugins), loaded.settings
+    names = {info.name for info in infos}
+    infos += [
+        PluginInfo(
+            name=name, load=lambda: None, distribution=f"[plugins.{name}]", is_installed=False
+        )
+        for name, section in settings.plugins.items()
+        if section.python and name not in names
+    ]
+    own = [info.name for info in infos if info.is_own]
+    return [_isolated(info, loaded, state_dir, timing, own) for info in infos]
+
+
+def _isolated(
+    info: PluginInfo,
+    loaded: LoadedSettings,
+    state_dir: Path,
+    timing: Timing,
+    own: Iterable[str],
+) -> PluginInfo:
+    name, settings = info.name, loaded.settings
+    section = settings.section(name)
+    if not section.is_isolated or info.kind is PluginKind.ISOLATED:
+        return info
+    facts = {
+        "required": section.required or settings.strict,
+        "version": info.version,
+        "layers": loaded.layers,
+        "timing": timing,
+    }
+    isolation = IsolationSettings(
+        python=section.python or sys.executable,
+        processes=section.processes,
+        env=section.env,
+        worker=worker_config(name, loaded, state_dir, timing, own),
+    )
+    return replace(
+        info,
+        kind=PluginKind.ISOLATED,
+        load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
+        settings=isolation,
+    )
+
+
+def in_process(name: str) -> str:
+    """Return the advice for loading a plugin in the host's process."""
+    return f"load it in the host's process: take isolate and python out of [plugins.{name}]"
+
+
+class IsolatedPlugin(RemotePlugin[IsolationSettings]):
+    """A plugin in a child process.
+
+    Attributes:
+        layers: The sources of its settings, for messages about mistakes in them.
+    """
+
+    settings_type = IsolationSettings
+    layers: ClassVar[Layers] = Layers()
+    is_eager = True
+    version: ClassVar[str] = ""
+
+    def __init__(self, settings: IsolationSettings, context: PluginContext) -> None:
+        self._calls = WorkerCalls(lambda: self.connection, self.timing)
+        self._variables = frozenset[str]()
+        expansion, table = Expansion(), ("plugins", context.name, "env")
+        self._env = {
+            name: expanded(expansion, value, *table, name) for name, value in settings.env.items()
+        }
+        self._env_secrets = frozenset(expansion.secrets)
+        identity = [settings.python, self.version, [context.name]]
+        super().__init__(settings, context, identity, self.timing.start + _REPORT_SECONDS)
+
+    @hookimpl
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncGenerator[None]:
+        """Keep the process running. See `RemotePlugin.lifespan`."""
+        async with super().lifespan():
+            try:
+                yield
+            finally:
+                self._calls.stop()
+
+    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
+        """Ask the process for the description of the plugin. See `RemotePlugin.fetch`.
+
+        Raises:
+            ApiError: The process runs another version of the host.
+        """
+        del kinds  # the description has all of them
+        from mcp import MCPError  # noqa: PLC0415  - imported with the session
+        from mcp_types import METHOD_NOT_FOUND  # noqa: PLC0415  - as above
+
+        from .connection import StartAgainError  # noqa: PLC0415  - as above
+
+        request = StatusRequest(describe=True).model_dump()
+        try:
+            answer = await session.request(STATUS, request)
+        except MCPError as exc:
+            if exc.code == METHOD_NOT_FOUND:
+                raise self._other_version(exc.message) from None
+            raise
+        description = self._description(answer.get("description"))
+        variables = self._variables.union(description.variables)
+        if self._values(variables) != self._values(self._variables):
+            self._variables = variables
+            raise StartAgainError  # it has read its settings without them
+        return description.model_dump(mode="json")
+
+    def read(self, listing: Mapping[str, Any]) -> None:
+        """Contribute the items of a description. See `RemotePlugin.read`."""
+        described, name, calls = self._description(listing), self.context.name, self._calls
+        self.problems = described.problems
+        lines = "; ".join(problem.line(self.layers) for problem in described.problems)
+        self.failure = lines or described.failure
+        self._ineffective = described.ineffective
+        self.title, self.instructions = described.title, described.instructions
+        self._variables = self._variables.union(described.variables)
+        options = self.settings.options
+        values = [
+            value
+            for variables in self._values(described.secret_variables)
+            for value in variables.values()
+        ]
+        self.secrets = self._env_secrets | long_texts(
+            [options[key] for key in described.secret if key in options] + values
+        )
+        self.contributions = Contributions(
+            tuple(isolated_tool(name, tool, calls) for tool in described.tools),
+            tuple(isolated_prompt(name, prompt, calls) for prompt in described.prompts),
+            isolated_resources(name, described.resources, calls),
+        )
+
+    @property
+    def notice(self) -> str:
+        """The parts of the plugin that need the host's process. See `Provider`."""
+        if not self._ineffective:
+            return ""
+        parts = ", ".join(_TITLES[hook] for hook in self._ineffective)
+        why = f"these parts have no effect because the plugin is isolated: {parts}"
+        return f"{why}; to use them, {in_process(self.context.name)}"
+
+    def _description(self, listing: object) -> Description:
+        try:
+            return Description.model_validate(listing)
+        except ValidationError as exc:
+            raise self._other_version(why_not_valid(exc)) from None
+
+    def _other_version(self, reason: str) -> ApiError:
+        return ApiError(
+            f"the standards-mcp that {self.settings.python} has describes plugins in another way "
+            f"({reason}); install the version there that runs here"
+        )
+
+    async def health(self) -> Health:
+        """Return the health that the plugin reports."""
+        if self.failure:
+            return Health(status="failed", message=self.failure)
+        status = await self._calls.status(StatusRequest(health=True))
+        health = status.health or Health(status="ok")
+        # A missing command is refused with a reason; the other parts are missing silently.
+        if health.status == "failed" or not {*self._ineffective} - {"register_commands"}:
+            return health
+        message = f"{health.message}; {self.notice}" if health.message else self.notice
+        return Health(status="degraded", message=message)
+
+    def _values(self, names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the variables with these names in the environment, and in ``.env``."""
+        wanted = {name.upper() for name in names}
+        environment, dot_env = (
+            {
+                name: text
+                for name, text in other_variables(self.layers, source).items()
+                if name in wanted
+            }
+            for source in (ENVIRONMENT, DOT_ENV)
+        )
+        return environment, dot_env
+
+    def connect(self) -> StdioTransport:
+        """Return a new process. See `RemotePlugin.connect`."""
+        from .stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
+
+        settings, mark = self.settings, new_mark()
+        environment, dot_env = self._values(self._variables)
+        worker = self.settings.worker.model_copy(update={"variables": dot_env})
+        command = Command(
+            program=settings.python,
+            args=("-m", MODULE, self.context.name),
+            env={**basic_environment(), **environment, **self._env, **mark},
+            first_line=worker.model_dump_json().encode() + b"\n",
+            most_processes=settings.processes,
+            mark=mark,
+            # Only the process knows which options are secret.
+            secrets=long_texts(settings.options),
+        )
+        return self._calls.watch(StdioTransport(self.context.name, command))
+
+
+@dataclass(frozen=True, slots=True)
+class PassedArguments:
+    """Arguments that the process checks; the host only combines the filters.
+
+    Attributes:
+        filters: The filters as arguments; None if the tool accepts no filters.
+    """
+
+    schema: Schema
+    filters: Arguments | None = None
+
+    async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments with one expression for all filters. See `Arguments.validate`."""
+        refuse_unknown(arguments, self.schema["properties"])
+        if self.filters is None:
+            return dict(arguments)
+        names = self.filters.schema["properties"]
+        of_filters = {name: value for name, value in arguments.items() if name in names}
+        own = {name: value for name, value in arguments.items() if name not in names}
+        return {**own, FILTER: (await self.filters.validate(of_filters))["filter"]}
+
+
+def _declared(kind: type[_T], described: Described, **functions: Any) -> _T:
+    """Return the author's declaration, with *functions* that send requests to the process."""
+    texts = described.model_dump(include={"name", "title", "description"})
+    return TypeAdapter(kind).validate_python({**described.declared, **texts, **functions})
+
+
+def isolated_tool(plugin: str, described: Described, calls: WorkerCalls) -> RegisteredTool:
+    """Return a tool that runs in the process."""
+
+    async def function(**arguments: Any) -> ToolResult:
+        caller: HostContext = arguments.pop(CALL)
+        meta = {FILTER: arguments.pop(FILTER)} if FILTER in arguments else {}
+        params = {"name": described.name, "arguments": arguments}
+        raw = await calls.ask("tools/call", params, caller, meta)
+        private: dict[str, Any] = raw.get("_meta") or {}
+        caller.add_log_fields(**private.pop(LOG_FIELDS, {}))
+        result = tool_result(raw)
+        only: Mapping[str, Any] = result.content[0] if len(result.content) == 1 else {}
+        is_text = only.keys() == {"type", "text"}
+        return replace(result, text=only["text"], content=()) if is_text else result
+
+    tool = _declared(Tool, described, function=function)
+    return RegisteredTool(
+        **common_fields(plugin, tool, described.description),
+        tool=tool,
+        arguments=PassedArguments(described.input_schema),
+        result=Result(None, described.output_schema, wrapped=False),
+        context=CALL,
+        extend=partial(_extended, described.input_schema),
+    )
+
+
+def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
+    """Return the arguments of a tool that accepts filters.
+
+    Raises:
+        SchemaError: A filter has the name of one of its arguments.
+    """
+    own = schema["properties"]
+    if clash := {item.name for item in filters} & own.keys():
+        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    extra = filter_arguments(filters)
+    return PassedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
+
+
+def isolated_prompt(plugin: str, described: Described, calls: WorkerCalls) -> RegisteredPrompt:
+    """Return a prompt that runs in the process."""
+
+    async def function(**arguments: Any) -> PromptAnswer:
+        caller: HostContext = arguments.pop(CALL)
+        meta: dict[str, Any] = {}
+        if prompt.needs or prompt.uses:  # any other prompt may have an argument of this name
+            meta = {TOOLS: arguments.pop(TOOLS_ARGUMENT)}
+        params = {"name": described.name, "arguments": arguments}
+        return prompt_answer(await calls.ask("prompts/get", params, caller, meta))
+
+    ref = {"type": "ref/prompt", "name": described.name}
+    complete = completers(calls.ask, ref, described.completers)
+    prompt = _declared(Prompt, described, function=function, complete=complete)
+    return RegisteredPrompt(
+        **common_fields(plugin, prompt, described.description),
+        prompt=prompt,
+        arguments=PassedArguments(described.input_schema),
+        context=CALL,
+    )
+
+
+def isolated_resources(
+    plugin: str, described: Collection[Described], calls: WorkerCalls
+) -> tuple[RegisteredResource, ...]:
+    """Return the resources that are read in the process."""
+    items: dict[str, RegisteredResource] = {}
+    # The process tries plain URIs before templates, and both in the order of their declaration.
+    for resource in sorted(described, key=lambda resource: "{" in resource.declared["uri"]):
+        items[resource.name] = _resource(plugin, resource, calls, tuple(items.values()))
+    return tuple(items[resource.name] for resource in described)
+
+
+def _resource(
+    plugin: str, described: Described, calls: WorkerCalls, earlier: tuple[RegisteredResource, ...]
+) -> RegisteredResource:
+    uri: str = described.declared["uri"]
+    template = template_of(uri)
+    function = resource_reader(calls.ask, "" if template else uri)
+    complete = completers(calls.ask, {"type": "ref/resource", "uri": uri}, described.completers)
+    resource = _declared(Resource, described, function=function, complete=complete)
+    return RegisteredResource(
+        **common_fields(plugin, resource, described.description),
+        resource=resource,
+        template=WholeUri(template, earlier) if template else None,
+        arguments=AnyArguments(described.input_schema),
+    )

@@ -1,0 +1,187 @@
+"""Child processes: their environment, their end, and the processes that they started.
+
+A child leads a process group and a session, and most processes that it starts stay there. On Linux,
+one that leaves, as daemons do, is known by a mark in the environment with which it began: it has
+inherited the mark, and can no longer change it there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import anyio
+
+GRACE_SECONDS: Final = 2.0
+"""Time for a process to end after its stdin is closed, and again after SIGTERM."""
+_POLL_SECONDS: Final = 0.02
+# Variables of the host begin with its name. This one is not a setting.
+_VARIABLE: Final = "_STANDARDS_MCP_RUN"
+_ROUNDS: Final = 20
+_STATE: Final = 0
+_SESSION: Final = 3
+
+_Process: TypeAlias = "asyncio.subprocess.Process | subprocess.Popen[bytes]"
+
+# An allow-list, because no list has the names of all secrets.
+_NAMES: Final = frozenset({
+    *("HOME", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "USER", "VIRTUAL_ENV"),
+    *("LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "NO_COLOR", "FORCE_COLOR"),
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS"),
+    *("PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE"),
+    *("SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR"),
+    # Pydantic's switch for plugins, the control plane of the catalog, and coverage.py.
+    *("PYDANTIC_DISABLE_PLUGINS", "PINECONE_CONTROLLER_HOST"),
+    *("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"),
+})  # fmt: skip
+_PATTERN: Final = re.compile("LC_[A-Z]+|PYTHON[A-Z]+|XDG_[A-Z_]+")
+
+
+def basic_environment() -> dict[str, str]:
+    """Return the environment variables that every program may need."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if (upper := name.upper()) in _NAMES or _PATTERN.fullmatch(upper)
+    }
+
+
+async def end_process(process: asyncio.subprocess.Process) -> None:
+    """Close the stdin of a process, then terminate it, then kill its process group.
+
+    The group is killed in any case, because its other processes may outlive the first.
+    """
+    if process.stdin:
+        process.stdin.close()
+    if not await _ended(process):
+        _signal_tree(process, signal.SIGTERM)
+        await _ended(process)
+    kill_tree(process)
+    await _ended(process)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> bool:
+    # `wait` would also wait for every process that inherited its pipes.
+    with anyio.move_on_after(GRACE_SECONDS):
+        while process.returncode is None:  # noqa: ASYNC110  - see above
+            await anyio.sleep(_POLL_SECONDS)
+    return process.returncode is not None
+
+
+def kill_tree(process: _Process) -> None:
+    """Kill a process and its process group."""
+    _signal_tree(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _signal_tree(process: _Process, number: int) -> None:
+    """Signal a process group; it may still exist when its first process has ended."""
+    if sys.platform != "win32":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+    elif process.returncode is None:
+        tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+        subprocess.run(tree, capture_output=True, check=False)  # noqa: S603
+
+
+def describe_code(code: int | None) -> str:
+    """Return how a process ended, by Python's exit code."""
+    if code is None:
+        return "it does not end"
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    try:
+        return f"it was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"it was ended by signal {-code}"
+
+
+def release(process: asyncio.subprocess.Process) -> None:
+    """Close the pipes; a process that left the group may still hold them open."""
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()
+
+
+def new_mark() -> dict[str, str]:
+    """Return a unique variable for the environment of a new process."""
+    return {_VARIABLE: secrets.token_hex(16)}
+
+
+def count_processes(session: int) -> int:
+    """Return the number of processes in a session; 0 on systems without ``/proc``."""
+    return sum(fields[_SESSION] == b"%d" % session for _, fields in _running())
+
+
+def count_departed(session: int, mark: Mapping[str, str]) -> int:
+    """Return the number of processes with a mark that have left a session."""
+    return len(_departed(session, mark))
+
+
+def end_departed(session: int, mark: Mapping[str, str]) -> list[int]:
+    """End all processes with a mark that have left a session; return their numbers."""
+    ended: list[int] = []
+    for _ in range(_ROUNDS):  # one may start another meanwhile
+        numbers = [number for number in _departed(session, mark) if number not in ended]
+        if not numbers:
+            break
+        ended += [number for number in numbers if _end(number, mark)]
+    return ended
+
+
+def newest_process() -> bytes:
+    """Return the number of the newest process, or nothing on systems without ``/proc``."""
+    with suppress(OSError):
+        return Path("/proc/loadavg").read_bytes().split()[-1]
+    return b""
+
+
+def _departed(session: int, mark: Mapping[str, str]) -> list[int]:
+    return [
+        number
+        for number, fields in _running()
+        if fields[_SESSION] != b"%d" % session and _has(number, mark)
+    ]
+
+
+def _running() -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the numbers of all processes, with the fields after their names in ``stat``."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name of the program, in brackets, may contain any character.
+            fields = file.read_bytes().rpartition(b")")[2].split()
+            if fields[_STATE] != b"Z":
+                yield int(file.parent.name), fields
+
+
+def _has(number: int, mark: Mapping[str, str]) -> bool:
+    with suppress(OSError):
+        variables = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
+        return all(f"{name}={value}".encode() in variables for name, value in mark.items())
+    return False
+
+
+def _end(number: int, mark: Mapping[str, str]) -> bool:
+    """Kill a process unless another has its number by now; return True if it was killed."""
+    if sys.platform != "linux":
+        return False
+    with suppress(OSError, AttributeError):  # an old Linux has no such handles
+        handle = os.pidfd_open(number)
+        try:
+            if _has(number, mark):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return True
+        finally:
+            os.close(handle)
+    return False

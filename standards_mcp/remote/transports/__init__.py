@@ -1,1 +1,0 @@
-"""What a connection to another MCP server runs over, and the processes at its other end."""

@@ -1,0 +1,400 @@
+"""Follow another server: list its definitions, list them again after changes, and subscribe.
+
+A subscription is held by a task that connects again after the end of a connection, and then reports
+an update, because updates may have been missed meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.client.subscriptions import (
+    ListenNotSupportedError,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    SubscriptionLost,
+    ToolsListChanged,
+    listen,
+)
+from pydantic import TypeAdapter, ValidationError
+
+from standards_mcp._utils.text import describe_exception
+from standards_mcp.config.models.tools import Kind
+from standards_mcp.errors import ApiError, ToolError
+
+from .definitions import RefusedError, objects_of
+from .session import OpenSession, is_closed
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+log = logging.getLogger(__name__)
+
+MAX_ITEMS: Final = 1000
+"""The limit for the items of each kind of one server."""
+_MAX_PAGES: Final = 100
+_SETTLE_SECONDS: Final = 0.2
+_END_SECONDS: Final = 2.0
+
+_PAGE: Final = TypeAdapter(list[Any])
+_CURSOR: Final[TypeAdapter[str | None]] = TypeAdapter(str | None)
+_ALL: Final[frozenset[Kind]] = frozenset(("tools", "prompts", "resources"))
+_METHODS: Final = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+}
+_CHANGES: Final[Mapping[type[object], Kind]] = {
+    types.ToolListChangedNotification: "tools",
+    types.PromptListChangedNotification: "prompts",
+    types.ResourceListChangedNotification: "resources",
+    ToolsListChanged: "tools",
+    PromptsListChanged: "prompts",
+    ResourcesListChanged: "resources",
+}
+
+FetchListing: TypeAlias = Callable[[OpenSession, Collection[Kind]], Awaitable[dict[str, Any]]]
+"""Lists the items of a server again, at least these kinds, and returns all kinds."""
+
+
+class Listing:
+    """The items of one server, listed again after each change.
+
+    Args:
+        name: The server's name in the log.
+        on_listing: Called with every answer of *fetch*.
+        on_updated: Called with the URI of a resource whose contents have changed.
+        seconds: Time limit for the lists of the server.
+        listen_seconds: Pause before a stream of changes that ended is opened again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        fetch: FetchListing,
+        on_listing: Callable[[dict[str, Any]], None],
+        on_updated: Callable[[str], None],
+        seconds: float,
+        listen_seconds: float,
+    ) -> None:
+        self._name = name
+        self._fetch = fetch
+        self._on_listing = on_listing
+        self._on_updated = on_updated
+        self._seconds = seconds
+        self._listen_seconds = listen_seconds
+        self._changed = anyio.Event()
+        self._kinds = set[Kind]()
+
+    async def refresh(self, session: OpenSession, kinds: Collection[Kind] = _ALL) -> None:
+        """List the items, and pass them to *on_listing*.
+
+        Raises:
+            TimeoutError: The server does not answer in time.
+        """
+        with anyio.fail_after(self._seconds):
+            listing = await self._fetch(session, kinds)
+        self._on_listing(listing)
+
+    async def follow(self, session: OpenSession) -> None:
+        """Refresh after every change, until the connection ends."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._listen, session)
+            group.start_soon(self._refresh_changes, session)
+            await session.ended.wait()
+            group.cancel_scope.cancel()
+
+    async def on_notification(self, message: object) -> None:
+        """Note a change that a server of a protocol before 2026-07-28 reports."""
+        if isinstance(message, types.ResourceUpdatedNotification):
+            self._on_updated(message.params.uri)
+        elif kind := _CHANGES.get(type(message)):
+            self._note(kind)
+
+    def _note(self, *kinds: Kind) -> None:
+        self._kinds.update(kinds)
+        self._changed.set()
+
+    async def _listen(self, session: OpenSession) -> None:
+        """Note changes from the stream of a server of 2026-07-28."""
+        for attempt in itertools.count():
+            try:
+                async with listen(
+                    session.client,
+                    tools_list_changed=True,
+                    prompts_list_changed=True,
+                    resources_list_changed=True,
+                ) as events:
+                    if attempt:
+                        self._note(*_ALL)  # changes were missed meanwhile
+                    async for event in events:
+                        self._note(_CHANGES.get(type(event), "tools"))
+            except (ListenNotSupportedError, MCPError) as exc:
+                log.debug(
+                    "the server reports no changes",
+                    extra={"plugin": self._name, "reason": str(exc)},
+                )
+                return
+            except (SubscriptionLost, TimeoutError) as exc:
+                log.debug(
+                    "the stream of changes ended", extra={"plugin": self._name, "reason": str(exc)}
+                )
+            await anyio.sleep(self._listen_seconds)
+
+    async def _refresh_changes(self, session: OpenSession) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed, kinds, self._kinds = anyio.Event(), self._kinds, set[Kind]()
+            try:
+                await self.refresh(session, kinds)
+            except (MCPError, ValidationError, TimeoutError) as exc:
+                fields = {"plugin": self._name, "reason": _why(exc, self._seconds)}
+                log.warning("the changed items of a server cannot be listed", extra=fields)
+            await anyio.sleep(_SETTLE_SECONDS)
+
+
+async def list_kinds(
+    session: OpenSession, name: str, kinds: Collection[Kind], known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the raw items of a server, by the names of the protocol's lists.
+
+    The key ``completes`` is true if the server completes arguments. Only announced kinds are
+    listed. Tools are served even if prompts or resources cannot be listed: each of their lists may
+    take half of the remaining time.
+
+    Args:
+        name: The server's name in the log.
+        kinds: The kinds to list; the others are taken from *known*.
+        known: The earlier items.
+
+    Raises:
+        MCPError: The server does not list its tools.
+        ValidationError: Its list of tools does not follow the protocol.
+    """
+    able = session.client.server_capabilities or types.ServerCapabilities()
+    listing: dict[str, Any] = {"completes": able.completions is not None}
+    # Some of the oldest servers announce nothing.
+    has_tools = able.tools is not None or (able.prompts is None and able.resources is None)
+    if has_tools:
+        listing["tools"] = known.get("tools", [])
+        if "tools" in kinds:
+            listing["tools"] = await _list(session, name, "tools")
+            session.note_tools(listing["tools"])
+    announced: dict[str, Kind] = {"prompts": "prompts"} if able.prompts is not None else {}
+    if able.resources is not None:
+        announced |= {"resources": "resources", "resourceTemplates": "resources"}
+    for key, kind in announced.items():
+        listing[key] = known.get(key, [])
+        if kind in kinds:
+            listing[key] = await _list_if_possible(session, name, key, listing[key])
+    return listing
+
+
+async def _list_if_possible(
+    session: OpenSession, name: str, key: str, known: list[Any]
+) -> list[Mapping[str, Any]]:
+    seconds = (anyio.current_effective_deadline() - anyio.current_time()) / 2
+    try:
+        with anyio.fail_after(seconds):
+            return await _list(session, name, key)
+    except (MCPError, ValidationError, TimeoutError) as exc:
+        if isinstance(exc, MCPError) and is_closed(exc):
+            raise
+        if isinstance(exc, MCPError) and exc.code == types.METHOD_NOT_FOUND:
+            return []  # many servers of resources have no templates
+        fields = {"plugin": name, "reason": _why(exc, seconds)}
+        log.warning("the %s of a server cannot be listed", key, extra=fields)
+        return known
+
+
+def _why(exc: Exception, seconds: float) -> str:
+    is_silent = isinstance(exc, TimeoutError)
+    return f"it did not answer within {seconds:.1f} s" if is_silent else describe_exception(exc)
+
+
+async def _list(session: OpenSession, name: str, key: str) -> list[Mapping[str, Any]]:
+    """Return one list of a server with all of its pages."""
+    items: list[Mapping[str, Any]] = []
+    cursors: list[str | None] = [None]
+    following: str | None = None
+    while len(cursors) <= _MAX_PAGES and len(items) <= MAX_ITEMS:
+        cursor = cursors[-1]
+        page = await session.request(_METHODS[key], {"cursor": cursor} if cursor else {})
+        items += objects_of(_PAGE.validate_python(page.get(key)))
+        if (following := _CURSOR.validate_python(page.get("nextCursor"))) in cursors:
+            break  # this is the last page, or the server repeats its cursors
+        cursors.append(following)
+    if following is not None or len(items) > MAX_ITEMS:
+        fields = {"plugin": name, "kept": min(len(items), MAX_ITEMS)}
+        log.warning("a server has too many %s; the rest is left out", key, extra=fields)
+    return items[:MAX_ITEMS]
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A subscription.
+
+    Attributes:
+        confirmed: Done once the server has agreed or refused.
+        task: Holds the subscription.
+        count: Number of subscribers.
+    """
+
+    confirmed: asyncio.Future[None]
+    task: asyncio.Task[None] | None = None
+    count: int = 0
+
+
+class Subscriptions:
+    """The subscriptions at one server, one for each resource.
+
+    Args:
+        name: The server's name in the log.
+        title: The server's name in errors.
+        connection: Returns the connection to it, or raises `ApiError`.
+        on_updated: Called with the URI of a resource whose contents have changed.
+        seconds: Time limit for an answer of the server.
+        retry_seconds: Pause before a subscription that ended is requested again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        connection: Callable[[], Connection],
+        on_updated: Callable[[str], None],
+        seconds: float,
+        retry_seconds: float,
+    ) -> None:
+        self._name = name
+        self._title = title
+        self._connection = connection
+        self._on_updated = on_updated
+        self._seconds = seconds
+        self._retry_seconds = retry_seconds
+        self._held: dict[str, _Held] = {}
+        self._ending: dict[str, asyncio.Task[None]] = {}
+
+    async def subscribe(self, uri: str) -> None:
+        """Subscribe to a resource; each call needs one `unsubscribe`.
+
+        Raises:
+            RefusedError: The server refuses.
+            ApiError: The server cannot be reached.
+        """
+        held = self._held.get(uri)
+        if held is None:
+            held = self._held[uri] = _Held(asyncio.get_running_loop().create_future())
+            held.task = asyncio.create_task(self._hold(uri, held.confirmed))
+        held.count += 1
+        try:
+            await asyncio.shield(held.confirmed)
+        except BaseException:
+            self._release(uri, held)
+            raise
+
+    def unsubscribe(self, uri: str) -> None:
+        """Undo one `subscribe`; the last one ends the subscription at the server."""
+        if held := self._held.get(uri):
+            self._release(uri, held)
+
+    async def aclose(self) -> None:
+        """End all subscriptions."""
+        for uri, held in list(self._held.items()):
+            held.count = 1
+            self._release(uri, held)
+        if self._ending:
+            await asyncio.wait(self._ending.values(), timeout=_END_SECONDS)
+
+    def _release(self, uri: str, held: _Held) -> None:
+        held.count -= 1
+        if held.count or not held.task:
+            return
+        if self._held.get(uri) is held:
+            del self._held[uri]
+        if held.confirmed.done():
+            held.confirmed.exception()  # no subscriber may have waited for it
+        self._ending[uri] = task = held.task
+        task.add_done_callback(lambda _: self._forget(uri, task))
+        task.cancel()
+
+    def _forget(self, uri: str, task: asyncio.Task[None]) -> None:
+        if self._ending.get(uri) is task:
+            del self._ending[uri]
+
+    async def _hold(self, uri: str, confirmed: asyncio.Future[None]) -> None:
+        # The end of an earlier subscription to the same URI could end this one.
+        if ending := self._ending.get(uri):
+            await asyncio.wait({ending})
+        while True:
+            try:
+                session = await self._connection().open()
+                await self._follow(session, uri, confirmed)
+            except (ToolError, MCPError, SubscriptionLost, ListenNotSupportedError) as exc:
+                if not confirmed.done():
+                    confirmed.set_exception(self._error(exc))
+                    return
+                fields = {"plugin": self._name, "uri": uri, "reason": str(exc)}
+                log.debug("a subscription ended", extra=fields)
+            await anyio.sleep(self._retry_seconds)
+
+    def _error(self, cause: Exception) -> ToolError:
+        if isinstance(cause, MCPError):
+            return RefusedError(self._title, cause.message, cause.code, cause.error.data)
+        return cause if isinstance(cause, ToolError) else ApiError(f"{self._title}: {cause}")
+
+    async def _follow(
+        self, session: OpenSession, uri: str, confirmed: asyncio.Future[None]
+    ) -> None:
+        """Hold a subscription until the connection, or the stream of changes, ends."""
+        able = session.client.server_capabilities
+        if not (able and able.resources and able.resources.subscribe):
+            self._confirm(uri, confirmed)  # it reports no updates; an error would not help
+            await session.ended.wait()
+        elif session.is_handshake:
+            await self._subscribe(session, uri)
+            self._confirm(uri, confirmed)
+            try:
+                await session.ended.wait()
+            finally:
+                await self._unsubscribe(session, uri)
+        else:
+            async with listen(session.client, resource_subscriptions=[uri]) as events:
+                self._confirm(uri, confirmed)
+                async for event in events:
+                    if isinstance(event, ResourceUpdated):
+                        self._on_updated(event.uri)
+
+    def _confirm(self, uri: str, confirmed: asyncio.Future[None]) -> None:
+        if confirmed.done():
+            self._on_updated(uri)
+        else:
+            confirmed.set_result(None)
+
+    async def _subscribe(self, session: OpenSession, uri: str) -> None:
+        try:
+            with anyio.fail_after(self._seconds):
+                await session.request("resources/subscribe", {"uri": uri})
+        except TimeoutError:
+            message = f"{self._title} did not answer within {self._seconds:g} s. Try again later."
+            raise ApiError(message) from None
+
+    async def _unsubscribe(self, session: OpenSession, uri: str) -> None:
+        if session.ended.is_set():
+            return
+        with anyio.move_on_after(_END_SECONDS, shield=True):
+            try:
+                await session.request("resources/unsubscribe", {"uri": uri})
+            except MCPError as exc:
+                fields = {"plugin": self._name, "uri": uri, "reason": exc.message}
+                log.debug("a server does not end a subscription", extra=fields)
