@@ -25,10 +25,10 @@ from .calls.context import LOCAL, HostContext, Principal, Unattended
 from .calls.invocation import UnjoinedExecutor
 from .calls.pipeline import Pipeline
 from .calls.records import CallLog, Gate, Observer
-from .config.checks import Names, check_secrets, check_settings
 from .config.layers import Layers
 from .config.loading import LoadedSettings
 from .config.models.settings import Settings
+from .config.problems import Names, check_secrets, check_settings
 from .config.timing import DEFAULT_TIMING, Timing
 from .contributions.resources import RegisteredResource
 from .contributions.results import error_result

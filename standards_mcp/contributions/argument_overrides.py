@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception, did_you_mean
-from standards_mcp.config.errors import Problem
 from standards_mcp.config.models.tools import ArgumentOverride, ToolOverride
+from standards_mcp.config.problems import Problem
 from standards_mcp.errors import ServiceError, ToolError
 from standards_mcp.plugin import Filter, Tool
 

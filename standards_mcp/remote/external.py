@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import SecretStr
 
 from standards_mcp.calls.context import HostContext
-from standards_mcp.config.models.external import (
+from standards_mcp.config.models.settings import (
     Expansion,
     ServerSection,
     ServerSettings,

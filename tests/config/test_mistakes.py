@@ -22,11 +22,10 @@ def told(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "line", "advice"),
     [
-        ("[tools]\nread_only = True", 2, "True means nothing here; write true"),
+        ("[tools]\nread_only = True", 2, "TOML booleans are lowercase: write true"),
         ("[tools.overrides.x]\narguments = {a = {fixed = False}}", 2, "write false"),
-        ("[catalog]\n\npath = None", 3, "None means nothing here; leave the key out"),
-        ("profile = \u201cclass\u201d", 1, '\u201c is a curly quote; write ", before the text'),
-        ("profile = \u2018class\u2019", 1, "\u2018 is a curly quote; write ', before the text"),
+        ("profile = \u201cclass\u201d", 1, "\u201c is a curly quote; write a straight one"),
+        ("profile = \u2018class\u2019", 1, "\u2018 is a curly quote; write a straight one"),
         ("[tools]\ndisable = [\n  \u201ea\u201d,\n]", 3, "\u201e is a curly quote"),
         ("[\u201ctools\u201d]", 1, "\u201c is a curly quote"),
         ('state_dir = "C:\\Users\\me"', 1, "write the path as 'C:\\Users\\me'"),
@@ -34,9 +33,9 @@ def told(text: str) -> str:
         ('strict = true\nstate_dir = "D:\\state\\"\n', 2, "write the path as 'D:\\state\\'"),
         ('state_dir = "\\\\server\\share"', 1, "write the path as '\\\\server\\share'"),
         ("profile = class", 1, 'text must be in quotes; write "..."'),
-        ("[tools]\r\nread_only = True\r\n", 2, "True means nothing here; write true"),
+        ("[tools]\r\nread_only = True\r\n", 2, "TOML booleans are lowercase: write true"),
         ("strict = true\nstrict = true", 2, "strict is set twice; keep one of them"),
-        ("[tools]\n[tools]", 2, "[tools] is set twice; put its keys into one table"),
+        ("[tools]\n[tools]", 2, "[tools] is set twice; keep one of them"),
     ],
 )
 def test_a_usual_mistake_is_told_with_what_to_write(text: str, line: int, advice: str):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from standards_mcp._utils.addresses import is_unencrypted
-from standards_mcp.config.models.base import Like, Seconds, Table, error_at
+from standards_mcp.config.models import Like, Seconds, Table, error_at
 from standards_mcp_catalog.base import PineconeAccess
 from standards_mcp_encoders.spec import (
     KEY_IN_THE_OPEN,

@@ -13,6 +13,7 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.config.edits import with_token, without_token
 from standards_mcp.config.models.http import (
     ADMIN,
     ALL,
@@ -21,7 +22,6 @@ from standards_mcp.config.models.http import (
     AuthSettings,
     TokenSection,
 )
-from standards_mcp.config.toml.editing import with_token, without_token
 
 from .config_edits import edit_config, settings_of
 

@@ -16,13 +16,10 @@ from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.service_checks import service_problems, service_warnings
 from standards_mcp.commands import examples, json_option, print_json, print_text
-from standards_mcp.config.checks import check_addresses, check_folders, check_programs
-from standards_mcp.config.errors import Problem
-from standards_mcp.config.layers import key_name, leaves
-from standards_mcp.config.loading import config_paths
+from standards_mcp.config.layers import key_name, leaves, toml_key, toml_value
+from standards_mcp.config.loading import config_paths, file_text
+from standards_mcp.config.problems import Problem, check_addresses, check_folders, check_programs
 from standards_mcp.config.schema import config_schema, config_template
-from standards_mcp.config.sources import file_text
-from standards_mcp.config.toml.keys import toml_key, toml_value
 from standards_mcp.contributions.argument_overrides import value_problems
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host

@@ -9,12 +9,12 @@ import click
 from standards_mcp._utils.text import describe_decoding
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import print_text
-from standards_mcp.config.changes import (
+from standards_mcp.config.edits import (
     Gains,
     change_config,
     changed_keys,
     file_to_change,
-    for_everybody,
+    settings_without_profile,
 )
 from standards_mcp.config.models.settings import Settings
 
@@ -69,5 +69,5 @@ def edit_config(
 
 
 def settings_of(invocation: Invocation, text: str) -> Settings:
-    """Return the settings where the file has this text. See `for_everybody`."""
-    return for_everybody(invocation.sources, text)
+    """Return the settings where the file has this text. See `settings_without_profile`."""
+    return settings_without_profile(invocation.sources, text)

@@ -16,11 +16,11 @@ from standards_mcp.cli.failures import show_failures
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.cli.scaffold.command import new
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.config.edits import before_plugin_disabled, with_plugin
 from standards_mcp.config.layers import variable_name
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.plugin_values import plugin_variables
 from standards_mcp.config.schema import Key, config_keys
-from standards_mcp.config.toml.editing import before_plugin_disabled, with_plugin
+from standards_mcp.config.variables import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host

@@ -15,10 +15,10 @@ from standards_mcp.cli.completion import all_tools, offer, served_tools
 from standards_mcp.cli.failures import show_failures
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
-from standards_mcp.config.checks import no_match
+from standards_mcp.config.edits import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
-from standards_mcp.config.toml.editing import with_tool_disabled, with_tool_enabled
+from standards_mcp.config.problems import no_match
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.contributions.visible.gains import gained
 from standards_mcp.contributions.visible.selection import select

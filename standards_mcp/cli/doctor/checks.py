@@ -27,10 +27,10 @@ from standards_mcp.cli.install.files import (
 )
 from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
 from standards_mcp.cli.service_checks import service_problems, service_warnings
-from standards_mcp.config.checks import check_programs
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.problems import check_programs
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import (
@@ -23,6 +22,7 @@ from standards_mcp.config.models.tools import (
     ToolSettings,
     first_match,
 )
+from standards_mcp.config.problems import Problem
 from standards_mcp.contributions.argument_overrides import overridden_arguments, override_problem
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.collection import Contributions, RegisteredFilter

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from standards_mcp._utils.json_data import json_copy
 from standards_mcp._utils.secrets import SHORTEST_SECRET, declared_secrets, secrets_of
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.config.errors import InvalidSettingsError, find_problems
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection
-from standards_mcp.config.plugin_values import plugin_options
+from standards_mcp.config.problems import InvalidSettingsError, find_problems
+from standards_mcp.config.variables import plugin_options
 from standards_mcp.errors import PluginError
 from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Plugin, PluginContext, PluginSettings

@@ -20,7 +20,7 @@ from standards_mcp._utils.environment import basic_environment
 from standards_mcp._utils.secrets import long_texts, revealed
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
 from standards_mcp.config.loading import LoadedSettings
-from standards_mcp.config.models.external import Expansion, HiddenText
+from standards_mcp.config.models.settings import Expansion, HiddenText
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.collection import Contributions

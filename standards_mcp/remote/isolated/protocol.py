@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from standards_mcp.config.errors import Problem
+from standards_mcp.config.problems import Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Completion
 from standards_mcp.plugin import Health, Message

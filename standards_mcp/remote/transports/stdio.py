@@ -25,7 +25,7 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.jsonrpc import MessageError, Received, Streams, read_message
 from standards_mcp._utils.stdio.lines import read_lines
-from standards_mcp.config.checks import why_not_found
+from standards_mcp.config.problems import why_not_found
 from standards_mcp.errors import ApiError
 
 from .base import Transport

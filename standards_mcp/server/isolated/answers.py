@@ -18,7 +18,7 @@ from standards_mcp.calls.context import LOCAL, InputRequiredError
 from standards_mcp.calls.records import CallRecord
 from standards_mcp.calls.steps.errors import translated
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.plugin_values import plugin_variables
+from standards_mcp.config.variables import plugin_variables
 from standards_mcp.contributions.base import Completion, Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource

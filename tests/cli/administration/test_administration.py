@@ -23,15 +23,15 @@ from jsonschema import Draft202012Validator
 from support.waiting import WAIT
 
 from standards_mcp.cli import cli
-from standards_mcp.config.models.base import Table
-from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.models.tools import ArgumentOverride, Profile, ToolOverride, ToolSettings
-from standards_mcp.config.schema import config_keys
-from standards_mcp.config.toml.editing import (
+from standards_mcp.config.edits import (
     with_plugin,
     with_tool_disabled,
     with_tool_enabled,
 )
+from standards_mcp.config.models import Table
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.models.tools import ArgumentOverride, Profile, ToolOverride, ToolSettings
+from standards_mcp.config.schema import config_keys
 from standards_mcp_catalog.settings import CatalogSettings
 
 Install = Callable[..., Path]
@@ -468,7 +468,7 @@ def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: st
         ('command = "sh server.py -q"', "write 'sh' alone, and the rest as a list into args"),
         ('command = "server.py"', "give its whole path, or install it"),
         ('command = "/no/such"', "'/no/such' cannot be started: it is not there"),
-        ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is no folder; make it"),
+        ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is not a folder; make it"),
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="paths and modes of POSIX")
@@ -519,7 +519,7 @@ def test_a_check_tells_of_limits_that_hold_nothing(
     monkeypatch: pytest.MonkeyPatch, system: str, keys: str, told: str
 ):
     FILE.write_text(f'[plugins.search]\nmemory = "2GB"\nprocesses = 9\n{keys}\n')
-    monkeypatch.setattr("standards_mcp.config.checks.sys", SimpleNamespace(platform=system))
+    monkeypatch.setattr("standards_mcp.config.problems.sys", SimpleNamespace(platform=system))
     result = run("config", "check")
     lines = result.stdout.splitlines()
     if told:
@@ -538,7 +538,7 @@ def test_a_check_names_variables_for_a_plugin_that_shares_the_environment_of_the
 
 def test_limits_that_nobody_set_are_no_mistake(monkeypatch: pytest.MonkeyPatch):
     FILE.write_text("[plugins.search]\nisolate = true\n")
-    monkeypatch.setattr("standards_mcp.config.checks.sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr("standards_mcp.config.problems.sys", SimpleNamespace(platform="darwin"))
     assert done("config", "check")
 
 
@@ -798,7 +798,7 @@ def test_patterns_that_may_be_of_a_failed_plugin_are_told_as_such(install: Insta
     lines = run("config", "check").stdout.splitlines()
     assert len(lines) == 3
     assert all(
-        line.endswith(" (it may be one of a plugin that failed: acme)") for line in lines[1:]
+        line.endswith(" (it may belong to a plugin that failed: acme)") for line in lines[1:]
     )
     Path(".env").write_text("STANDARDS_MCP_PLUGINS__ACME__TOKEN=opensesame")
     assert done("config", "check") == "ok: standards-mcp.toml\n"
@@ -1002,7 +1002,7 @@ def test_a_profile_narrows_what_is_served_and_is_installed_with_it():
     ):
         result = run(*arguments)
         assert result.exit_code == 2
-        assert "there is no [profiles.techer]; did you mean 'teacher'?" in result.stderr
+        assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
 
 
 def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -1122,8 +1122,12 @@ REFUSED = {
         1,
         "[server] audit.path: there is no folder",
     ),
-    "catalog": ('[catalog]\npath = "none/such"\n', 1, "2: [catalog] path: there is no folder"),
-    "file": ('[catalog]\npath = "standards-mcp.toml"\n', 1, "standards-mcp.toml is no folder; c"),
+    "catalog": ('[catalog]\npath = "none/such"\n', 1, "2: [catalog] path: the folder none, which "),
+    "file": (
+        '[catalog]\npath = "standards-mcp.toml"\n',
+        1,
+        "standards-mcp.toml is not a folder",
+    ),
     "twice": (
         "[tools]\ntimeout = 5\n\n[tools]\n",
         2,

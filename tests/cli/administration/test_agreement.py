@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from support.terminal import on_a_terminal
 
 from standards_mcp.cli import cli
-from standards_mcp.config.toml.editing import with_tool_disabled, with_tool_enabled
+from standards_mcp.config.edits import with_tool_disabled, with_tool_enabled
 
 Install = Callable[..., Path]
 FILE = Path("standards-mcp.toml")

@@ -87,7 +87,7 @@ KEYED = """
         settings_type = KeyedSettings
 """
 VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
-PROGRAM = "set [servers.clock] command to the whole path of a program that is there"
+PROGRAM = "set [servers.clock] command to the whole path of a program that exists"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ PROGRAM = "set [servers.clock] command to the whole path of a program that is th
             "[plugins.keyed]\npython = '/nowhere/python'",
             "keyed",
             "'/nowhere/python' cannot be started",
-            "set [plugins.keyed] python to the whole path of an interpreter that is there",
+            "set [plugins.keyed] python to the whole path of an interpreter that exists",
         ),
         (
             "[servers.clock]\ncommand = 'no-such-program'",

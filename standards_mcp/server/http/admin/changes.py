@@ -9,10 +9,15 @@ from functools import partial
 from anyio import to_thread
 
 from standards_mcp._utils.files import Edit
-from standards_mcp.config.changes import change_config, file_to_change
+from standards_mcp.config.edits import (
+    change_config,
+    disabled_tools,
+    file_to_change,
+    with_tool_disabled,
+    with_tool_enabled,
+)
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Kind, ToolSettings
-from standards_mcp.config.toml.editing import disabled_tools, with_tool_disabled, with_tool_enabled
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.contributions.visible.gains import gained
 from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError

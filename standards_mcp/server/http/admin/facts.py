@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from standards_mcp._utils.secrets import MASK, mask
 from standards_mcp.calls.steps.output import definition_tokens
-from standards_mcp.config.toml.keys import toml_key, toml_value
+from standards_mcp.config.layers import toml_key, toml_value
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.host import Host
 from standards_mcp.loading.providers import provider_of

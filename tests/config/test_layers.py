@@ -10,7 +10,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.config.toml.keys import line_of
+from standards_mcp.config.layers import line_of
 
 TEXT = '''\
 # mine

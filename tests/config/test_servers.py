@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from standards_mcp._utils.secrets import secrets_of
+from standards_mcp.config.edits import with_plugin
 from standards_mcp.config.loading import FILE_NAME, load_settings
-from standards_mcp.config.models.external import Expansion, ServerSection, VariableError
-from standards_mcp.config.toml.editing import with_plugin
+from standards_mcp.config.models.settings import Expansion, ServerSection, VariableError
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server.reload import reload
@@ -62,7 +62,7 @@ def test_servers_come_from_tables_of_either_name_and_from_a_file():
         ("[servers.a]", "[servers] a: needs either command (a program) or url (an address)"),
         ("[servers.a]\ncommand = 'x'\nurl = 'https://y'", "toml:1: [servers] a: has both command"),
         ("[servers.a]\ncommand = 'x'\ntype = 'sse'", "type: input should be 'stdio', 'http'"),
-        ("[servers.'a b']\ncommand = 'x'", "'a b' is no name of a server"),
+        ("[servers.'a b']\ncommand = 'x'", "'a b' is not a valid server name"),
         ("[servers.a]\ncommand = 'x'\nenv = 5", "env: input should be a table"),
         ("[mcpServers]\na = 5", "input should be a table"),
         ("servers_file = 'none.json'", "none.json: cannot be read: No such file"),

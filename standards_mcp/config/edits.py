@@ -1,24 +1,93 @@
 """Change single keys of a configuration file; the rest of its text stays as it is.
 
-Every function maps text to text. The caller reads and writes, and calls the function again where
-another program wrote in the meantime, see `edit_text`.
+`change_config` edits the file in force. The other functions map text to text, and are called again
+if another program wrote the file in the meantime, see `edit_text`.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
 
 import tomlkit
 from tomlkit.items import InlineTable
 
+from standards_mcp._utils.files import Edit, edit_text
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
+
+from .layers import key_name, leaves, toml_value
+from .loading import Sources, user_config_file
+from .models.settings import Settings
+
+Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
+"""Return in words the contributions that only the second settings serve."""
 
 _LAST_EMPTY_LINE: Final = re.compile(r"(\r?\n)\r?\n\Z")
 _Document = MutableMapping[str, Any]
+
+
+def change_config(
+    file: Path,
+    sources: Sources,
+    edit: Callable[[str], str],
+    *,
+    gains: Gains | None = None,
+    agree: Callable[[str], None] = lambda _: None,
+    dry_run: bool = False,
+) -> Edit:
+    """Apply *edit* to the text of a file.
+
+    Args:
+        file: The file that `file_to_change` returns.
+        sources: The sources of the configuration, including the file.
+        gains: Lists the contributions that the edit newly serves, for an edit that may do so.
+        agree: Is called with these in one line; it raises an error to keep the file as it is.
+        dry_run: Write nothing.
+
+    Raises:
+        OSError: The file cannot be read or written; nothing has changed then.
+        UnicodeDecodeError: It is not UTF-8.
+        ConfigError: It has mistakes.
+    """
+
+    def change(text: str) -> str:
+        after = edit(text)
+        if gains and after != text:
+            old, new = (settings_without_profile(sources, version) for version in (text, after))
+            if newly_served := ", ".join(gains(old, new)):
+                agree(newly_served)
+        return after
+
+    return edit_text(file, change, dry_run=dry_run)
+
+
+def file_to_change(sources: Sources) -> Path:
+    """Return the file in force, or a new one in the user's folder.
+
+    Raises:
+        ConfigError: It has mistakes.
+    """
+    return sources.load().file or user_config_file()
+
+
+def settings_without_profile(sources: Sources, text: str) -> Settings:
+    """Return the settings for a file with this text, without a profile, which would narrow them."""
+    return sources.load(text).settings.model_copy(update={"profile": None})
+
+
+def changed_keys(before: str, after: str) -> str:
+    """Return the keys that an edit changes as a diff, without any other value of the file."""
+    old, new = dict(leaves(_values(before))), dict(leaves(_values(after)))
+    lines: list[str] = []
+    for path in old | new:
+        if old.get(path) != new.get(path):
+            lines += [f"-{key_name(path)} = {toml_value(old[path])}"] if path in old else []
+            lines += [f"+{key_name(path)} = {toml_value(new[path])}"] if path in new else []
+    return "\n".join(lines)
 
 
 def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") -> str:
@@ -31,26 +100,29 @@ def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") 
 
 
 def before_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str | None:
-    """Return *text* as it was before `with_plugin` disabled the plugin, or None if it did not."""
+    """Return *text* without the edit of `with_plugin` that disabled the plugin.
+
+    Returns:
+        None if the text is not a result of that edit.
+    """
     values = _values(text).get(table, {}).get(name, {})
     if values.get("enabled") is not False:
         return None
     disable = partial(with_plugin, name=name, enabled=False, table=table)
-    return _undone(text, (table, name, "enabled"), lambda each: disable(each) == text)
+    return _undone(text, (table, name, "enabled"), lambda before: disable(before) == text)
 
 
 def with_tool_enabled(text: str, pattern: str) -> str:
-    """Return *text* without *pattern* in ``[tools] disable``; where it is not there, add it.
+    """Remove *pattern* from ``[tools] disable``, or add it to an existing ``[tools] enable``.
 
-    To take it out is to undo `with_tool_disabled`, and gives back the text from before. Only a
-    pattern that was not disabled is added, to ``enable``, if that is set. A pattern that matches
-    more, such as ``web.*``, stays in ``disable`` and still wins.
+    Removing undoes `with_tool_disabled` and restores the text from before. A pattern is added only
+    if it was not disabled. A wider pattern such as ``web.*`` stays in ``disable`` and still wins.
     """
     if pattern not in disabled_tools(text):
         return _changed(text, lambda document: _allow(document, pattern))
     kept = _changed(text, lambda document: _take_out(document, pattern))
     undone = _undone(
-        kept, ("tools", "disable"), lambda each: with_tool_disabled(each, pattern) == text
+        kept, ("tools", "disable"), lambda before: with_tool_disabled(before, pattern) == text
     )
     return kept if undone is None else undone
 
@@ -68,8 +140,8 @@ def with_tool_disabled(text: str, pattern: str) -> str:
 
 def disabled_tools(text: str) -> Sequence[str]:
     """Return the patterns in ``[tools] disable``."""
-    found: Sequence[str] = _values(text).get("tools", {}).get("disable", ())
-    return found
+    patterns: Sequence[str] = _values(text).get("tools", {}).get("disable", ())
+    return patterns
 
 
 def _values(text: str) -> dict[str, Any]:
@@ -89,21 +161,22 @@ def _take_out(document: _Document, pattern: str) -> None:
 
 
 def _undone(text: str, path: Sequence[str], is_before: Callable[[str], bool]) -> str | None:
-    """Return *text* without a key and the tables that were made for it, so that *is_before* holds.
+    """Return *text* without a key and the tables that were created for it.
 
-    Which of the tables were there before, only trying tells.
+    The text does not show which tables existed before, so the function tries each possibility
+    until *is_before* accepts one.
     """
     for kept in range(len(path)):
         candidate = _changed(text, partial(_drop_empty, path, kept))
-        # A table that is added at the end gets an empty line above it.
-        for each in (_LAST_EMPTY_LINE.sub(r"\1", candidate), candidate):
-            if is_before(each):
-                return each
+        # tomlkit puts an empty line above a table that is added at the end.
+        for before in (_LAST_EMPTY_LINE.sub(r"\1", candidate), candidate):
+            if is_before(before):
+                return before
     return None
 
 
 def _drop_empty(path: Sequence[str], kept: int, document: _Document) -> None:
-    """Drop the key at the end of *path*, then all tables but *kept*, as long as all is empty."""
+    """Drop the key at the end of *path*, then its empty tables but the outermost *kept*."""
     for end in range(len(path), kept, -1):
         *tables, key = path[:end]
         table: Any = document
