@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
-    "auth": "administration.auth:auth",
-    "call": "administration.tools:call",
-    "clients": "install.command:clients",
-    "config": "administration.config:config",
+    "auth": "auth:auth",
+    "call": "tools:call",
+    "clients": "install:clients",
+    "config": "config:config",
     "data": "standards_mcp_catalog.commands.commands:data",
-    "doctor": "doctor.command:doctor",
-    "install": "install.command:install",
-    "plugins": "administration.plugins:plugins",
-    "prompts": "administration.contributions:prompts",
-    "resources": "administration.contributions:resources",
+    "doctor": "doctor:doctor",
+    "install": "install:install",
+    "plugins": "plugins:plugins",
+    "prompts": "tools:prompts",
+    "resources": "tools:resources",
     "serve": "serve:serve",
-    "servers": "administration.servers:servers",
-    "tools": "administration.tools:tools",
-    "uninstall": "install.command:uninstall",
+    "servers": "servers:servers",
+    "tools": "tools:tools",
+    "uninstall": "install:uninstall",
 }
 
 

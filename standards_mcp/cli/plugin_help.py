@@ -25,19 +25,19 @@ _HELPS: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
 def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
-    """Keep the help of the commands of the loaded plugins, until a plugin is updated.
+    """Save the help of the loaded plugins' commands, until a plugin is updated.
 
-    A plugin that failed is kept as one without commands, until a command loads it again.
+    A failed plugin is saved without commands, until a command loads it again.
     """
-    known, told = _read(host.state_dir), dict[str, dict[str, str]]()
+    saved, current = _read(host.state_dir), dict[str, dict[str, str]]()
     for record in host.manager.records.values():
         if record.info.kind is not PluginKind.IMPORTED:
             continue
         if record.plugin is not None or record.status is Status.FAILED:
             text = about(commands[record.name]) if record.name in commands else ""
-            told[record.name] = {**_identity(record.info), "help": text}
-    if any(known.get(name) != each for name, each in told.items()):
-        text = json.dumps({**known, **told}, indent=1, sort_keys=True)
+            current[record.name] = {**_identity(record.info), "help": text}
+    if any(saved.get(name) != entry for name, entry in current.items()):
+        text = json.dumps({**saved, **current}, indent=1, sort_keys=True)
         keep_text(_file(host.state_dir), text)
 
 
@@ -47,24 +47,24 @@ def about(command: click.Command) -> str:
 
 
 def helps(host: Host) -> dict[str, str] | None:
-    """Return the remembered help of the enabled plugins that have commands, by plugin.
+    """Return the saved help of the enabled plugins with commands, by plugin.
 
     Returns:
-        None if a plugin is enabled that was never loaded.
+        None if an enabled plugin was never loaded.
     """
-    known = _read(host.state_dir)
-    found: dict[str, str] = {}
+    saved = _read(host.state_dir)
+    texts: dict[str, str] = {}
     for record in host.manager.records.values():
-        info, told = record.info, known.get(record.name, {})
+        info, entry = record.info, saved.get(record.name, {})
         if record.reason or info.kind is not PluginKind.IMPORTED:
             continue
-        if _identity(info).items() <= told.items():
-            found[record.name] = told.get("help", "")
+        if _identity(info).items() <= entry.items():
+            texts[record.name] = entry.get("help", "")
         elif info.is_own and record.name in _SHIPPED:
-            found[record.name] = _SHIPPED[record.name]
+            texts[record.name] = _SHIPPED[record.name]
         else:
             return None
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _identity(info: PluginInfo) -> dict[str, str]:

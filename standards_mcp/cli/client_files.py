@@ -1,6 +1,6 @@
-"""Read and edit the entries of this server in clients' files; all else stays as it is.
+"""Read and edit the entries of this server in clients' files; the rest stays unchanged.
 
-The caller reads and writes files: all but `own_servers` map text to text.
+The caller reads and writes files: all functions but `own_servers` map text to text.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from standards_mcp.config.variables import CONFIG_VARIABLE, is_given
 from standards_mcp.errors import ClientFileError
 
 from . import jsonc
-from .known import Client, Entry, Launch
+from .clients import Client, Entry, Launch
 
 _RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
 
 _T = TypeVar("_T")
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
-"""The options by which an entry narrows what its server serves, with their values, in order."""
+"""The options of an entry that limit its server, with their values, in order."""
 
 _OPTIONS: Final = ("--config", "--profile", "--set")
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
@@ -75,9 +75,11 @@ def servers(client: Client, file: Path, text: str) -> dict[str, Entry]:
 
 
 def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
-    """Tell whether an entry starts this server."""
+    """Return True if an entry starts this server."""
     command, *args = client.command_line(entry)
-    program = PureWindowsPath(command).name.removesuffix(".exe")  # it knows both kinds of slashes
+    program = PureWindowsPath(command).name.removesuffix(
+        ".exe"
+    )  # it splits at both kinds of slashes
     if program == "standards-mcp" or args[:2] == ["-m", "standards_mcp"]:
         return True
     return program in _RUNNERS and any(_PACKAGE.match(arg) for arg in args)
@@ -85,31 +87,30 @@ def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
 
 def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the environment variables that an entry gives to its server."""
-    found = entry.get(client.environment)
-    return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {}
+    variables = entry.get(client.environment)
+    return dict(cast("dict[str, Any]", variables)) if isinstance(variables, dict) else {}
 
 
 def missing_variables(
     client: Client, entry: Mapping[str, Any], variables: Iterable[str]
 ) -> list[str]:
-    """Return the *variables* that an entry lacks: clients pass on few variables of their own."""
-    given = {name.upper() for name in variables_of(client, entry)}
-    return sorted({*variables} - given)
+    """Return the *variables* that an entry lacks: clients pass on few variables by themselves."""
+    return sorted({*variables} - {name.upper() for name in variables_of(client, entry)})
 
 
 def options_of(line: Sequence[str]) -> Options:
-    """Return the options of a command line that choose what is served, with their values."""
-    found: list[tuple[str, str]] = []
+    """Return the options of a command line that limit the server, with their values."""
+    options: list[tuple[str, str]] = []
     rest = iter(line)
     for word in rest:
         option, equals, value = word.partition("=")
         if option in _OPTIONS:
-            found.append((option, value if equals else next(rest, "")))
-    return tuple(found)
+            options.append((option, value if equals else next(rest, "")))
+    return tuple(options)
 
 
 def options_in_force(client: Client, entry: Entry) -> Options:
-    """Return the options of an entry; a configuration that only its variable names is one of them.
+    """Return the options of an entry, with a configuration file from its variables.
 
     The option wins over the variable.
     """
@@ -121,13 +122,13 @@ def options_in_force(client: Client, entry: Entry) -> Options:
 
 
 def configuration_of(client: Client, entry: Entry) -> Path | None:
-    """Return the configuration file that an entry names, by its option or by its variable."""
+    """Return the configuration file of an entry, from its option or its variable."""
     named = dict(options_in_force(client, entry)).get("--config")
     return None if named is None else Path(os.path.expanduser(named))  # noqa: PTH111  - never raises
 
 
 def lost(before: Options, after: Options) -> list[str]:
-    """Return the options that are not kept, as one writes them."""
+    """Return the options that are lost, as command-line text."""
     gone = [pair for pair in before if pair not in after]
     return [f"{option} {_shown(option, value)}" for option, value in gone]
 
@@ -135,12 +136,12 @@ def lost(before: Options, after: Options) -> list[str]:
 def install_command(
     client: Client, name: str, options: Options, variables: Iterable[str] = ()
 ) -> str:
-    """Return the command that writes an entry again, with every option that it has.
+    """Return the command that writes an entry again with all its options.
 
-    Its variables need not be repeated: `install` leaves them in the entry.
+    It need not repeat the entry's variables, since `install` keeps them.
 
     Args:
-        variables: The names of variables to hand over in addition.
+        variables: The names of additional variables to pass on.
     """
     words = ["standards-mcp"]
     for option, value in options:
@@ -151,7 +152,7 @@ def install_command(
 
 
 def _shown(option: str, value: str) -> str:
-    """Return a value as it may be shown: one that looks like a secret must be filled in."""
+    """Return a value for display; the user fills in a value that looks secret."""
     key, equals, _ = value.partition("=")
     is_secret = option == "--set" and equals and looks_secret(key.rpartition(".")[2])
     return f"{key}={MASK}" if is_secret else value
@@ -165,14 +166,14 @@ def with_server(client: Client, file: Path, text: str, name: str, launch: Launch
     Raises:
         ClientFileError: The file is malformed, or another server has the name.
     """
-    found = _entries(client, file, text).get(name)
-    if not isinstance(found, Mapping | None):
-        raise ClientFileError(f"{file}: {name!r} holds no server there; correct it")
-    old = cast("Entry", found or {})
+    existing = _entries(client, file, text).get(name)
+    if not isinstance(existing, Mapping | None):
+        raise ClientFileError(f"{file}: {name!r} is not a server; correct it")
+    old = cast("Entry", existing or {})
     if old and not is_ours(client, old):
-        command = client.command_line(old)[0]  # its arguments may hold keys
+        command = client.command_line(old)[0]  # its arguments may hold secrets
         raise ClientFileError(
-            f"{file}: {name!r} is another server there ({command}); choose a name with --name"
+            f"{file}: {name!r} is another server ({command}); choose a name with --name"
         )
     new = client.entry(name, launch)
     entry = {**new, **old, **{key: new[key] for key in (client.command, "args")}}
@@ -198,12 +199,12 @@ def without_server(client: Client, file: Path, text: str, name: str) -> str:
 
 
 def snippet(client: Client, file: Path, name: str, entry: Entry) -> str:
-    """Return an entry as the text of a file that holds nothing else."""
+    """Return the text of a file with this entry only."""
     return _FORMATS[file.suffix].write("", (*client.table, name), entry)
 
 
 def change_of_entry(client: Client, file: Path, edit: Edit, name: str) -> str:
-    """Return the change of an entry as a diff: no other server is in it, and no secret."""
+    """Return the change of an entry as a diff, without other servers and secrets."""
 
     def shown(text: str) -> str:
         entry = deepcopy(servers(client, file, text).get(name))
@@ -215,16 +216,16 @@ def change_of_entry(client: Client, file: Path, edit: Edit, name: str) -> str:
 
 
 def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
-    found: Mapping[str, Any] = {"": _using(file, lambda form: form.read(text))}
+    table: Mapping[str, Any] = {"": _using(file, lambda form: form.read(text))}
     for key in ("", *client.table):
-        inner: object = found.get(key)
+        inner: object = table.get(key)
         if inner is None:
             return {}
         if not isinstance(inner, Mapping):
             where = ".".join(client.table)
-            raise ClientFileError(f"{file}: {where} does not hold servers; correct it")
-        found = cast("Mapping[str, Any]", inner)
-    return found
+            raise ClientFileError(f"{file}: {where} is not a table of servers; correct it")
+        table = cast("Mapping[str, Any]", inner)
+    return table
 
 
 def _using(file: Path, use: Callable[[_Format], _T]) -> _T:

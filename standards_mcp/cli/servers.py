@@ -10,8 +10,6 @@ import click
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted, did_you_mean
-from standards_mcp.cli.completion import configured_servers, offer
-from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, print_text
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
@@ -19,12 +17,14 @@ from standards_mcp.remote import approvals as remote_approvals
 from standards_mcp.remote.external import ServerPlugin
 from standards_mcp.remote.pinning import difference
 
-from .agreement import agree, yes_option
+from .completion import configured_servers, offer
+from .config_edits import agree, yes_option
+from .invocation import Invocation
 
 
 @click.group()
 def servers() -> None:
-    """Approve what other MCP servers define."""
+    """Approve the definitions of other MCP servers."""
 
 
 @servers.command(epilog=examples("servers approve github", "servers approve github --yes"))
@@ -34,9 +34,9 @@ def servers() -> None:
 def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
     """Show the definitions of the server NAME that are not approved, and approve them.
 
-    These are the tools, prompts and resource templates that changed or are new since the server was
-    approved, as a server of this configuration last saw them. If there are none, NAME is started
-    and asked. Hosts that run serve approved definitions within seconds, without a restart.
+    These are the tools, prompts and resource templates that were changed or added since the last
+    approval, as the host last saw them. Without changes, NAME is started and asked. Running hosts
+    serve approved definitions within seconds, without a restart.
     """
     invocation.configure_logging(without=(remote_approvals.__name__,))
     server = _server(invocation, name)
@@ -54,25 +54,28 @@ def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
         print_text(f"The approved definitions cannot be read: {approvals.problem}", err=True)
     print_text(mask(difference(approvals.changes), invocation.host.secrets()))
     counts = Counter("new" if each.before is None else "changed" for each in approvals.changes)
-    found = " and ".join(counted(n, f"{how} definition") for how, n in counts.items())
-    agree(f"Now also served, if no rule forbids it: {found} of {name}", yes=yes)
+    changes = " and ".join(counted(n, f"{how} definition") for how, n in counts.items())
+    agree(f"This also serves, if no rule forbids it: {changes} of {name}", yes=yes)
     try:
         approvals.approve(approvals.changes)
     except OSError as exc:
-        why = f"the approval cannot be kept: {exc}"
-        raise click.ClickException(f"{why}. Make the state folder writable") from None
-    print_text(f"Approved: {found} of {name}.")
+        raise click.ClickException(
+            f"the approval cannot be saved: {exc}. Make the state folder writable"
+        ) from None
+    print_text(f"Approved: {changes} of {name}.")
 
 
 def _server(invocation: Invocation, name: str) -> ServerPlugin:
     """Return a server of the configuration.
 
     Raises:
-        click.ClickException: There is no such server, or it is disabled or failed.
+        click.ClickException: The server is unknown, disabled or has failed.
     """
     configured = invocation.host.settings.servers
     if name not in configured:
-        hint = did_you_mean(name, configured) or f"; there are: {', '.join(configured) or 'none'}"
+        hint = (
+            did_you_mean(name, configured) or f"; known servers: {', '.join(configured) or 'none'}"
+        )
         raise click.UsageError(f"no server {name!r} is configured{hint}")
     record = invocation.loaded_host.manager.records[name]
     if not isinstance(record.plugin, ServerPlugin):
@@ -81,7 +84,7 @@ def _server(invocation: Invocation, name: str) -> ServerPlugin:
 
 
 async def _find_changes(host: Host, server: ServerPlugin) -> None:
-    """Start the server if no definition of it is known that is not approved."""
+    """Start the server, unless unapproved definitions of it are already known."""
     async with host.running([server.context.name]):
         if server.approvals and not server.approvals.changes:
             try:

@@ -1,4 +1,4 @@
-"""``standards-mcp tools`` and ``standards-mcp call``."""
+"""``standards-mcp tools``, ``prompts``, ``resources`` and ``call``."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ import click
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.calls.steps.output import definition_tokens
-from standards_mcp.cli.completion import all_tools, offer, served_tools
-from standards_mcp.cli.failures import show_failures
-from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.edits import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
 from standards_mcp.config.problems import no_match
+from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.contributions.visible.gains import gained
 from standards_mcp.contributions.visible.selection import select
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 
-from .agreement import yes_option
-from .config_edits import dry_run_option, edit_config
-from .contributions import as_data
+from .completion import all_tools, offer, served_tools
+from .config_edits import dry_run_option, edit_config, yes_option
+from .failures import show_failures
+from .invocation import Invocation
 
 
 @click.group(
@@ -37,11 +36,11 @@ from .contributions import as_data
 @json_option
 @click.pass_context
 def tools(ctx: click.Context, *, as_json: bool) -> None:
-    """List every tool, why one is not served, and what it costs.
+    """List every tool, the reason if it is not served, and its cost.
 
-    The cost is about how many tokens of a model's context a definition takes in every conversation.
-    A plugin that is not loaded has a line of its own, since its tools are not known. So does one
-    that failed; the exit code is 0 even then, since `plugins check` is what judges.
+    The cost is about the number of tokens that a definition takes in every conversation. A plugin
+    that is not loaded or has failed has a line of its own, since its tools are unknown. The exit
+    code is 0 even then; use `plugins check` to judge plugins.
     """
     if ctx.invoked_subcommand:
         return
@@ -69,9 +68,9 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
 def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool) -> None:
     """Change the configuration file so that the tools of GLOB are served again.
 
-    It takes GLOB out of `disable`; if it is not there, it adds GLOB to `enable`, where that is set.
-    What is then served beyond what was served before is listed first, and asked for. A GLOB that
-    matches no tool is refused, unless it is in `disable`.
+    It removes GLOB from `disable`, or adds it to an existing `enable`. The tools that would be
+    newly served are listed first and need confirmation. A GLOB that matches no tool is refused,
+    unless it is in `disable`.
     """
     if pattern not in invocation.load_settings().settings.tools.disable:
         _refuse_no_match(invocation, pattern)
@@ -101,27 +100,27 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
 
 
 def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[str]:
-    """Return the tools and prompts that are served with *after* and not with *before*."""
+    """Return the tools and prompts that only *after* serves."""
     try:
         manager = invocation.listed_host.manager
     except StandardsMcpError as exc:
-        return [f"what it matches, which cannot be listed ({exc})"]
+        return [f"all matches, which cannot be listed ({exc})"]
     gained_now = gained(manager.contributions, before, after)
     failed = [name for name, each in manager.records.items() if each.status is Status.FAILED]
     if failed:
-        gained_now.append(f"what it matches of {' and '.join(failed)}, which failed")
+        gained_now.append(f"all matches in {' and '.join(failed)}, which failed")
     return gained_now
 
 
 def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
-    """Refuse a pattern that no tool can match; warn if a plugin that is not loaded may have one.
+    """Refuse a pattern that no tool can match; warn if a plugin that is not loaded may match.
 
     Raises:
-        click.UsageError: It matches no tool, and has a near name or all tools are known.
+        click.UsageError: It matches no tool, and all tools are known or one has a similar name.
     """
     try:
         host = invocation.loaded_host
-    except StandardsMcpError:  # the edit may be what corrects the file
+    except StandardsMcpError:  # the edit may correct the file
         return
     names = host.visible().names["tools"]
     if first_match(names, (pattern,)):
@@ -129,7 +128,7 @@ def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
     records, providers = host.manager.records.values(), host.manager.providers()
     is_all = not any(map(_is_unknown, records)) and all(each.is_known for each in providers)
     if is_all or did_you_mean(pattern.strip("*?"), names):
-        raise click.UsageError(f"{no_match(pattern, 'tools', names)}; nothing is changed")
+        raise click.UsageError(f"{no_match(pattern, 'tools', names)}; nothing was changed")
     print_text(no_match(pattern, "tools", names), err=True)
 
 
@@ -156,7 +155,7 @@ def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
     "arguments",
     default="{}",
     metavar="JSON",
-    help="Its arguments, as one JSON object; none by default.",
+    help="The arguments, as one JSON object; by default {}.",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the text, the structure and the notes as JSON."
@@ -165,8 +164,8 @@ def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
 def call(ctx: click.Context, tool: str, arguments: str, *, as_json: bool) -> None:
     """Call TOOL as a client would and print its answer.
 
-    What the host adds to it, such as that it was cut, is on stderr; with --json it is a key.
-    Exit code 1 when it fails or finds nothing, 2 when the arguments are wrong.
+    Notes of the host, for example that the answer was cut, go to stderr; with --json they are a
+    key. Exit code 1 if it fails or finds nothing, 2 if the arguments are invalid.
     """
     result = ctx.ensure_object(Invocation)(tool, _parse_arguments(arguments))
     if as_json:
@@ -188,7 +187,7 @@ def _parse_arguments(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except ValueError as exc:
-        raise click.UsageError(f"--args is not JSON: {exc}") from None
+        raise click.UsageError(f"--args is not valid JSON: {exc}") from None
     if not isinstance(data, dict):
         raise click.UsageError('--args must be a JSON object, for example \'{"grade": "3"}\'')
     return cast("dict[str, Any]", data)
@@ -196,21 +195,21 @@ def _parse_arguments(text: str) -> dict[str, Any]:
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:
     name, declared = entry["name"] or "-", entry["declared_name"]
-    known = name if declared in (None, name) else f"{name} ({declared})"
+    names = name if declared in (None, name) else f"{name} ({declared})"
     cost = f"{entry['tokens']:,}" if entry["served"] else ""
     state = "served" if entry["served"] else f"not served: {entry['reason']}"
     if entry["read_only"]:
         state = f"read-only, {state}"
-    return known, entry["plugin"], cost, state
+    return names, entry["plugin"], cost, state
 
 
 def _is_unknown(record: PluginRecord) -> bool:
-    """Return True if a plugin contributes nothing, for the reason in its record."""
+    """Return True if the contributions of a plugin are unknown, because it is not loaded."""
     return bool(record.reason) and not record.contributions
 
 
 def _of_tool(item: RegisteredTool) -> dict[str, Any]:
-    return as_data(item) | {
+    return _as_data(item) | {
         "tokens": definition_tokens(item),
         "read_only": item.tool.read_only,
         "input_schema": item.arguments.schema,
@@ -218,8 +217,8 @@ def _of_tool(item: RegisteredTool) -> dict[str, Any]:
 
 
 def _of_plugin(record: PluginRecord) -> dict[str, Any]:
-    how = "failed" if record.status is Status.FAILED else f"is {record.status}"
-    what = "server" if record.info.kind is PluginKind.SERVER else "plugin"
+    state = "failed" if record.status is Status.FAILED else f"is {record.status}"
+    kind = "server" if record.info.kind is PluginKind.SERVER else "plugin"
     return {
         "name": None,
         "declared_name": None,
@@ -227,5 +226,64 @@ def _of_plugin(record: PluginRecord) -> dict[str, Any]:
         "read_only": False,
         "tokens": 0,
         "served": False,
-        "reason": f"{what} {record.name!r} {how}: {record.reason}",
+        "reason": f"{kind} {record.name!r} {state}: {record.reason}",
+    }
+
+
+@click.command(epilog=examples("prompts", "prompts --json"))
+@json_option
+@click.pass_obj
+def prompts(invocation: Invocation, *, as_json: bool) -> None:
+    """List every prompt, its tools, and the reason if it is not served."""
+    entries = [
+        _as_data(item)
+        | {
+            "arguments": list(item.arguments.schema["properties"]),
+            "needs": list(item.prompt.needs),
+            "uses": list(item.prompt.uses),
+        }
+        for item in invocation.listed_host.visible().prompts
+    ]
+    _show(entries, "prompt", as_json=as_json)
+
+
+@click.command(epilog=examples("resources", "resources --json"))
+@json_option
+@click.pass_obj
+def resources(invocation: Invocation, *, as_json: bool) -> None:
+    """List every resource, and the reason if it is not served."""
+    entries = [
+        _as_data(item) | {"uri": item.resource.uri, "mime_type": item.resource.mime_type}
+        for item in invocation.listed_host.visible().resources
+    ]
+    _show(entries, "resource", as_json=as_json)
+
+
+def _show(entries: list[dict[str, Any]], kind: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(entries)
+        return
+    if not entries:
+        print_text(f"No plugin contributes a {kind}; see `standards-mcp plugins list`.")
+    print_table(
+        (
+            entry["name"],
+            entry["plugin"],
+            entry.get("uri") or ", ".join(entry["needs"]),
+            "served" if entry["served"] else f"not served: {entry['reason']}",
+        )
+        for entry in entries
+    )
+
+
+def _as_data(item: Contribution) -> dict[str, Any]:
+    """Return the keys that ``--json`` prints for any contribution."""
+    return {
+        "name": item.published,
+        "declared_name": item.declared,
+        "plugin": item.plugin,
+        "title": item.title,
+        "description": item.description,
+        "served": not item.hidden_reason,
+        "reason": item.hidden_reason,
     }

@@ -1,7 +1,7 @@
-"""Edit JSON with comments and trailing commas in place, as VS Code and Zed keep their settings.
+"""Edit JSON with comments and trailing commas in place, the format of VS Code and Zed.
 
-Comments and trailing commas become spaces for Python's own parser, so that positions in what it
-reads are positions in the text. Every character that an edit does not concern stays as it is.
+Python's parser reads the text with spaces for comments and trailing commas, so that its positions
+are positions in the text. All other characters stay unchanged by an edit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 from standards_mcp._utils.text import BYTE_ORDER_MARK
 from standards_mcp.config.layers import nested
 
-# A string or a comment that is not closed runs to the end, so that no text takes quadratic time.
+# An unclosed string or comment runs to the end, so that no text takes quadratic time.
 _STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?P<end>\*/|\Z)", re.DOTALL)
 # A trailing comma follows a value: `{,}` stays a mistake.
@@ -23,7 +23,7 @@ _SPACE: Final = re.compile(r"\s*")
 
 
 class JsoncError(ValueError):
-    """The text is not JSON with comments, or an edit does not fit what it holds."""
+    """The text is not JSON with comments, or an edit does not fit its values."""
 
 
 class _Member(NamedTuple):
@@ -32,7 +32,7 @@ class _Member(NamedTuple):
     Attributes:
         start: The key begins here.
         at: The value begins here, and ends at *end*.
-        comma: The comma after the value ends here, or None without one.
+        comma: The comma after the value ends here; None if the value has no comma.
     """
 
     key: str
@@ -49,7 +49,7 @@ class _Place(NamedTuple):
     Attributes:
         closing: Its brace closes here.
         depth: The number of keys that lead to the member.
-        member: The member of that name, if there is one.
+        member: The member with the last of these keys, or None.
     """
 
     members: list[_Member]
@@ -65,7 +65,7 @@ class _Document:
         bare = " " + text[1:] if text.startswith(BYTE_ORDER_MARK) else text
         self._code = _COMMENT.sub(_without_comment, bare)
         self._json = _TRAILING.sub(
-            lambda found: f"{found[1]} " if found[1] else found[0], self._code
+            lambda match: f"{match[1]} " if match[1] else match[0], self._code
         )
         self.is_empty = not self._json.strip()
         try:
@@ -74,24 +74,24 @@ class _Document:
             raise JsoncError(f"line {exc.lineno}, column {exc.colno}: {exc.msg}") from None
 
     def locate(self, path: Sequence[str]) -> _Place:
-        """Return where *path* leads, as far as there are objects.
+        """Return the innermost existing object on *path*.
 
         Raises:
-            JsoncError: Something on the path is not an object.
+            JsoncError: A value on the path is not an object.
         """
         value, start, depth = self.value, _skip(self._json, 0), 0
         while isinstance(value, dict):
             members, closing = self._members(start)
-            # Of two members with one key, JSON readers see the last.
-            found = [each for each in members if each.key == path[depth]]
-            member, depth = found[-1] if found else None, depth + 1
+            # JSON readers use the last of several members with one key.
+            matches = [member for member in members if member.key == path[depth]]
+            member, depth = matches[-1] if matches else None, depth + 1
             if member is None or member.value is None or depth == len(path):
                 return _Place(members, closing, depth, member)
             value, start = member.value, member.at
         raise JsoncError(f"{'.'.join(path[:depth]) or 'the document'} is not an object")
 
     def _members(self, start: int) -> tuple[list[_Member], int]:
-        """Return the members of the object that begins at *start*, and where its brace closes."""
+        """Return the members of the object at *start*, and the position of its closing brace."""
         members: list[_Member] = []
         decode = json.JSONDecoder().raw_decode
         position = _skip(self._json, start + 1)
@@ -107,7 +107,7 @@ class _Document:
 
 
 def loads(text: str) -> Any:
-    """Return the value of *text*, or None when it holds nothing but space and comments.
+    """Return the value of *text*, or None if it has only space and comments.
 
     Raises:
         JsoncError: It is not JSON with comments; the message names the line.
@@ -119,7 +119,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     """Return *text* with *value* at *path*, a list of keys; missing objects are added.
 
     Raises:
-        JsoncError: It is not JSON with comments, or something on the path is not an object.
+        JsoncError: It is not JSON with comments, or a value on the path is not an object.
     """
     document = _Document(text)
     if document.is_empty:
@@ -133,10 +133,10 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove_value(text: str, path: Sequence[str]) -> str:
-    """Return *text* without the member at *path*; the same text when there is none.
+    """Return *text* without the member at *path*, if it has such a member.
 
     Raises:
-        JsoncError: It is not JSON with comments, or something on the path is not an object.
+        JsoncError: It is not JSON with comments, or a value on the path is not an object.
     """
     document = _Document(text)
     if document.is_empty:
@@ -158,9 +158,9 @@ def remove_value(text: str, path: Sequence[str]) -> str:
     return head + text[end:]
 
 
-def _without_comment(found: re.Match[str]) -> str:
-    is_string, is_open = found[0].startswith('"'), found["end"] == ""
-    return found[0] if is_string or is_open else re.sub(r"[^\r\n]", " ", found[0])
+def _without_comment(match: re.Match[str]) -> str:
+    is_string, is_open = match[0].startswith('"'), match["end"] == ""
+    return match[0] if is_string or is_open else re.sub(r"[^\r\n]", " ", match[0])
 
 
 def _skip(text: str, position: int) -> int:

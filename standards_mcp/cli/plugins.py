@@ -11,10 +11,6 @@ import anyio
 import click
 
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.cli.completion import installed_plugins, offer
-from standards_mcp.cli.failures import show_failures
-from standards_mcp.cli.invocation import Invocation
-from standards_mcp.cli.scaffold.command import new
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.edits import before_plugin_disabled, with_plugin
 from standards_mcp.config.layers import variable_name
@@ -29,8 +25,11 @@ from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.loading.steps.discovery import disabled_reason, install_hint
 from standards_mcp.plugin import Health, PluginSettings
 
-from .agreement import yes_option
-from .config_edits import dry_run_option, edit_config, settings_of
+from .completion import installed_plugins, offer
+from .config_edits import dry_run_option, edit_config, settings_of, yes_option
+from .failures import show_failures
+from .invocation import Invocation
+from .new_plugin import new
 
 _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason", "deprecated"),
@@ -50,7 +49,7 @@ plugins.add_command(new)
 @json_option
 @click.pass_obj
 def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
-    """List the installed plugins; imports none of them.
+    """List the installed plugins, without importing them.
 
     A plugin that failed when the server last started is shown as failed, with the reason.
     """
@@ -71,8 +70,8 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
 def check(ctx: click.Context, *, as_json: bool) -> None:
     """Import and start every enabled plugin, and ask it for its health.
 
-    This includes plugins that are left out because an earlier start ended or hung while it loaded
-    them. The health checks run side by side, for up to 10 seconds. Exit code 1 when any plugin
+    This includes plugins that are skipped because an earlier start ended or hung while it loaded
+    them. The health checks run at the same time, for up to 10 seconds. Exit code 1 if any plugin
     fails.
     """
     invocation = ctx.ensure_object(Invocation)
@@ -83,8 +82,10 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
         healths = anyio.run(_healths, host)
     records = list(host.manager.records.values())
     if as_json:
-        told = {name: dataclasses.asdict(health) for name, health in healths.items()}
-        print_json([_as_data(record) | {"health": told.get(record.name)} for record in records])
+        health_data = {name: dataclasses.asdict(health) for name, health in healths.items()}
+        print_json(
+            [_as_data(record) | {"health": health_data.get(record.name)} for record in records]
+        )
     else:
         _print(records, healths)
     failed = any(record.status is Status.FAILED for record in records)
@@ -103,7 +104,7 @@ async def _healths(host: Host) -> dict[str, Health]:
 @json_option
 @click.pass_obj
 def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
-    """Show what the plugin NAME is, what it adds, and which keys its table takes."""
+    """Show the plugin NAME with its version, contributions and configuration keys."""
     show_failures(invocation)
     host = invocation.listed_host
     record = _record(host, name)
@@ -153,8 +154,8 @@ def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
 def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) -> None:
     """Change the configuration file so that the plugin NAME is enabled.
 
-    What `plugins disable` wrote is taken out again, where that is enough. If the plugin is not
-    loaded so far, that is told first, and asked for.
+    If that is enough, the lines of `plugins disable` are removed again. A plugin that was not
+    loaded so far needs confirmation.
     """
     _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
     if dry_run:
@@ -184,8 +185,8 @@ def _switch(
     def gains(before: Settings, after: Settings) -> list[str]:
         if not disabled_reason(plugin, before) or disabled_reason(plugin, after):
             return []
-        what = "server" if is_server else "plugin"
-        return [f"all that the {what} {name!r} contributes, and its code runs"]
+        kind = "server" if is_server else "plugin"
+        return [f"all contributions of the {kind} {name!r}, whose code will run"]
 
     def edit(text: str) -> str:
         before = before_plugin_disabled(text, name, table=table) if enabled else None
@@ -204,12 +205,12 @@ def _record(host: Host, name: str) -> PluginRecord:
 
 
 def _keys(record: PluginRecord) -> list[Key]:
-    """Return the keys of a plugin's table and of the tables in it, as far as they are known."""
+    """Return the known keys of a plugin's table and of its inner tables."""
     if record.info.kind is PluginKind.SERVER:
         return []
     table = f"plugins.{record.name}"
-    known = config_keys({record.name: record.settings_type or PluginSettings})
-    return [key for key in known if f"{key.table}.".startswith(f"{table}.")]
+    keys = config_keys({record.name: record.settings_type or PluginSettings})
+    return [key for key in keys if f"{key.table}.".startswith(f"{table}.")]
 
 
 def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
@@ -222,7 +223,7 @@ def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
 
 
 def _variable(key: Key, record: PluginRecord) -> str:
-    """Return the variable that sets a key: one of its own, or the one that every key has."""
+    """Return the variable that sets a key: its own one, or the general one."""
     own = plugin_variables(record.settings_type or PluginSettings)
     is_top = key.table == f"plugins.{record.name}"
     return (is_top and own.get(key.name)) or variable_name((*key.table.split("."), key.name))

@@ -1,4 +1,4 @@
-"""Looks for whatever can keep a client from being served, and says how to correct it."""
+"""``standards-mcp doctor``: find the reasons why a client is not served, with the remedies."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import anyio
+import click
 import importlib_metadata
 
+from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
 from standards_mcp.calls.steps.output import definition_tokens
-from standards_mcp.cli.install.files import (
-    configuration_of,
-    install_command,
-    missing_variables,
-    options_of,
-    own_servers,
-)
-from standards_mcp.cli.install.known import CLIENTS, Client, Entry, System
-from standards_mcp.cli.service_checks import service_problems, service_warnings
+from standards_mcp.commands import examples, json_option, print_json, print_table
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.config.models.settings import Settings
@@ -40,16 +35,54 @@ from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
 from standards_mcp_catalog import CatalogError
 
+from .client_files import (
+    configuration_of,
+    install_command,
+    missing_variables,
+    options_of,
+    own_servers,
+)
+from .clients import CLIENTS, Client, Entry, System, own_command
+from .config import service_problems, service_warnings
+from .invocation import Invocation
+
 _PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
-_MANY_TOOLS: Final = 40  # what one client counts as too many
+_SIGNS: Final = {"ok": "ok", "warning": "!", "error": "ERROR"}
+_MANY_TOOLS: Final = 40  # the limit of one client
 _CORRECT: Final = "Correct it; `standards-mcp config check` reads it again."
 _INSTALL_AGAIN: Final = "Install standards-mcp again."
 _DATA_STATUS: Final = "Run `standards-mcp data status` to see more."
 _LOST_FILE: Final = (
     "Put the file back, or correct its path in the entry; without it, the server does not start."
 )
-_BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read what it says."
+_BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read its messages."
+
+
+@click.command(epilog=examples("doctor", "doctor --json"))
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, *, as_json: bool) -> None:
+    """Check everything that a client needs to be served, and suggest corrections.
+
+    Exit code 1 if any check finds an error.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    invocation.report_alone()
+    try:
+        command = own_command()
+    except LookupError:
+        command = (sys.executable, "-m", "standards_mcp")
+    with divert_stdout():
+        findings = anyio.run(
+            examine, lambda: invocation.loaded_host, lambda: [*command, *invocation.options]
+        )
+    if as_json:
+        print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        print_table((_SIGNS[each.level], each.subject, each.text) for each in findings)
+    if any(finding.level == "error" for finding in findings):
+        ctx.exit(1)
 
 
 Level = Literal["ok", "warning", "error"]
@@ -57,10 +90,10 @@ Level = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found.
+    """The result of one check.
 
     Attributes:
-        fix: What to do about it; empty where nothing is wrong.
+        fix: The next step; empty for a good result.
     """
 
     subject: str
@@ -75,7 +108,7 @@ class Finding:
 
 
 async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) -> list[Finding]:
-    """Return everything that was found, good and bad.
+    """Run all checks and return their findings, good and bad.
 
     Args:
         load: Returns a host with its plugins loaded.
@@ -92,7 +125,7 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
             findings += [finding async for finding in _catalog(host)]
             findings += [finding async for finding in _plugins(host)]
         findings += [*_tools(host), *_start(start(), host.manager)]
-    except StandardsMcpError as exc:  # no server starts like this either
+    except StandardsMcpError as exc:  # a server does not start either
         findings.append(Finding("configuration", "error", str(exc), _CORRECT))
     return [*findings, *_clients(System.current(), loaded)]
 
@@ -110,12 +143,12 @@ def _versions() -> Iterator[Finding]:
 
 def _configuration(host: Host) -> Iterator[Finding]:
     file = host.loaded.file
-    found = str(file) if file else "no file; all keys have their defaults"
-    yield Finding("configuration", "ok", found)
+    message = str(file) if file else "no file; all keys have their defaults"
+    yield Finding("configuration", "ok", message)
     for warning in host.warnings():
         yield Finding("configuration", "warning", warning, _CORRECT)
     for line in host.exposed_secrets():
-        yield Finding("configuration", "warning", line, "Set the variable, and take the key out.")
+        yield Finding("configuration", "warning", line, "Set the variable, and remove the key.")
     settings = host.settings.server
     for line in (*service_problems(settings), *service_warnings(settings)):
         yield Finding("service", "warning", line, _CORRECT)
@@ -123,15 +156,15 @@ def _configuration(host: Host) -> Iterator[Finding]:
 
 async def _catalog(host: Host) -> AsyncGenerator[Finding]:
     try:
-        # The first search may load the starter set, which is then to be counted.
-        found = await host.catalog.search("fractions on a number line", 1)
+        # The first search may load the starter set, so it comes before the count.
+        hits = await host.catalog.search("fractions on a number line", 1)
         stats = await host.catalog_stats()
     except CatalogError as exc:
         yield Finding("catalog", "error", str(exc), _DATA_STATUS)
         return
     about = f"{stats.backend}: {counted(stats.records, 'standard')}; {stats.details['reason']}"
     yield Finding("catalog", "ok", about)
-    for note in found.notes:
+    for note in hits.notes:
         yield Finding("catalog", "warning", note, _DATA_STATUS)
 
 
@@ -159,14 +192,14 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
 
 
 def _fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:
-    """Return what to do about a plugin that fails, or *otherwise* if no more is known."""
-    known = [each.fix or f"correct {key_name(each.path)}" for each in record.problems]
-    known += [each.fix for each in check_programs(settings) if each.path[1] == record.name]
-    fixes = "; ".join(dict.fromkeys(known)) or otherwise
-    if settings.section(record.name).required:  # what it does, the server is not to be without
-        return f"{fixes[:1].upper()}{fixes[1:]}."
-    disable = f"disable it: `standards-mcp plugins disable {record.name}`."
-    return f"{fixes[:1].upper()}{fixes[1:]}, or {disable}"
+    """Return the fix for a plugin that fails, by default *otherwise*."""
+    fixes = [item.fix or f"correct {key_name(item.path)}" for item in record.problems]
+    fixes += [item.fix for item in check_programs(settings) if item.path[1] == record.name]
+    text = "; ".join(dict.fromkeys(fixes)) or otherwise
+    text = f"{text[:1].upper()}{text[1:]}"
+    if settings.section(record.name).required:  # the server must not run without it
+        return f"{text}."
+    return f"{text}, or disable it: `standards-mcp plugins disable {record.name}`."
 
 
 def _tools(host: Host) -> Iterator[Finding]:
@@ -174,12 +207,12 @@ def _tools(host: Host) -> Iterator[Finding]:
     for item in served:
         if not _PORTABLE_NAME.fullmatch(item.published):
             fix = 'Set tool_names = "portable", or give it another name in its override.'
-            message = f"{item.published!r} is a name for which some clients refuse the whole server"
+            message = f"some clients refuse the whole server because of the name {item.published!r}"
             yield Finding("tools", "warning", message, fix)
     cost = sum(definition_tokens(item) for item in served)
     message = f"{len(served)} served, about {cost:,} tokens of a model's context"
     if not served:
-        fix = "Run `standards-mcp tools`: it says why."
+        fix = "Run `standards-mcp tools`: it shows the reasons."
         yield Finding("tools", "error", "no tool is served", fix)
     elif len(served) > _MANY_TOOLS:
         fix = "Disable some of them: `standards-mcp tools disable GLOB`."
@@ -207,40 +240,39 @@ def _client_entry(client: Client, name: str, entry: Entry) -> Finding:
     line = client.command_line(entry)
     command, file = line[0], configuration_of(client, entry)
     if file is not None and not file.is_file():
-        # To install it again without the file would serve what the file keeps back.
-        message = f"{name!r} names the configuration {file}, which is not there"
+        # Installing it again without the file would serve more than the file allows.
+        message = f"{name!r} names the configuration {file}, which does not exist"
         return Finding(client.title, "error", message, _LOST_FILE)
     fix = f"Run `{install_command(client, name, options_of(line))}` again."
     if not Path(command).is_absolute():
         message = f"{name!r} starts {command!r}, which the client may not find"
         return Finding(client.title, "warning", message, fix)
     if not Path(command).exists():
-        return Finding(client.title, "error", f"{name!r} starts {command}, which is not there", fix)
+        return Finding(
+            client.title, "error", f"{name!r} starts {command}, which does not exist", fix
+        )
     return Finding(client.title, "ok", f"{name!r} starts {command}")
 
 
 def _without_settings(
     client: Client, name: str, entry: Entry, loaded: LoadedSettings
 ) -> Finding | None:
-    """Return a finding if the server that an entry starts lacks variables that are set here.
+    """Return a finding if the server of an entry lacks variables that are set here.
 
-    An entry with another configuration file is left out: the variables here are not meant for it.
+    An entry with another configuration file is skipped: the variables here are not meant for it.
     """
     file = None if loaded.file in (None, user_config_file()) else loaded.file.resolve()
     missing = missing_variables(client, entry, loaded.layers.variables())
     if not missing or configuration_of(client, entry) != file:
         return None
     command = install_command(client, name, options_of(client.command_line(entry)), missing)
-    message = f"{name!r} starts a server without what comes from .env or the environment here: "
-    fix = (
-        f"Run `{command}` here, which hands it over as it is; or leave it, if the server is to do "
-        "without."
-    )
+    message = f"{name!r} starts a server without these variables of .env or the environment: "
+    fix = f"Run `{command}` here to pass them on; or do nothing, if the server needs none of them."
     return Finding(client.title, "warning", message + ", ".join(missing), fix)
 
 
 def _start(command: Sequence[str], manager: PluginManager) -> Iterator[Finding]:
-    """Start a server as a client does, and check that every line of its stdout is a message."""
+    """Start a server as a client does, and check that its stdout has only messages."""
     began = time.perf_counter()
     try:
         ran = subprocess.run(  # noqa: S603  - this installation's own command
@@ -260,8 +292,8 @@ def _start(command: Sequence[str], manager: PluginManager) -> Iterator[Finding]:
     seconds = time.perf_counter() - began
     lines = ran.stdout.decode(errors="replace").splitlines()
     if stray := [line for line in lines if not _is_message(line)]:
-        message = f"not of the protocol: {stray[0][:80]!r}"
-        yield Finding("stdout", "error", message, "Disable plugins one by one until it is gone.")
+        message = f"not a message of the protocol: {stray[0][:80]!r}"
+        yield Finding("stdout", "error", message, "Disable plugins one by one to find its source.")
     if not any('"tools"' in line for line in lines):
         last = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
         message = f"the server gave no list of tools; its last words: {''.join(last)[:200]}"
@@ -275,7 +307,7 @@ def _start(command: Sequence[str], manager: PluginManager) -> Iterator[Finding]:
 
 
 def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:
-    """Return what made the start slow and what to do: a plugin, or else bytecode to be compiled."""
+    """Return the reason for a slow start, a plugin or missing bytecode, and the fix."""
     records, limit = manager.records.values(), manager.timing.slow_plugin
     slow = [record for record in records if record.seconds >= limit]
     if not slow:
@@ -294,7 +326,7 @@ def _is_message(line: str) -> bool:
 
 
 def _handshake() -> bytes:
-    """Return the messages of a client that asks for the tools, one on each line."""
+    """Return the messages of a client that lists the tools, one on each line."""
     client = {"name": "standards-mcp doctor", "version": "1"}
     start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
     messages: list[dict[str, Any]] = [

@@ -15,13 +15,11 @@ import click
 from standards_mcp._utils.files import Edit, edit_text
 from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.text import describe_decoding
-from standards_mcp.cli.administration.agreement import agree, yes_option
-from standards_mcp.cli.invocation import Invocation, keys_of
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.layers import variable_name
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 
-from .files import (
+from .client_files import (
     Options,
     change_of_entry,
     lost,
@@ -33,12 +31,14 @@ from .files import (
     with_server,
     without_server,
 )
-from .known import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_command
+from .clients import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_command
+from .config_edits import agree, yes_option
+from .invocation import Invocation, keys_of
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 _BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
 _JSON: Final = Path("servers.json")
-"""The suffix of a file's name tells its format; users import JSON."""
+"""The suffix selects the format; clients without a file import JSON."""
 
 
 def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
@@ -49,12 +49,12 @@ _client = click.argument(
     "client", type=click.Choice(list(_BY_KEY)), metavar="CLIENT", callback=_client_of
 )
 _name = click.option(
-    "--name", default="standards", show_default=True, help="What the client calls the server."
+    "--name", default="standards", show_default=True, help="Name of the server in the client."
 )
 _project = click.option(
     "--project",
     is_flag=True,
-    help="Use the configuration of the project in this folder, not the user's own.",
+    help="Use the project's configuration in this folder, not the user's own.",
 )
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 
@@ -76,8 +76,8 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and wri
     "pairs",
     multiple=True,
     metavar="KEY[=VALUE]",
-    help="An environment variable that the client sets for the server; without a value, the one "
-    "in force here. May be repeated.",
+    help="An environment variable that the client sets for the server; by default with its "
+    "current value. May be repeated.",
 )
 @click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
 @click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
@@ -87,10 +87,10 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and wri
 def install(invocation: Invocation, /, client: Client, name: str, **options: Any) -> None:
     """Add this server to CLIENT; `clients list` names them.
 
-    The client starts this installation, with the configuration file that is in force here. The
-    rest of the client's file stays as it is, and a copy of the old file is kept. Before an entry
-    loses its configuration, its profile or a setting, that is told and asked for. A client without
-    a file, such as Cherry Studio, imports what is printed in its own settings.
+    The client starts this installation with the current configuration file. The rest of the
+    client's file stays unchanged, and a copy of the old file is kept. An entry that would lose its
+    configuration, its profile or a setting needs confirmation. A client without a file, such as
+    Cherry Studio, imports the printed entry in its own settings.
     """
     if not _NAME.fullmatch(name):
         raise click.UsageError(
@@ -103,7 +103,7 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
     launch = _launch(invocation, options["pairs"], variables)
     if client.settings is None and not options["project"]:
         if not options["only_print"]:
-            print_text(f"Nothing is changed. {client.after} Paste this:", err=True)
+            print_text(f"Nothing was changed. {client.after} Paste this:", err=True)
         _print_entry(client, _JSON, name, launch, variables)
         return
     file = _file(client, project=options["project"])
@@ -124,9 +124,9 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
 def uninstall(
     ctx: click.Context, /, client: Client, name: str, *, project: bool, dry_run: bool
 ) -> None:
-    """Take this server out of CLIENT again.
+    """Remove this server from CLIENT.
 
-    Exit code 1 when it is not there.
+    Exit code 1 if CLIENT does not have it.
     """
     file = _file(client, project=project)
     done = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
@@ -148,15 +148,15 @@ def clients() -> None:
 @clients.command("list", epilog=examples("clients list", "clients list --json"))
 @json_option
 def list_clients(*, as_json: bool) -> None:
-    """List the clients, and whether this server is in the user's configuration of each."""
+    """List the clients, and show which ones have this server in the user's configuration."""
     system = System.current()
-    found = [_as_data(client, system) for client in (*CLIENTS, *IMPORTING)]
+    rows = [_as_data(client, system) for client in (*CLIENTS, *IMPORTING)]
     if as_json:
-        print_json(found)
+        print_json(rows)
         return
-    for each in found:
-        print_table([(f"{each['client']:<14}", each["title"], _state(each))])
-        print_text(f"  {each['file'] or 'Import in its settings what `install --print` prints.'}")
+    for row in rows:
+        print_table([(f"{row['client']:<14}", row["title"], _state(row))])
+        print_text(f"  {row['file'] or 'Import the output of `install --print` in its settings.'}")
 
 
 def _as_data(client: Client, system: System) -> dict[str, Any]:
@@ -178,20 +178,20 @@ def _state(data: dict[str, Any]) -> str:
     if data["names"]:
         return "added as " + ", ".join(map(repr, data["names"]))
     if data["present"] is None:
-        return "not known: its servers are in its own settings"
+        return "unknown: its servers are in its own settings"
     return "not added" if data["present"] else "not found on this machine"
 
 
 def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str, str]) -> Launch:
-    known = {**os.environ, **in_force}
+    current = {**os.environ, **in_force}
     variables: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not key.isidentifier():
             raise click.UsageError("--env: write KEY=VALUE, for example PINECONE_API_KEY=...")
-        if not equals and key not in known:
+        if not equals and key not in current:
             raise click.UsageError(f"--env {key}: it is not set here; write KEY=VALUE")
-        variables[key] = value if equals else known[key]
+        variables[key] = value if equals else current[key]
     try:
         command, *args = own_command()
     except LookupError as exc:
@@ -200,12 +200,12 @@ def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str,
 
 
 def _variables(invocation: Invocation) -> dict[str, str]:
-    """Return the variables that set something here, also those that plugins declare."""
-    # Whether plugins fail is not what was asked here.
+    """Return the variables that set a key here, including the own variables of plugins."""
+    # A failing plugin does not matter here, so it is not logged.
     invocation.configure_logging(silent=True)
     try:
         return invocation.loaded_host.layers.variables()
-    except StandardsMcpError:  # the client's user will see why; the host's own variables are known
+    except StandardsMcpError:  # the client will show the reason; the host's variables are enough
         return invocation.load_settings().layers.variables()
     finally:
         invocation.configure_logging()
@@ -215,33 +215,35 @@ def _refuse_secrets(invocation: Invocation) -> None:
     """Refuse a secret on the command line of the server, which every process can read."""
     pairs = [pair.partition("=") for pair in invocation.pairs]
     if any(keys_of(key)[0] == "plugins" for key, _, _ in pairs):
-        with suppress(StandardsMcpError):  # if a plugin fails, the names of keys must do
+        with suppress(StandardsMcpError):  # if a plugin fails, only names of keys can be checked
             _ = invocation.loaded_host
     secrets = invocation.secrets()
     for key, _, text in pairs:
         path = keys_of(key)
         if any(map(looks_secret, path)) or mask(text, secrets) != text:
             raise click.UsageError(
-                f"--set {key}: a secret does not belong on the command line of the server, where "
-                f"others can read it; use --env {variable_name(path)}=..."
+                f"--set {key}: other users can read the command line of the server, so do not put "
+                f"a secret there; use --env {variable_name(path)}=..."
             )
 
 
 def _add(
     client: Client, file: Path, name: str, launch: Launch, *, yes: bool, dry_run: bool
 ) -> Entry:
-    """Write the entry into a client's file, say so, and return it."""
+    """Write the entry into a client's file, report it, and return it."""
 
     def change(text: str) -> str:
         after = with_server(client, file, text, name, launch)
         if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
-            what = f"{name!r} loses {', '.join(loses)}; now also served: what that kept back"
-            agree(what, yes=yes)
+            change = (
+                f"{name!r} loses {', '.join(loses)}, so it serves everything that this excluded"
+            )
+            agree(change, yes=yes)
         return after
 
     done = _edit(file, change, dry_run=dry_run)
     if not done.changes:
-        print_text(f"{client.title} has it already: {name!r} in {file}")
+        print_text(f"{client.title} already has it: {name!r} in {file}")
     elif dry_run:
         _show(client, file, done, name)
     else:
@@ -284,9 +286,9 @@ def _warn_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> 
     if missing := missing_variables(client, entry, variables):
         options = " ".join(f"--env {name}" for name in missing)
         print_text(
-            f"{client.title} will start the server without what comes from .env or the environment "
-            f"here: {', '.join(missing)}. To hand it over as it is here, add {options}; or leave "
-            "it out, if the server is to do without.",
+            f"{client.title} will start the server without these variables of .env or the "
+            f"environment: {', '.join(missing)}. To pass them on, add {options}; or do nothing, if "
+            "the server needs none of them.",
             err=True,
         )
 

@@ -21,7 +21,7 @@ from support.environments import ROOT, TOOLS, built_wheel, environment_with, ins
 
 from standards_mcp import cli
 from standards_mcp._utils.installation import host_source
-from standards_mcp.cli.scaffold.render import MAX_NAME, Kind, compatible_versions, render_plugin
+from standards_mcp.cli.new_plugin import MAX_NAME, Kind, compatible_versions, render_plugin
 
 KINDS = get_args(Kind)
 DOCUMENTED = (

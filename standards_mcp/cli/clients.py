@@ -1,7 +1,12 @@
-"""The known MCP clients, with the place and the format of their files.
+"""The supported MCP clients, with the paths and formats of their files.
 
-Files and shapes are as the clients document them; for Claude Desktop on Linux, the file is that of
-its unofficial builds.
+The clients' documentation describes these; on Linux, the file of Claude Desktop is the one of its
+unofficial builds.
+
+Four of the clients also have a command for this (`claude mcp add`, `codex mcp add`, `gemini mcp
+add`, `code --add-mcp`). They are not used: a user may not have them on PATH, `code` cannot remove a
+server, none shows the change before it is made or keeps the variables of an existing entry, and
+the files must be read anyway for `clients list`, `doctor` and the check of lost options.
 """
 
 from __future__ import annotations
@@ -24,8 +29,8 @@ class System:
     """The folders and variables of a user.
 
     Attributes:
-        platform: As `sys.platform` spells it; all but ``darwin`` and ``win32`` counts as Linux.
-        project: The folder that a project's own configuration belongs to.
+        platform: A value of `sys.platform`; all but ``darwin`` and ``win32`` count as Linux.
+        project: The folder of the project, for a project's own configuration.
     """
 
     platform: str
@@ -49,7 +54,7 @@ class System:
 
     @property
     def unix_config(self) -> Path:
-        """The settings folder of programs that use Unix paths on macOS, too."""
+        """The settings folder of programs that use Unix paths even on macOS."""
         return self.folder("XDG_CONFIG_HOME", ".config")
 
     def folder(self, variable: str, name: str) -> Path:
@@ -60,10 +65,10 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The command by which a client starts this server.
+    """The command with which a client starts this server.
 
     Attributes:
-        command: An absolute path: clients search few folders, or none.
+        command: An absolute path, since clients search few folders or no folder.
     """
 
     command: str
@@ -72,17 +77,17 @@ class Launch:
 
 
 def own_command() -> tuple[str, ...]:
-    """Return the absolute command that starts this very installation.
+    """Return the absolute command that starts this installation.
 
     Raises:
-        LookupError: It is in a cache that may be emptied at any time.
+        LookupError: The installation is in a cache that may be emptied at any time.
     """
     interpreter = Path(sys.executable)
     if "archive-v0" in interpreter.parts:  # the cache of uvx
         again = shlex.join(("uv", "tool", "install", host_source()))
         raise LookupError(
-            "standards-mcp runs from uv's cache here, which may be emptied at any time; install "
-            f"it with `{again}` and run that one"
+            "standards-mcp runs from uv's cache, which may be emptied at any time; install it with "
+            f"`{again}` and run it from there"
         )
     script = interpreter.with_name("standards-mcp" + interpreter.suffix)
     if script.exists():
@@ -97,12 +102,13 @@ class Client:
     Attributes:
         key: Its name on the command line.
         table: The keys that lead to its servers.
-        settings: Returns the file of a user's servers; its ending tells the format. None if the
-            client has no such file, and its user imports JSON.
-        project: The file of a project's servers, below the project's folder, if there is one.
-        entry: Returns what it stores about a server, given the server's name.
-        command: The key of the command in that entry, and of its environment.
-        after: What the user does next.
+        settings: Returns the file of a user's servers; its suffix selects the format. None if the
+            client has no such file and the user imports JSON.
+        project: The file of a project's servers, relative to the project's folder, or "".
+        entry: Returns the client's entry for a server with a name.
+        command: The key of the command in the entry.
+        environment: The key of the variables in the entry.
+        after: The next step for the user.
     """
 
     key: str
@@ -119,7 +125,7 @@ class Client:
         """Return the file that holds the user's servers, or the project's.
 
         Raises:
-            LookupError: The client knows no servers of a project, or has no file at all.
+            LookupError: The client has no configuration for projects, or no file at all.
         """
         if self.settings is None:
             raise LookupError(f"{self.title} has no file of servers. {self.after}")
@@ -130,7 +136,7 @@ class Client:
         return system.project / self.project
 
     def command_line(self, entry: Mapping[str, Any]) -> list[str]:
-        """Return the command and the arguments of an entry, as far as they can be read."""
+        """Return the command and the arguments of an entry; invalid ones are left out."""
         args = entry.get("args")
         rest = cast("list[object]", args) if isinstance(args, list) else []
         return [str(entry.get(self.command, "")), *map(str, rest)]
@@ -266,7 +272,7 @@ CLIENTS: Final = (
         after="Start a new Goose session.",
     ),
 )
-"""The clients with a file of servers, which commands can change."""
+"""The clients with a file of servers, which `install` edits."""
 IMPORTING: Final = (
     Client(
         key="cherry-studio",
@@ -274,8 +280,8 @@ IMPORTING: Final = (
         table=("mcpServers",),
         entry=_plain,
         after=(
-            "Its servers are in its own settings: MCP Servers, Add, Import from JSON; "
-            "there you also remove them."
+            "Its servers are in its own settings: MCP Servers, Add, Import from JSON; remove them "
+            "there, too."
         ),
     ),
 )

@@ -11,7 +11,6 @@ import click
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp._utils.tokens import new_token, token_hash
-from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
 from standards_mcp.config.edits import with_token, without_token
 from standards_mcp.config.models.http import (
@@ -24,13 +23,14 @@ from standards_mcp.config.models.http import (
 )
 
 from .config_edits import edit_config, settings_of
+from .invocation import Invocation
 
 _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
-_OVERRIDDEN = "a variable or --set says otherwise, see `standards-mcp config show`"
+_OVERRIDDEN: Final = "a variable or --set overrides the file, see `standards-mcp config show`"
 
 
 def _expiry(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    """Return the time at which a new token expires.
+    """Return the time when a new token expires.
 
     Raises:
         BadParameter: The text is not a number of hours, days or weeks.
@@ -48,15 +48,15 @@ def _expiry(_context: click.Context, _option: click.Parameter, text: str | None)
 
 @click.group()
 def auth() -> None:
-    """Say who may use the service over HTTP."""
+    """Manage the users of the service over HTTP."""
 
 
 @auth.group()
 def token() -> None:
     """Make, list and revoke tokens.
 
-    The configuration file keeps only their hashes. A server that runs takes changes over at SIGHUP,
-    or by itself with --watch.
+    The configuration file keeps only their hashes. A running server applies changes at SIGHUP; with
+    --watch, it does so by itself.
     """
 
 
@@ -85,24 +85,24 @@ def new(
     *,
     replace: bool,
 ) -> None:
-    """Make a token for NAME, and print it: this once only.
+    """Make a token for NAME, and print it once.
 
-    The scopes are those in [server.auth.scopes]; "*" is all that is served, "admin" the admin page
-    and "metrics" the metrics.
+    The scopes are the ones in [server.auth.scopes], "*" for everything, "admin" for the admin page
+    and "metrics" for the metrics.
     """
     settings = _settings(invocation)
     if name in settings.tokens and not replace:
-        raise click.UsageError(f"there is a token {name!r}; --replace makes it void")
+        raise click.UsageError(f"a token {name!r} exists; --replace makes it invalid")
     made, chosen = new_token(), _checked(name, scopes, settings)
     section = TokenSection(sha256=token_hash(made), scopes=chosen, expires=expires)
 
     def add(text: str) -> str:
         changed = with_token(text, name, section.sha256, chosen, expires)
-        then = settings_of(invocation, changed).server.auth  # refuses a name that is none
-        if not then.is_required:
-            raise click.ClickException(f"the token would not be asked for: {_OVERRIDDEN}")
-        if then.tokens[name] != section:
-            raise click.ClickException(f"another token {name!r} would count: {_OVERRIDDEN}")
+        after = settings_of(invocation, changed).server.auth  # refuses an invalid name
+        if not after.is_required:
+            raise click.ClickException(f"requests would not need the token: {_OVERRIDDEN}")
+        if after.tokens[name] != section:
+            raise click.ClickException(f"another token {name!r} would be in force: {_OVERRIDDEN}")
         return changed
 
     edit_config(invocation, add, says=partial(print_text, err=True))
@@ -127,18 +127,18 @@ def list_(invocation: Invocation, *, as_json: bool) -> None:
             [(name, ", ".join(each.scopes), _lifetime(each)) for name, each in tokens.items()]
         )
     else:
-        print_text("There are no tokens; `standards-mcp auth token new NAME` makes one.")
+        print_text("No tokens exist; `standards-mcp auth token new NAME` makes one.")
 
 
 @token.command(epilog=examples("auth token revoke ann"))
 @click.argument("name")
 @click.pass_obj
 def revoke(invocation: Invocation, name: str) -> None:
-    """Take the token NAME out of the configuration. Requests need one even after the last."""
+    """Remove the token NAME from the configuration. Requests still need a token after the last."""
     tokens = _settings(invocation).tokens
     if name not in tokens:
-        hint = did_you_mean(name, tokens) or f"; there are: {', '.join(tokens) or 'none'}"
-        raise click.UsageError(f"there is no token {name!r}{hint}")
+        hint = did_you_mean(name, tokens) or f"; known tokens: {', '.join(tokens) or 'none'}"
+        raise click.UsageError(f"no token {name!r} exists{hint}")
     edit_config(invocation, partial(without_token, name=name))
     settings = invocation.load_settings().settings.server.auth
     if name in settings.tokens or not settings.is_required:
@@ -156,16 +156,16 @@ def _lifetime(section: TokenSection) -> str:
 
 
 def _checked(name: str, scopes: tuple[str, ...], settings: AuthSettings) -> tuple[str, ...]:
-    """Return the scopes of a new token; none is chosen by default if there are scopes."""
+    """Return the scopes of a new token; there is no default if the configuration has scopes."""
     known = tuple(dict.fromkeys((*settings.scopes, *BUILT_IN)))
-    if unknown := next((each for each in scopes if each not in known), None):
-        hint = did_you_mean(unknown, known) or f"; there are: {', '.join(known)}"
-        raise click.UsageError(f"there is no scope {unknown!r} in [server.auth.scopes]{hint}")
+    if unknown := next((scope for scope in scopes if scope not in known), None):
+        hint = did_you_mean(unknown, known) or f"; known scopes: {', '.join(known)}"
+        raise click.UsageError(f"no scope {unknown!r} in [server.auth.scopes]{hint}")
     if settings.scopes and not scopes:
         raise click.UsageError(
             "choose the scopes of the token, since [server.auth.scopes] has some:"
             f" {', '.join(settings.scopes)}; {ADMIN} and {METRICS} are for the pages of operators,"
-            f" '{ALL}' is for all that is served. For example:"
+            f" '{ALL}' is for everything that is served. For example:"
             f" standards-mcp auth token new {name} --scope {next(iter(settings.scopes))}"
         )
     return scopes or (ALL,)

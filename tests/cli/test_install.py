@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from ruamel.yaml import YAML
 
 from standards_mcp.cli import cli
-from standards_mcp.cli.install import jsonc
-from standards_mcp.cli.install.files import is_ours, with_server, without_server
-from standards_mcp.cli.install.known import CLIENTS, Client, Launch, System, own_command
+from standards_mcp.cli import jsonc
+from standards_mcp.cli.client_files import is_ours, with_server, without_server
+from standards_mcp.cli.clients import CLIENTS, Client, Launch, System, own_command
 from standards_mcp.config.layers import toml_value
 from standards_mcp.errors import ClientFileError
 
