@@ -44,7 +44,7 @@ COMMANDS: Final = {
 
 
 class _Commands(click.Group):
-    """The host's own commands, then those that plugins contribute under their names."""
+    """The host's own commands, then the commands of plugins under the plugins' names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         from .invocation import Invocation, parse_overrides
@@ -140,7 +140,7 @@ class _Commands(click.Group):
 
 
 def _why_no_command(name: str, invocation: Invocation) -> str:
-    """Return why the plugin *name* has no command, or "" if there is no such plugin."""
+    """Return why the plugin *name* has no command, or "" for an unknown plugin."""
     from standards_mcp._utils.installation import HOST, install_command, own_plugins
     from standards_mcp.loading.records import PluginKind, Status
 
@@ -158,7 +158,7 @@ def _why_no_command(name: str, invocation: Invocation) -> str:
         return f"plugin {name!r} is isolated, so its commands cannot run; {how}"
     if not record.reason:
         return f"plugin {name!r} has no commands"
-    if record.status is Status.FAILED:  # the log has told why
+    if record.status is Status.FAILED:  # the log has the reason
         return f"plugin {name!r} failed, so it has no commands"
     return f"plugin {name!r} is {record.status}: {record.reason}"
 
@@ -258,7 +258,7 @@ def _run_on_the_streams(timing: Timing) -> int:
         return run(timing=timing)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit:  # from click, when nobody reads the output any more
+    except SystemExit:  # from click, if the reader of the output has gone
         return 1
     except OSError as exc:
         return _cannot_write(exc)
@@ -274,7 +274,7 @@ def _cannot_write(failure: OSError) -> int:
 
 
 def run(arguments: Sequence[str] | None = None, timing: Timing = DEFAULT_TIMING) -> int:
-    """Run the command line on *arguments*, those of the process by default.
+    """Run the command line on *arguments*, by default the arguments of the process.
 
     Returns:
         The exit code: 0 found or done, 1 nothing found or failed, 2 bad usage, input or

@@ -31,7 +31,7 @@ class ToolCalls:
         """Call a tool by its published or its declared name. See `Host.call_tool`.
 
         Raises:
-            click.UsageError: There is no such tool.
+            click.UsageError: The tool is unknown.
         """
         try:
             with divert_stdout():

@@ -1,4 +1,4 @@
-"""What the shell offers for an argument while it is typed."""
+"""Shell completion of arguments."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def service_problems(settings: HttpSettings) -> Iterator[str]:
 
 
 def service_warnings(settings: HttpSettings) -> Iterator[str]:
-    """Yield settings that let in more people than intended, or nobody at all."""
+    """Yield settings that let in too many users, or none."""
     from standards_mcp.server.http.sockets import is_local
 
     if not is_local(settings) and settings.allowed_hosts and not settings.auth.is_required:

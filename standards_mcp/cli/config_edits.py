@@ -33,7 +33,7 @@ def agree(change: str, *, yes: bool) -> None:
     """Print a change that serves more than before, and ask for it on a terminal.
 
     Raises:
-        click.ClickException: The answer is no, or there is no terminal and no ``--yes``.
+        click.ClickException: The user declines, or cannot be asked without a terminal or ``--yes``.
     """
     if yes:
         print_text(change)
@@ -45,7 +45,7 @@ def ask(question: str) -> None:
     """Print the effect of a command and ask for confirmation on a terminal; both go to stderr.
 
     Raises:
-        click.ClickException: The answer is no, or there is no terminal.
+        click.ClickException: The user declines, or cannot be asked without a terminal.
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.ClickException(

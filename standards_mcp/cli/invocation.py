@@ -37,7 +37,7 @@ _CONFIGURATION_LOGGERS: Final = ("standards_mcp.host", "standards_mcp.loading.ma
 
 @dataclass
 class Invocation:
-    """The global options, and what follows from them. Plugins' commands get it as `ToolCaller`."""
+    """The global options and their host. Plugins' commands get it as `ToolCaller`."""
 
     config: Path | None = None
     pairs: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Invocation:
 
     @property
     def sources(self) -> Sources:
-        """Where the configuration comes from."""
+        """The sources of the configuration."""
         chosen = {"profile": self.profile} if self.profile else {}
         return Sources(self.config, parse_overrides(self.pairs) | chosen)
 
@@ -111,7 +111,7 @@ class Invocation:
 
     @property
     def shows_tracebacks(self) -> bool:
-        """Whether errors are shown with their tracebacks."""
+        """True if errors are shown with their tracebacks."""
         return self.verbosity > 1
 
     def configure_logging(
@@ -141,7 +141,7 @@ class Invocation:
         """Call a tool by the path that a client's call takes.
 
         Raises:
-            click.UsageError: There is no such tool.
+            click.UsageError: The tool is unknown.
         """
         return self._calls(name, arguments)
 

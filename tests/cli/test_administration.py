@@ -257,7 +257,7 @@ def test_a_file_that_is_there_is_left_alone():
     FILE.write_text("# mine\n")
     result = run("config", "init")
     assert result.exit_code == 1
-    assert "is there already; use --force to replace it" in result.stderr
+    assert "already exists; use --force to replace it" in result.stderr
     assert FILE.read_text() == "# mine\n"
 
 
@@ -357,7 +357,7 @@ def test_a_secret_in_the_query_of_an_address_is_shown_nowhere(refusing: str):
     assert "server 'web' did not start" in output
     result = run("--set", f"servers.web.url={address}", "install", "claude-code", "--print")
     assert result.exit_code == 2
-    assert "a secret does not belong on the command line of the server" in result.output
+    assert "do not put a secret there" in result.output
     assert "hush%2C" not in result.output
 
 
@@ -464,10 +464,10 @@ def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: st
             "'no-such' cannot be started: no such program is on PATH, which is ",
         ),
         ('command = "bin/server"', "'bin/server' cannot be started: it is not in "),
-        ('command = "./server.py"', "make it executable, or name what runs it as the command"),
+        ('command = "./server.py"', "make it executable, or set command to its interpreter"),
         ('command = "sh server.py -q"', "write 'sh' alone, and the rest as a list into args"),
         ('command = "server.py"', "give its whole path, or install it"),
-        ('command = "/no/such"', "'/no/such' cannot be started: it is not there"),
+        ('command = "/no/such"', "'/no/such' cannot be started: the file does not exist"),
         ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is not a folder; make it"),
     ],
 )
@@ -624,7 +624,7 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
     assert "Changed standards-mcp.toml; the old file is" in done("plugins", "disable", "acme")
     assert backups() == [before]
     assert FILE.read_text() == before.replace('sesame"\n', 'sesame"\nenabled = false\n')
-    assert "says so already" in done("plugins", "disable", "acme")
+    assert "already has this setting" in done("plugins", "disable", "acme")
     assert "[plugins.acme] enabled = false" in done("plugins", "list")
     done("plugins", "enable", "acme", "--yes")
     assert "acme_find" in done("tools")
@@ -1083,8 +1083,8 @@ def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str,
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('host = "0.0.0.0"\nallowed_hosts = ["a.example.org"]', "asks for no token"),
-        ("auth.required = true", "there is no token"),
+        ('host = "0.0.0.0"\nallowed_hosts = ["a.example.org"]', "needs no token"),
+        ("auth.required = true", "no token exists"),
     ],
 )
 def test_a_check_tells_whom_a_service_lets_in(text: str, told: str):
@@ -1115,12 +1115,12 @@ REFUSED = {
         "[tools] max_output_tokens: input should be greater than or equal to 100",
     ),
     "exposed": ('[server]\nhost = "0.0.0.0"\n', 1, "[server] host is '0.0.0.0', and anybody who"),
-    "socket": ('[server]\nuds = "gone/socket"\n', 1, "[server] uds: there is no folder"),
+    "socket": ('[server]\nuds = "gone/socket"\n', 1, "[server] uds: the folder "),
     "workers": ("[server]\nworkers = 4\n", 1, "[server] workers is 4, and a session lives in one"),
     "audit": (
         '[server.audit]\npath = "none/audit.jsonl"\n',
         1,
-        "[server] audit.path: there is no folder",
+        "[server] audit.path: the folder ",
     ),
     "catalog": ('[catalog]\npath = "none/such"\n', 1, "2: [catalog] path: the folder none, which "),
     "file": (
@@ -1202,7 +1202,7 @@ def test_a_pattern_without_a_tool_is_refused_and_not_written(command: str, patte
     result = run("tools", command, pattern)
     assert result.exit_code == 2
     hint = "did you mean 'acme.find'?" if pattern == "acme.fnd" else "see `standards-mcp tools`"
-    assert f"{pattern!r} matches no tool; {hint}; nothing is changed" in result.output
+    assert f"{pattern!r} matches no tool; {hint}; nothing was changed" in result.output
     assert FILE.read_text() == WITH_TOKEN
 
 

@@ -108,13 +108,13 @@ def test_what_is_then_served_is_told_and_done_only_if_it_is_agreed_to(install: I
     FILE.write_text(text)
     refused = run("tools", "enable", "g*")
     assert refused.exit_code == 1
-    told = "Now also served: get_standard_details, greet, grow, the prompt welcome"
-    assert f"{told}. Nothing is changed; add --yes if that is meant" in refused.stderr
+    told = "This also serves: get_standard_details, greet, grow, the prompt welcome"
+    assert f"{told}. Nothing was changed. Run again with --yes to confirm" in refused.stderr
     assert told in run("tools", "enable", "g*", "--dry-run").stdout
     assert FILE.read_text() == text
     agreed = run("tools", "enable", "g*", "--yes")
     assert (agreed.exit_code, agreed.stdout.startswith(told)) == (0, True)
-    assert "says so already" in run("tools", "enable", "g*").stdout
+    assert "already has this setting" in run("tools", "enable", "g*").stdout
 
 
 @pytest.mark.slow
@@ -124,8 +124,8 @@ def test_a_terminal_is_asked(install: Install):
     FILE.write_text(text)
     code, output = on_a_terminal("n", "tools", "enable", "grow")
     assert code == 1
-    assert "Now also served: grow" in output
-    assert "nothing is changed" in output
+    assert "This also serves: grow" in output
+    assert "nothing was changed" in output
     assert FILE.read_text() == text
     code, output = on_a_terminal("y", "tools", "enable", "grow")
     assert (code, FILE.read_text()) == (0, "")
@@ -136,13 +136,13 @@ def test_a_profile_in_force_hides_nothing_of_what_others_are_served(install: Ins
     FILE.write_text(
         'profile = "class"\n[tools]\ndisable = ["grow"]\n[profiles.class]\nplugins = ["search"]\n'
     )
-    assert "Now also served: grow" in run("tools", "enable", "grow").stderr
+    assert "This also serves: grow" in run("tools", "enable", "grow").stderr
 
 
 def test_a_plugin_that_failed_may_have_more_than_can_be_told(install: Install):
     install("broken", "raise RuntimeError('not today')")
     FILE.write_text('[tools]\ndisable = ["b*"]\n')
-    assert "what it matches of broken, which failed" in run("tools", "enable", "b*").stderr
+    assert "all matches in broken, which failed" in run("tools", "enable", "b*").stderr
     FILE.write_text('strict = true\n[tools]\ndisable = ["b*"]\n')
     assert "which cannot be listed (plugin 'broken' failed" in run("tools", "enable", "b*").stderr
 
@@ -153,7 +153,7 @@ def test_a_plugin_that_was_off_is_switched_on_only_if_that_is_agreed_to(install:
     refused = run("plugins", "enable", "greeter")
     assert refused.exit_code == 1
     assert (
-        "Now also served: all that the plugin 'greeter' contributes, and its code runs"
+        "This also serves: all contributions of the plugin 'greeter', whose code will run"
         in refused.stderr
     )
     assert FILE.read_text() == "autoload = false\n"
@@ -229,7 +229,7 @@ def test_doctor_has_no_command_for_an_entry_whose_file_is_gone(entry: dict[str, 
     (finding,) = (
         each for each in json.loads(run("doctor", "--json").stdout) if each["subject"] == "Cursor"
     )
-    assert "gone.toml, which is not there" in finding["message"]
+    assert "gone.toml, which does not exist" in finding["message"]
     assert finding["fix"].startswith("Put the file back")
     assert "install" not in finding["fix"]
 

@@ -341,7 +341,7 @@ def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
     ("arguments", "message"),
     [
         (["call", "greeet"], "Unknown tool: greeet; did you mean 'greet'?"),
-        (["call", "greet", "--args", "{"], "--args is not JSON"),
+        (["call", "greet", "--args", "{"], "--args is not valid JSON"),
         (["call", "greet", "--args", "[]"], "--args must be a JSON object"),
         (["lookup"], "Missing argument 'ID...'"),
         (["nonsense"], "No such command 'nonsense'"),

@@ -162,7 +162,7 @@ def test_a_secret_in_the_file_is_a_warning_and_so_is_a_service_for_everybody(ins
     (_, warning) = found["configuration"]
     assert warning["level"] == "warning"
     assert f"token: a secret does not belong here; {VARIABLE}" in warning["message"]
-    assert warning["fix"] == "Set the variable, and take the key out."
+    assert warning["fix"] == "Set the variable, and remove the key."
 
 
 def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
@@ -191,13 +191,13 @@ def test_a_client_that_starts_what_is_gone_is_an_error():
     fine, gone, loose, astray = found["Cursor"]
     assert fine["level"] == "ok"
     assert gone["level"] == "error"
-    assert gone["message"] == "'gone' starts /nowhere/standards-mcp, which is not there"
+    assert gone["message"] == "'gone' starts /nowhere/standards-mcp, which does not exist"
     assert gone["fix"] == "Run `standards-mcp install cursor --name gone` again."
     assert loose["level"] == "warning"
     assert loose["message"] == "'loose' starts 'uvx', which the client may not find"
     assert astray["level"] == "error"
     assert astray["message"] == (
-        "'lost' names the configuration /nowhere/school.toml, which is not there"
+        "'lost' names the configuration /nowhere/school.toml, which does not exist"
     )
     assert "install" not in astray["fix"]
     assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
@@ -218,7 +218,7 @@ def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
     lacking, elsewhere, whole = findings(code=0)["Cursor"]
     assert lacking["level"] == "warning"
     assert lacking["message"] == (
-        "'standards' starts a server without what comes from .env or the environment here: "
+        "'standards' starts a server without these variables of .env or the environment: "
         "PINECONE_NAMESPACE"
     )
     fix = (
@@ -250,7 +250,7 @@ def test_names_that_some_clients_refuse_are_a_warning(install: Install):
     """
     install("dot", source)
     first, *rest = findings("--set", "tool_names=declared", code=0)["tools"]
-    assert "'dot.find' is a name for which some clients refuse" in first["message"]
+    assert "some clients refuse the whole server because of the name 'dot.find'" in first["message"]
     assert [each["level"] for each in rest] == ["ok"]
 
 

@@ -110,7 +110,7 @@ def test_a_server_is_added_to_an_empty_home_and_taken_out_again(client: Client):
 def test_adding_it_twice_changes_nothing(client: Client):
     run("install", client.key)
     again = run("install", client.key)
-    assert "has it already" in again.output
+    assert "already has it" in again.output
     assert not list(client.file(System.current()).parent.glob("*.bak"))
 
 
@@ -176,7 +176,7 @@ def test_only_what_starts_this_very_program_is_ours(command: list[str], ours: bo
 def test_another_server_of_that_name_is_left_alone(tmp_path: Path):
     file = tmp_path / "mcp.json"
     text = json.dumps({"mcpServers": {"standards": {"command": "npx", "args": ["other"]}}})
-    with pytest.raises(ClientFileError, match=r"another server there \(npx\).*--name"):
+    with pytest.raises(ClientFileError, match=r"another server \(npx\).*--name"):
         with_server(by_key["cursor"], file, text, "standards", LAUNCH)
     with pytest.raises(ClientFileError, match="does not start standards-mcp"):
         without_server(by_key["cursor"], file, text, "standards")
@@ -465,7 +465,7 @@ def test_a_client_that_imports_json_gets_it_printed_and_no_file_changed(tmp_path
         assert refused.exit_code == 2
         assert "Cherry Studio has no file of servers. Its servers are in" in refused.stderr
     listed = run("clients", "list").stdout
-    assert "Cherry Studio  not known: its servers are in its own settings" in listed
+    assert "Cherry Studio  unknown: its servers are in its own settings" in listed
     (found,) = (
         each
         for each in json.loads(run("clients", "list", "--json").stdout)

@@ -212,7 +212,7 @@ def test_nothing_is_ever_overwritten(capfd: pytest.CaptureFixture[str]):
     readme = begin("acme") / "README.md"
     readme.write_text("mine", encoding="utf-8")
     assert cli.run(["plugins", "new", "acme"]) == 1
-    assert "standards-mcp-acme is there already; choose another name" in capfd.readouterr().err
+    assert "standards-mcp-acme already exists; choose another name" in capfd.readouterr().err
     assert readme.read_text("utf-8") == "mine"
     Path("standards-mcp-other").touch()
     assert cli.run(["plugins", "new", "other"]) == 1

@@ -525,7 +525,7 @@ def test_a_token_is_not_revoked_where_another_source_of_settings_has_it(
     monkeypatch.setenv("STANDARDS_MCP_SERVER__AUTH__TOKENS__LIB__SHA256", "0" * 64)
     refused = CliRunner().invoke(cli, ["auth", "token", "revoke", "lib"])
     assert refused.exit_code == 1
-    assert "a variable or --set says otherwise" in refused.output
+    assert "a variable or --set overrides the file" in refused.output
 
 
 def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
@@ -541,8 +541,8 @@ def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
 @pytest.mark.parametrize(
     ("variable", "value", "told"),
     [
-        ("TOKENS__LIB__SHA256", "0" * 64, "another token 'lib' would count"),
-        ("REQUIRED", "false", "the token would not be asked for"),
+        ("TOKENS__LIB__SHA256", "0" * 64, "another token 'lib' would be in force"),
+        ("REQUIRED", "false", "requests would not need the token"),
     ],
 )
 def test_a_token_that_would_not_count_is_not_made(
@@ -554,7 +554,7 @@ def test_a_token_that_would_not_count_is_not_made(
     made = ["auth", "token", "new", "lib", "--scope", "reader"]
     refused = CliRunner().invoke(cli, [*made, *(["--replace"] if "SHA256" in variable else [])])
     assert refused.exit_code == 1, refused.output
-    assert f"{told}: a variable or --set says otherwise" in refused.output
+    assert f"{told}: a variable or --set overrides the file" in refused.output
     assert file.read_text("utf-8") == text
 
 
