@@ -95,6 +95,28 @@ def own_command() -> tuple[str, ...]:
     return (str(interpreter), "-m", "standards_mcp")
 
 
+def _plain(name: str, launch: Launch) -> Entry:
+    del name
+    entry: Entry = {"command": launch.command, "args": list(launch.args)}
+    return entry | ({"env": dict(launch.env)} if launch.env else {})
+
+
+def _typed(name: str, launch: Launch) -> Entry:
+    return {"type": "stdio"} | _plain(name, launch)
+
+
+def _goose(name: str, launch: Launch) -> Entry:
+    return {
+        "name": name,
+        "type": "stdio",
+        "enabled": True,
+        "cmd": launch.command,
+        "args": list(launch.args),
+        "envs": dict(launch.env),
+        "timeout": 300,
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """One client.
@@ -113,10 +135,10 @@ class Client:
 
     key: str
     title: str
-    table: tuple[str, ...]
+    table: tuple[str, ...] = ("mcpServers",)
     settings: Callable[[System], Path] | None = None
     project: str = ""
-    entry: Callable[[str, Launch], Entry]
+    entry: Callable[[str, Launch], Entry] = _plain
     command: str = "command"
     environment: str = "env"
     after: str
@@ -142,28 +164,6 @@ class Client:
         return [str(entry.get(self.command, "")), *map(str, rest)]
 
 
-def _plain(name: str, launch: Launch) -> Entry:
-    del name
-    entry: Entry = {"command": launch.command, "args": list(launch.args)}
-    return entry | ({"env": dict(launch.env)} if launch.env else {})
-
-
-def _typed(name: str, launch: Launch) -> Entry:
-    return {"type": "stdio"} | _plain(name, launch)
-
-
-def _goose(name: str, launch: Launch) -> Entry:
-    return {
-        "name": name,
-        "type": "stdio",
-        "enabled": True,
-        "cmd": launch.command,
-        "args": list(launch.args),
-        "envs": dict(launch.env),
-        "timeout": 300,
-    }
-
-
 def _code(system: System) -> Path:
     return system.applications / "Code" / "User"
 
@@ -184,15 +184,12 @@ CLIENTS: Final = (
     Client(
         key="claude-desktop",
         title="Claude Desktop",
-        table=("mcpServers",),
         settings=lambda system: system.applications / "Claude" / "claude_desktop_config.json",
-        entry=_plain,
         after="Quit Claude Desktop completely and open it again.",
     ),
     Client(
         key="claude-code",
         title="Claude Code",
-        table=("mcpServers",),
         settings=lambda system: system.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json",
         project=".mcp.json",
         entry=_typed,
@@ -201,10 +198,8 @@ CLIENTS: Final = (
     Client(
         key="cursor",
         title="Cursor",
-        table=("mcpServers",),
         settings=lambda system: system.home / ".cursor" / "mcp.json",
         project=".cursor/mcp.json",
-        entry=_plain,
         after="Open Cursor's settings, MCP, and switch the server on.",
     ),
     Client(
@@ -219,9 +214,7 @@ CLIENTS: Final = (
     Client(
         key="windsurf",
         title="Windsurf",
-        table=("mcpServers",),
         settings=lambda system: system.home / ".codeium" / "windsurf" / "mcp_config.json",
-        entry=_plain,
         after="Refresh the MCP servers in Windsurf's settings.",
     ),
     Client(
@@ -230,7 +223,6 @@ CLIENTS: Final = (
         table=("context_servers",),
         settings=_zed,
         project=".zed/settings.json",
-        entry=_plain,
         after="Zed reads its settings at once; its agent panel lists the server.",
     ),
     Client(
@@ -239,26 +231,21 @@ CLIENTS: Final = (
         table=("mcp_servers",),
         settings=lambda system: system.folder("CODEX_HOME", ".codex") / "config.toml",
         project=".codex/config.toml",
-        entry=_plain,
         after="Start a new Codex session.",
     ),
     Client(
         key="gemini",
         title="Gemini CLI",
-        table=("mcpServers",),
         settings=lambda system: system.home / ".gemini" / "settings.json",
         project=".gemini/settings.json",
-        entry=_plain,
         after="Start Gemini CLI again; /mcp lists the server.",
     ),
     Client(
         key="cline",
         title="Cline",
-        table=("mcpServers",),
         settings=lambda system: (
             _code(system) / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
         ),
-        entry=_plain,
         after="Open Cline's MCP servers in VS Code; it reads the file at once.",
     ),
     Client(
@@ -277,8 +264,6 @@ IMPORTING: Final = (
     Client(
         key="cherry-studio",
         title="Cherry Studio",
-        table=("mcpServers",),
-        entry=_plain,
         after=(
             "Its servers are in its own settings: MCP Servers, Add, Import from JSON; remove them "
             "there, too."

@@ -224,7 +224,9 @@ def _advice(line: str, rest: str, error: str) -> str:
     if path := _WINDOWS_PATH.search(line):
         return f"a backslash starts an escape in double quotes; write the path as '{path[1]}'"
     if error.startswith(_SET_TWICE):
-        return f"{line.partition('=')[0].strip()} is set twice; keep one of them"
+        name = line.partition("=")[0].strip()
+        fix = "put its keys into one table" if name.startswith("[") else "keep one of them"
+        return f"{name} is set twice; {fix}"
     if _CURLY_QUOTES.match(rest):
         return f"{rest[0]} is a curly quote; write a straight one, before the text and behind it"
     if error.startswith("Invalid value") and (word := re.match(r"[A-Za-z_]\w*", rest)):

@@ -310,7 +310,7 @@ def check_folders(settings: Settings) -> Iterator[Problem]:
         if folder.exists():
             reason = f"{folder} is not a folder"
         elif not folder.parent.is_dir():
-            reason = f"the folder {folder.parent}, which would contain it, does not exist"
+            reason = f"its parent folder {folder.parent} does not exist"
         else:
             continue
         yield Problem(

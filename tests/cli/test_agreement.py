@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from support.command_line import run
 from support.terminal import on_a_terminal
 
-from standards_mcp.cli import cli
 from standards_mcp.config.edits import with_tool_disabled, with_tool_enabled
 
 Install = Callable[..., Path]
@@ -37,10 +36,6 @@ GREETER = """
         def register_prompts(self):
             return [Prompt(name="welcome", description="W.", function=welcome, needs=["greet"])]
 """
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp")
 
 
 def served() -> set[str]:

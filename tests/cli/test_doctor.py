@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from support.command_line import run
 
-from standards_mcp.cli import cli
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 
 Install = Callable[..., Path]
@@ -22,10 +21,6 @@ FIX = re.compile(r"(Compile|Correct|Disable|Install|Put|Run|Set|Update)\b.+\.")
 
 
 pytestmark = [pytest.mark.usefixtures("starter_catalog"), pytest.mark.processes]
-
-
-def run(*arguments: str, timing: Timing = DEFAULT_TIMING) -> Result:
-    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp", obj=timing)
 
 
 def findings(*arguments: str, code: int, timing: Timing = DEFAULT_TIMING) -> dict[str, list[Any]]:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from ruamel.yaml import YAML
+from support.command_line import run
 
-from standards_mcp.cli import cli
 from standards_mcp.cli import jsonc
 from standards_mcp.cli.client_files import is_ours, with_server, without_server
 from standards_mcp.cli.clients import CLIENTS, Client, Launch, System, own_command
@@ -67,10 +66,6 @@ def entry(client: Client, file: Path, name: str = "standards") -> dict[str, Any]
     for key in (*client.table, name):
         found = found[key]
     return found
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, arguments)
 
 
 @pytest.mark.parametrize(
@@ -322,7 +317,7 @@ def test_settings_that_the_server_would_lack_are_named_and_handed_over_on_demand
     for arguments in ([], ["--dry-run"], ["--print"]):
         result = run("install", "cursor", *arguments)
         assert result.exit_code == 0
-        assert f"environment here: {', '.join(missing)}. To hand" in result.stderr
+        assert f"environment: {', '.join(missing)}. To pass" in result.stderr
         assert " ".join(options).replace("=", " ") in result.stderr
         assert "sesame" not in result.output
     result = run("--set", "strict=false", "install", "cursor", *options[:2])
@@ -331,7 +326,7 @@ def test_settings_that_the_server_would_lack_are_named_and_handed_over_on_demand
     found = entry(by_key["cursor"], by_key["cursor"].file(System.current()))
     assert found["env"] == {"PINECONE_API_KEY": "sesame-too", TOKEN: "opensesame"}
     again = run("install", "cursor", "--yes")  # its entry has the others
-    assert f": {missing[2]}. To hand" in again.stderr
+    assert f": {missing[2]}. To pass" in again.stderr
 
 
 def test_a_variable_of_the_shell_can_be_handed_over_that_is_no_setting(
@@ -439,7 +434,7 @@ def test_an_installation_in_a_cache_is_not_written_into_a_file(
     monkeypatch.setattr(sys, "executable", "/home/u/.cache/uv/archive-v0/abc/bin/python")
     refused = run("install", "cursor")
     assert refused.exit_code == 1
-    assert f"install it with `uv tool install {source}` and run that one" in refused.output
+    assert f"install it with `uv tool install {source}` and run it from there" in refused.output
 
 
 def test_without_a_script_the_interpreter_starts_it(
@@ -458,7 +453,7 @@ def test_a_client_that_imports_json_gets_it_printed_and_no_file_changed(tmp_path
     assert printed.stderr == ""
     explained = run("install", "cherry-studio", "--name", "school", "--env", "A=b")
     assert explained.stdout == printed.stdout
-    assert "Nothing is changed. Its servers are in its own settings: " in explained.stderr
+    assert "Nothing was changed. Its servers are in its own settings: " in explained.stderr
     assert not list(tmp_path.rglob("*servers*"))
     for words in (["install", "cherry-studio", "--project"], ["uninstall", "cherry-studio"]):
         refused = run(*words)

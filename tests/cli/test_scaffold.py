@@ -170,7 +170,7 @@ def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suf
         ("a" * 31, "at most 30 characters"),
         ("search", "is a plugin of standards-mcp, which is installed; choose another name"),
         ("filters", "standards-mcp-filters is a plugin of standards-mcp itself; choose another"),
-        ("standards_mcp", "is put before each name; leave it out"),
+        ("standards_mcp", "the prefix standards_mcp is added to each name; leave it out"),
         ("standards_mcp_rubrics", "leave it out, such as 'rubrics'"),
         ("standards-mcp-rubrics", "use lower_snake_case, at most 30 characters, such as 'rubrics'"),
         ("plugin", "its settings would be called PluginSettings"),

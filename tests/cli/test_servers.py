@@ -6,20 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from support.command_line import run
 from support.hosts import entry_of
 from support.peer import Peer
 from support.terminal import on_a_terminal
 from support.waiting import wait_until
 
-from standards_mcp.cli import cli
-
 pytestmark = pytest.mark.processes
 FILE = Path("standards-mcp.toml")
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp")
 
 
 def listed(folder: Path, **descriptions: str) -> None:

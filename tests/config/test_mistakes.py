@@ -35,7 +35,7 @@ def told(text: str) -> str:
         ("profile = class", 1, 'text must be in quotes; write "..."'),
         ("[tools]\r\nread_only = True\r\n", 2, "TOML booleans are lowercase: write true"),
         ("strict = true\nstrict = true", 2, "strict is set twice; keep one of them"),
-        ("[tools]\n[tools]", 2, "[tools] is set twice; keep one of them"),
+        ("[tools]\n[tools]", 2, "[tools] is set twice; put its keys into one table"),
     ],
 )
 def test_a_usual_mistake_is_told_with_what_to_write(text: str, line: int, advice: str):
