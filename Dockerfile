@@ -13,7 +13,7 @@ RUN useradd --uid 10001 --create-home standards \
     && install --directory --owner=standards /data
 COPY --from=build /opt/standards-mcp /opt/standards-mcp
 ENV PATH=/opt/standards-mcp/bin:$PATH \
-    STANDARDS_MCP_CATALOG__PATH=/data/catalog \
+    STANDARDS_MCP_PLUGINS__CATALOG__PATH=/data/catalog \
     STANDARDS_MCP_STATE_DIR=/data/state
 USER 10001
 VOLUME /data

@@ -33,7 +33,7 @@ OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 Install = Callable[..., Path]
 
 # By its module: what pytest loads by entry point is imported before coverage is measured.
-pytest_plugins = ["standards_mcp.testing"]
+pytest_plugins = ["standards_mcp.testing", "standards_mcp_catalog.testing"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background so, and the processes of tests would inherit it.
@@ -130,14 +130,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def starter_catalog(planted: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let the catalog with the starter set be the configured one, and return its folder."""
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(planted))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(planted))
     return planted
 
 
 @pytest.fixture
 def own_catalog(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let a copy of it, which the test may change, be the configured one; return its folder."""
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "own-catalog"))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "own-catalog"))
     return shutil.copytree(planted, tmp_path / "own-catalog")
 
 

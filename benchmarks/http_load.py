@@ -184,7 +184,7 @@ def search(given: argparse.Namespace, folder: Path) -> None:
             b'"success":true',
         )
 
-    with host(folder / "host", settings={"catalog.path": given.index}) as served:
+    with host(folder / "host", settings={"plugins.catalog.path": given.index}) as served:
         for clients in _first_warm(served, given.clients, ask):
             found = asyncio.run(load(served, clients, given.seconds, NEW, call=ask))
             busy = found.processor / found.seconds

@@ -18,8 +18,8 @@ from typing import Any
 
 from retrieval import lines
 
-from standards_mcp import Catalog, FilterExpression, SearchHit
-from standards_mcp_catalog import open_local
+from standards_mcp import FilterExpression
+from standards_mcp_catalog import Catalog, SearchHit, open_local
 from standards_mcp_catalog.vocabulary.notation import canonical_key
 from standards_mcp_search.named import named_grades
 from standards_mcp_search.ranking import search_by_text

@@ -6,6 +6,7 @@ Heavy plugins are tested where they are installed, see scripts/check.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import Catalog, Plugin, StandardRecord, ToolResult
+from standards_mcp import Plugin, ToolResult
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
+from standards_mcp.testing import Connect
+from standards_mcp_catalog import Catalog, StandardRecord
+from standards_mcp_catalog.kit import small_catalog
 from standards_mcp_catalog.local.catalog import LocalCatalog
 
 Ask = Callable[..., ToolResult]
@@ -87,6 +91,20 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCatalog]:
 
 
 @pytest.fixture
+def ten_records(tmp_path: Path) -> Iterator[LocalCatalog]:
+    """Return the catalog of the kit; `catalog` is one for all tests, with more to tell apart."""
+    catalog = small_catalog(tmp_path / "ten-records")
+    yield catalog
+    catalog.store.close()
+
+
+@pytest.fixture
+def connect(connect: Connect, ten_records: LocalCatalog) -> Connect:
+    """Return the kit's function, which serves a plugin with the ten records unless told."""
+    return partial(connect, services={Catalog: ten_records})
+
+
+@pytest.fixture
 def ask(catalog: LocalCatalog, tmp_path: Path) -> Ask:
     """Return a function that calls the one tool of a plugin as a client would."""
 
@@ -102,7 +120,8 @@ def ask(catalog: LocalCatalog, tmp_path: Path) -> Ask:
     ):
         settings = Settings(state_dir=tmp_path, plugins={"tested": options or {}}, strict=True)
         installed = [PluginInfo(name="tested", load=lambda: plugin)]
-        host = Host(LoadedSettings(settings, None), installed=installed, catalog=catalog)
+        services = {Catalog: catalog}
+        host = Host(LoadedSettings(settings, None), installed=installed, services=services)
         host.load()
         return anyio.run(host.call_tool, name, arguments)
 

@@ -9,15 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from standards_mcp_catalog import CatalogError, StandardRecord
-    from standards_mcp_catalog.base import (
-        Catalog,
-        Facets,
-        FieldValues,
-        SearchHit,
-        SearchResult,
-    )
-
     from .decorators import prompt, resource, tool
     from .errors import (
         ApiError,
@@ -49,6 +40,7 @@ if TYPE_CHECKING:
         Prompt,
         Resource,
         Route,
+        Service,
         ServiceUrl,
         Tool,
         ToolCall,
@@ -56,6 +48,7 @@ if TYPE_CHECKING:
         ToolHandler,
         ToolResult,
         Variable,
+        is_loopback,
         is_unencrypted,
         may_use_proxy,
     )
@@ -65,12 +58,8 @@ __all__ = [
     "ApiKey",
     "CallContext",
     "CannotAskError",
-    "Catalog",
-    "CatalogError",
     "Completer",
     "ConfigError",
-    "Facets",
-    "FieldValues",
     "Filter",
     "FilterError",
     "FilterExpression",
@@ -87,11 +76,9 @@ __all__ = [
     "Prompt",
     "Resource",
     "Route",
-    "SearchHit",
-    "SearchResult",
+    "Service",
     "ServiceError",
     "ServiceUrl",
-    "StandardRecord",
     "StandardsMcpError",
     "TimedOutError",
     "Tool",
@@ -102,6 +89,7 @@ __all__ = [
     "ToolResult",
     "Variable",
     "hookimpl",
+    "is_loopback",
     "is_unencrypted",
     "may_use_proxy",
     "prompt",
@@ -110,14 +98,7 @@ __all__ = [
 ]
 
 
-_MODULES: Final = (
-    ".errors",
-    ".filters",
-    ".hookspecs",
-    ".plugin",
-    ".decorators",
-    "standards_mcp_catalog",
-)
+_MODULES: Final = (".errors", ".filters", ".hookspecs", ".plugin", ".decorators")
 
 
 def __getattr__(name: str) -> object:

@@ -17,10 +17,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 import click
+from click.shell_completion import CompletionItem
 
 from standards_mcp._utils.installation import install_command, upgrade_command
 from standards_mcp._utils.progress import progress_lines
-from standards_mcp._utils.text import printable
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.text import counted, printable
+from standards_mcp.errors import StandardsMcpError
 
 if TYPE_CHECKING:
     from standards_mcp.plugin import ToolCaller, ToolResult
@@ -28,15 +31,20 @@ if TYPE_CHECKING:
 __all__ = [
     "Report",
     "ask_tool",
+    "counted",
+    "divert_stdout",
     "examples",
     "install_command",
     "json_option",
+    "offer",
     "print_answer",
     "print_json",
     "print_result",
     "print_table",
     "print_text",
+    "printable",
     "progress_bar",
+    "progress_lines",
     "reports",
     "upgrade_command",
 ]
@@ -214,3 +222,31 @@ def examples(*lines: str) -> str:
     Each line is printed after ``standards-mcp``.
     """
     return "\b\nExamples:\n" + "\n".join(f"  standards-mcp {line}" for line in lines)
+
+
+def offer(
+    names: Callable[[Any], Iterable[tuple[str, str]]],
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return a ``shell_complete`` that offers names, each with a word of help.
+
+    Nothing is offered if the configuration or a service cannot be read: an error message would end
+    up in the line that is being typed.
+
+    Args:
+        names: Returns the names; it gets the object of the command's context.
+    """
+
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del param
+        try:
+            with divert_stdout():
+                found = list(names(ctx.obj))
+        except (StandardsMcpError, OSError):
+            return []
+        return [
+            CompletionItem(name, help=text) for name, text in found if name.startswith(incomplete)
+        ]
+
+    return complete

@@ -14,13 +14,23 @@ from typing import Any, Final
 import click
 import pluggy
 
-from .plugin import Filter, Health, Prompt, Resource, Route, Tool, ToolHandler
+from .plugin import Filter, Health, Prompt, Resource, Route, Service, Tool, ToolHandler
 
 PROJECT: Final = "standards_mcp"
 
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def register_services() -> Iterable[Service[Any]]:
+    """Return the services that the plugin provides to others, see `PluginContext.service`.
+
+    Called once, before the other hooks of all plugins. Other plugins use them in this process only,
+    so the services of an isolated plugin have no effect.
+    """
+    return ()
 
 
 @hookspec

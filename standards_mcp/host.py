@@ -1,4 +1,4 @@
-"""Joins settings, catalog and plugins; all that serves or calls tools goes through a `Host`."""
+"""Join settings and plugins; all that serves or calls tools goes through a `Host`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import anyio
-
-from standards_mcp_catalog import open_catalog
-from standards_mcp_catalog.base import Catalog, CatalogStats
-from standards_mcp_catalog.settings import CatalogSettings
 
 from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
@@ -42,18 +37,20 @@ from .loading.manager import PluginManager
 from .loading.providers import provider_of
 from .loading.quarantine import Quarantine
 from .loading.records import PluginInfo, PluginKind, Status
+from .loading.services import used_services
 from .loading.steps.discovery import check_sections, installed_plugins
 from .plugin import ToolResult
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Host:
-    """The plugins of one process and the catalog that they share.
+    """The plugins of one process and the services that they share.
 
     Args:
         installed: The plugins to choose from; by default those of this environment.
-        catalog: The catalog to use instead of the configured one.
+        services: Objects to use in place of the services of plugins, by their types.
         observers: They get the record of each call; `observe` adds more.
         remembers: Whether to record in the state folder how loading and starting plugins went.
 
@@ -70,7 +67,7 @@ class Host:
         loaded: LoadedSettings,
         *,
         installed: Iterable[PluginInfo] | None = None,
-        catalog: Catalog | None = None,
+        services: Mapping[Callable[..., Any], object] | None = None,
         observers: Iterable[Observer] = (),
         remembers: bool = True,
         timing: Timing = DEFAULT_TIMING,
@@ -78,14 +75,13 @@ class Host:
         self.loaded = loaded
         self.settings = loaded.settings
         self._secrets = secrets_of(self.settings)
-        self.catalog = catalog or _configured_catalog(self.settings.catalog)
         self.state_dir = self.settings.state_dir or user_state_dir()
         folder = self.state_dir if remembers else None
         quarantine = Quarantine(folder, timing, self._try_apart)
         plugins = installed_plugins() if installed is None else installed
         plugins = _with_remote(plugins, loaded, self.state_dir, timing)
         self.manager = PluginManager(
-            loaded, self.catalog, self.state_dir, quarantine, plugins, timing
+            loaded, self.state_dir, quarantine, plugins, services or {}, timing
         )
         self._selections: dict[Access, Selection] = {}
         self.manager.contributed.on_changed.append(self._selections.clear)
@@ -99,7 +95,7 @@ class Host:
         self._remembers = remembers
         self._is_running = False
 
-    def load(self, *, again: bool = False) -> None:
+    def load(self, *, again: bool = False, only: Collection[str] | None = None) -> None:
         """Import and register the enabled plugins. See `PluginManager.load`.
 
         Raises:
@@ -107,19 +103,33 @@ class Host:
         """
         with self.manager.quarantine.watch("loading", self.manager.records.values()):
             try:
-                self.manager.load(again=again)
+                self.manager.load(again=again, only=only)
             finally:
                 self._save_outcomes("load")
+            if only is not None:
+                return
             self._pipeline.wrap(self.manager.wrap)
         self._tell(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)
 
+    def service(self, wanted: Callable[..., T]) -> T:
+        """Return a service of the loaded plugins; see `PluginContext.service`.
+
+        Raises:
+            LookupError: No plugin provides it.
+        """
+        found: T = self.manager.services.open(wanted)
+        return found
+
     def _try_apart(self, info: PluginInfo, phase: str) -> str:
         """Try a plugin in another process. See `Quarantine`."""
-        from .remote.isolated.trial import try_apart  # noqa: PLC0415  - few starts need it
+        from .remote.isolated.plugin import worker_config  # noqa: PLC0415  - few starts need it
+        from .remote.isolated.trial import try_apart  # noqa: PLC0415  - as above
 
-        return try_apart(info.name, phase, self.loaded, self.state_dir, self.manager.timing)
+        own = [name for name, record in self.manager.records.items() if record.info.is_own]
+        worker = worker_config(info.name, self.loaded, self.state_dir, self.manager.timing, own)
+        return try_apart(worker, phase, self.loaded)
 
     def observe(self, observer: Observer) -> None:
         """Give *observer* the record of each call from now on."""
@@ -174,16 +184,6 @@ class Host:
         self.manager.quarantine.load()
         self.manager.leave_out_quarantined()
         restore(self.manager.records.values(), self.state_dir)
-
-    async def catalog_stats(self) -> CatalogStats:
-        """Return what the catalog holds; ``reason`` in its details says why this one is used.
-
-        Raises:
-            CatalogError: The catalog cannot be read.
-        """
-        stats = await self.catalog.stats()
-        _, reason = self.settings.catalog.choice
-        return replace(stats, details={"reason": reason, **stats.details})
 
     def secrets(self) -> frozenset[str]:
         """Return all secrets of the configuration and of the loaded plugins' settings."""
@@ -286,7 +286,9 @@ class Host:
         if item is None:
             return self.manager.records.keys()
         owners = {each.plugin for each in self.manager.contributions.filters if item.filters}
-        return {item.plugin} | owners | self.manager.wrapping
+        names = {item.plugin} | owners | self.manager.wrapping
+        used = (each for name in names for each in used_services(self.manager.records[name]))
+        return names | self.manager.services.providers(used)
 
     def plugins_by_package(self) -> dict[str, str]:
         """Return the names of the plugins that run in this process by the packages they are in."""
@@ -326,7 +328,7 @@ class Host:
 
     @asynccontextmanager
     async def running(self, only: Collection[str] | None = None) -> AsyncGenerator[None]:
-        """Start the plugins; stop them and close the catalog at the end.
+        """Start the plugins; stop them and close their services at the end.
 
         It sets the event loop's default executor to one that does not wait for plugins' threads.
 
@@ -362,7 +364,7 @@ class Host:
             # Shielded, so that connections are closed even if the server is being cancelled.
             with anyio.CancelScope(shield=True):
                 await self._pipeline.aclose()
-                await self.catalog.aclose()
+                await self.manager.services.aclose()
 
     def _warnings(
         self, loaded: LoadedSettings, selection: Selection, profiles: Iterable[str] | None = None
@@ -395,12 +397,6 @@ class Host:
     def _save_outcomes(self, step: Step) -> None:
         if self._remembers:
             save(self.manager.records.values(), self.state_dir, step)
-
-
-def _configured_catalog(table: CatalogSettings) -> Catalog:
-    backend, _ = table.choice
-    access = table.pinecone.access if backend == "pinecone" else None
-    return open_catalog(table.path, table.local.model, access, key=table.local.api_key)
 
 
 def _with_remote(

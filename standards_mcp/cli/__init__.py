@@ -30,7 +30,6 @@ COMMANDS: Final = {
     "call": "tools:call",
     "clients": "install:clients",
     "config": "config:config",
-    "data": "standards_mcp_catalog.commands.commands:data",
     "doctor": "doctor:doctor",
     "install": "install:install",
     "plugins": "plugins:plugins",
@@ -121,13 +120,11 @@ class _Commands(click.Group):
             module, _, name = target.partition(":")
             return cast(
                 "click.Command",
-                getattr(importlib.import_module(f"standards_mcp.cli.{module}"), name)
-                if not module.startswith("standards_mcp_")
-                else getattr(importlib.import_module(module), name),
+                getattr(importlib.import_module(f"standards_mcp.cli.{module}"), name),
             )
         invocation = ctx.ensure_object(Invocation)
         try:
-            command = _plugin_commands(ctx).get(cmd_name)
+            command = _plugin_command(ctx, cmd_name)
         except StandardsMcpError:
             if ctx.resilient_parsing:
                 return None
@@ -144,6 +141,9 @@ def _why_no_command(name: str, invocation: Invocation) -> str:
     from standards_mcp._utils.installation import HOST, install_command, own_plugins
     from standards_mcp.loading.records import PluginKind, Status
 
+    from .plugin_help import owner_of
+
+    name = owner_of(invocation.host, name) or name
     record = invocation.host.manager.records.get(name)
     if record is None:
         how = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
@@ -161,6 +161,25 @@ def _why_no_command(name: str, invocation: Invocation) -> str:
     if record.status is Status.FAILED:  # the log has the reason
         return f"plugin {name!r} failed, so it has no commands"
     return f"plugin {name!r} is {record.status}: {record.reason}"
+
+
+def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
+    """Return a command of a plugin; only that plugin is imported, if it is known which one it is.
+
+    The others are loaded if the command calls a tool.
+    """
+    from .invocation import Invocation
+    from .plugin_help import owner_of, remember
+
+    invocation = ctx.ensure_object(Invocation)
+    owner = owner_of(invocation.host, name)
+    if owner:
+        host = invocation.host_with(owner)
+        commands = host.manager.commands(COMMANDS, (owner,))
+        remember(host, commands)
+        if name in commands or host.manager.records[owner].reason:
+            return commands.get(name)
+    return _plugin_commands(ctx).get(name)
 
 
 def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
@@ -222,7 +241,7 @@ Examples:
 @click.version_option(package_name="standards-mcp", prog_name="standards-mcp")
 @click.pass_context
 def cli(ctx: click.Context, /, **options: Any) -> None:
-    """Find the educational standards that a learning activity meets.
+    """Serve the tools, prompts and resources of plugins by the Model Context Protocol.
 
     Without a command it serves MCP over stdio, as `serve` does.
     """

@@ -118,8 +118,6 @@ def check(ctx: click.Context) -> None:
     if problems:
         ctx.exit(1)
     print_text(f"ok: {host.loaded.file or 'no file; every key has its default'}")
-    if (path := host.settings.catalog.path) and not path.exists():
-        print_text(f"[catalog] path: {path} does not exist yet; its first use makes it")
     records = host.manager.records.values()
     if elsewhere := ", ".join(record.name for record in records if provider_of(record)):
         print_text(
@@ -143,7 +141,7 @@ def _value_problems(host: Host) -> list[Problem]:
         try:
             return await value_problems(tools, overrides)
         finally:
-            await host.catalog.aclose()  # a filter may have opened it
+            await host.manager.services.aclose()  # a filter may have opened one
 
     with divert_stdout():
         return anyio.run(ask)

@@ -19,7 +19,6 @@ import click
 import importlib_metadata
 
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp._utils.text import counted
 from standards_mcp.calls.steps.output import definition_tokens
 from standards_mcp.commands import examples, json_option, print_json, print_table
 from standards_mcp.config.layers import key_name
@@ -28,12 +27,11 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.problems import check_programs
 from standards_mcp.errors import ClientFileError, StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp.loading.health import check_health
+from standards_mcp.loading.health import check_health, services_health
 from standards_mcp.loading.manager import PluginManager
 from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
-from standards_mcp_catalog import CatalogError
 
 from .client_files import (
     configuration_of,
@@ -46,15 +44,17 @@ from .clients import CLIENTS, Client, Entry, System, own_command
 from .config import service_problems, service_warnings
 from .invocation import Invocation
 
-_PACKAGES: Final = ("standards-mcp", "mcp", "pinecone", "pluggy", "pydantic", "onnxruntime")
+_PACKAGES: Final = ("standards-mcp", "mcp", "pluggy", "pydantic")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
 _SIGNS: Final = {"ok": "ok", "warning": "!", "error": "ERROR"}
 _MANY_TOOLS: Final = 40  # the limit of one client
 _CORRECT: Final = "Correct it; `standards-mcp config check` reads it again."
 _INSTALL_AGAIN: Final = "Install standards-mcp again."
-_DATA_STATUS: Final = "Run `standards-mcp data status` to see more."
 _LOST_FILE: Final = (
     "Put the file back, or correct its path in the entry; without it, the server does not start."
+)
+_CORRECT_SERVICE: Final = (
+    "Correct the reported problem, in the settings of the plugin that provides it."
 )
 _BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read its messages."
 
@@ -86,6 +86,7 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
 
 
 Level = Literal["ok", "warning", "error"]
+_LEVELS: Final[dict[str, Level]] = {"ok": "ok", "degraded": "warning", "failed": "error"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +123,8 @@ async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) 
         findings += _configuration(host)
         async with host.running():
             await host.manager.wait_started()
-            findings += [finding async for finding in _catalog(host)]
             findings += [finding async for finding in _plugins(host)]
+            findings += [finding async for finding in _services(host)]
         findings += [*_tools(host), *_start(start(), host.manager)]
     except StandardsMcpError as exc:  # a server does not start either
         findings.append(Finding("configuration", "error", str(exc), _CORRECT))
@@ -154,18 +155,13 @@ def _configuration(host: Host) -> Iterator[Finding]:
         yield Finding("service", "warning", line, _CORRECT)
 
 
-async def _catalog(host: Host) -> AsyncGenerator[Finding]:
-    try:
-        # The first search may load the starter set, so it comes before the count.
-        hits = await host.catalog.search("fractions on a number line", 1)
-        stats = await host.catalog_stats()
-    except CatalogError as exc:
-        yield Finding("catalog", "error", str(exc), _DATA_STATUS)
-        return
-    about = f"{stats.backend}: {counted(stats.records, 'standard')}; {stats.details['reason']}"
-    yield Finding("catalog", "ok", about)
-    for note in hits.notes:
-        yield Finding("catalog", "warning", note, _DATA_STATUS)
+async def _services(host: Host) -> AsyncGenerator[Finding]:
+    # After the plugins, so that it includes services that a plugin's own check has opened.
+    for name, health in (await services_health(host.manager)).items():
+        level = _LEVELS[health.status]
+        facts = (f"{key} {value}" for key, value in health.facts.items() if isinstance(value, str))
+        message = "; ".join((health.message or health.status, *facts))
+        yield Finding(f"service {name}", level, message, "" if level == "ok" else _CORRECT_SERVICE)
 
 
 async def _plugins(host: Host) -> AsyncGenerator[Finding]:
@@ -179,7 +175,7 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
         elif health.status == "ok":
             yield Finding(subject, "ok", record.reason or health.message or str(record.status))
         else:
-            level: Level = "error" if health.status == "failed" else "warning"
+            level = _LEVELS[health.status]
             message = health.message or f"it calls itself {health.status}"
             provider = provider_of(record)
             is_unapproved = provider is not None and provider.unapproved

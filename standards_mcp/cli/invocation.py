@@ -25,8 +25,6 @@ from standards_mcp.config.loading import (
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
-from standards_mcp_catalog import open_local
-from standards_mcp_catalog.local.catalog import LocalCatalog
 
 from .calls import ToolCalls
 
@@ -79,6 +77,11 @@ class Invocation:
         self.host.load()
         return self.host
 
+    def host_with(self, plugin: str) -> Host:
+        """Return the host with one plugin loaded, and the providers of the services it uses."""
+        self.host.load(only=(plugin,))
+        return self.host
+
     @cached_property
     def listed_host(self) -> Host:
         """The host with all tools known; other servers that are new are started for it."""
@@ -93,12 +96,6 @@ class Invocation:
         return self.loaded_host
 
     @cached_property
-    def embedded_catalog(self) -> LocalCatalog:
-        """The embedded catalog, whichever one the configuration chooses for searching."""
-        table = self.host.settings.catalog
-        return open_local(table.path, table.local.model, table.local.api_key)
-
-    @cached_property
     def _calls(self) -> ToolCalls:
         return ToolCalls(self.loaded_host)
 
@@ -106,8 +103,6 @@ class Invocation:
         """Close what commands opened."""
         if "_calls" in vars(self):
             self._calls.close()
-        if "embedded_catalog" in vars(self):
-            anyio.run(self.embedded_catalog.aclose)
 
     @property
     def shows_tracebacks(self) -> bool:

@@ -1,4 +1,4 @@
-"""Remember the help of plugins' commands, so that ``--help`` need not import the plugins."""
+"""Remember plugins' commands, so that ``--help`` and a command need not import all plugins."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from standards_mcp.loading.records import PluginInfo, PluginKind, Status
 
 _WIDEST: Final = 200
 _SHIPPED: Final = {
-    "lookup": "Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or "
-    "a URI.",
-    "search": "Find the standards that fit the activity described by TEXT.",
+    "catalog": ("data", "Load standards, look at what is loaded, and rebuild the index."),
+    "lookup": (
+        "lookup",
+        "Show the standards named by each ID: a code such as 3.NF.A.1, a GUID, an ASN id or a URI.",
+    ),
+    "search": ("search", "Find the standards that fit the activity described by TEXT."),
 }
+"""The commands of plugins that come with the host, which may not have been loaded yet."""
 _NO_HELP: Final = "Commands of this plugin."
 _HELPS: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
 def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
-    """Save the help of the loaded plugins' commands, until a plugin is updated.
+    """Save the names and the help of the loaded plugins' commands, until a plugin is updated.
 
     A failed plugin is saved without commands, until a command loads it again.
     """
@@ -33,9 +37,10 @@ def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
     for record in host.manager.records.values():
         if record.info.kind is not PluginKind.IMPORTED:
             continue
-        if record.plugin is not None or record.status is Status.FAILED:
-            text = about(commands[record.name]) if record.name in commands else ""
-            current[record.name] = {**_identity(record.info), "help": text}
+        if record.command is not None or record.status is Status.FAILED:
+            name = record.command or ""
+            text = about(commands[name]) if name in commands else ""
+            current[record.name] = {**_identity(record.info), "command": name, "help": text}
     if any(saved.get(name) != entry for name, entry in current.items()):
         text = json.dumps({**saved, **current}, indent=1, sort_keys=True)
         keep_text(_file(host.state_dir), text)
@@ -47,7 +52,7 @@ def about(command: click.Command) -> str:
 
 
 def helps(host: Host) -> dict[str, str] | None:
-    """Return the saved help of the enabled plugins with commands, by plugin.
+    """Return the saved help of the enabled plugins with commands, by command.
 
     Returns:
         None if an enabled plugin was never loaded.
@@ -55,16 +60,34 @@ def helps(host: Host) -> dict[str, str] | None:
     saved = _read(host.state_dir)
     texts: dict[str, str] = {}
     for record in host.manager.records.values():
-        info, entry = record.info, saved.get(record.name, {})
-        if record.reason or info.kind is not PluginKind.IMPORTED:
+        if record.reason or record.info.kind is not PluginKind.IMPORTED:
             continue
-        if _identity(info).items() <= entry.items():
-            texts[record.name] = entry.get("help", "")
-        elif info.is_own and record.name in _SHIPPED:
-            texts[record.name] = _SHIPPED[record.name]
-        else:
+        command = _saved_command(record.info, saved)
+        if command is None:
             return None
-    return {name: text for name, text in texts.items() if text}
+        name, text = command
+        texts[name] = text
+    return {name: text for name, text in texts.items() if name}
+
+
+def owner_of(host: Host, command: str) -> str | None:
+    """Return the plugin of a command, if it is known without loading plugins."""
+    saved = _read(host.state_dir)
+    for record in host.manager.records.values():
+        entry = _saved_command(record.info, saved)
+        if entry and entry[0] == command:
+            return record.name
+    return None
+
+
+def _saved_command(
+    info: PluginInfo, saved: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str] | None:
+    """Return the name and the help of a plugin's command, or None if it was never loaded."""
+    entry = saved.get(info.name, {})
+    if _identity(info).items() <= entry.items() and "command" in entry:
+        return entry["command"], entry.get("help", "")
+    return _SHIPPED.get(info.name) if info.is_own else None
 
 
 def _identity(info: PluginInfo) -> dict[str, str]:

@@ -11,7 +11,7 @@ import anyio
 import click
 
 from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
 from standards_mcp.config.edits import before_plugin_disabled, with_plugin
 from standards_mcp.config.layers import variable_name
 from standards_mcp.config.models.settings import Settings
@@ -25,7 +25,7 @@ from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.loading.steps.discovery import disabled_reason, install_hint
 from standards_mcp.plugin import Health, PluginSettings
 
-from .completion import installed_plugins, offer
+from .completion import installed_plugins
 from .config_edits import dry_run_option, edit_config, settings_of, yes_option
 from .failures import show_failures
 from .invocation import Invocation
@@ -225,8 +225,8 @@ def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
 def _variable(key: Key, record: PluginRecord) -> str:
     """Return the variable that sets a key: its own one, or the general one."""
     own = plugin_variables(record.settings_type or PluginSettings)
-    is_top = key.table == f"plugins.{record.name}"
-    return (is_top and own.get(key.name)) or variable_name((*key.table.split("."), key.name))
+    path = (*key.table.split("."), key.name)
+    return own.get(path[2:]) or variable_name(path)
 
 
 def _names(items: Iterable[Contribution], plugin: str) -> list[str]:

@@ -10,14 +10,14 @@ import click
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted, did_you_mean
-from standards_mcp.commands import examples, print_text
+from standards_mcp.commands import examples, offer, print_text
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 from standards_mcp.remote import approvals as remote_approvals
 from standards_mcp.remote.external import ServerPlugin
 from standards_mcp.remote.pinning import difference
 
-from .completion import configured_servers, offer
+from .completion import configured_servers
 from .config_edits import agree, yes_option
 from .invocation import Invocation
 

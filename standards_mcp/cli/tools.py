@@ -11,7 +11,7 @@ import click
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.calls.steps.output import definition_tokens
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
 from standards_mcp.config.edits import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
@@ -23,7 +23,7 @@ from standards_mcp.contributions.visible.selection import select
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 
-from .completion import all_tools, offer, served_tools
+from .completion import all_tools, served_tools
 from .config_edits import dry_run_option, edit_config, yes_option
 from .failures import show_failures
 from .invocation import Invocation

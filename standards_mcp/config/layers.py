@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from standards_mcp._utils.text import printable
-from standards_mcp_catalog.settings import VARIABLES
 
 from .models.settings import ENV_PREFIX
 
@@ -175,7 +174,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 def variable_name(path: Sequence[str | int]) -> str:
     """Return the environment variable that sets the key at *path*, in capitals."""
     keys, inside = _split(path)
-    return (VARIABLES.get(keys) or ENV_PREFIX + "__".join(keys).upper()) + inside
+    return ENV_PREFIX + "__".join(keys).upper() + inside
 
 
 def set_variable(path: Sequence[str | int], own: str | None = None) -> str:
@@ -189,8 +188,7 @@ def set_variable(path: Sequence[str | int], own: str | None = None) -> str:
 
 def path_of(variable: str) -> tuple[str, ...]:
     """Return the path of the key that a variable sets; the reverse of `variable_name`."""
-    paths = {name: path for path, name in VARIABLES.items()}
-    return paths.get(variable) or tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
+    return tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
 
 
 def key_name(path: Sequence[str | int]) -> str:

@@ -16,11 +16,10 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, describe_exception
 from standards_mcp.errors import ConfigError
-from standards_mcp_catalog.settings import SECRET_KEYS
 
 from .layers import Layer, Layers, leaves, merged
 from .models.settings import Settings
-from .problems import find_problems, misplaced_secret
+from .problems import find_problems
 from .variables import (
     CONFIG_VARIABLE,
     dot_env_layer,
@@ -28,6 +27,7 @@ from .variables import (
     in_home,
     is_given,
     layer_of,
+    refuse_moved,
     with_absolute_paths,
 )
 
@@ -111,7 +111,8 @@ def load_settings(
             *([_file_layer(file, text)] if file else []),
         )
     )
-    _refuse_secrets(layers)
+    for layer in layers.ordered:
+        refuse_moved(layer)
     layers = _with_shared_servers(layers)
     values = layers.merged()
     try:
@@ -120,13 +121,6 @@ def load_settings(
         problems = find_problems(exc, Settings, values)
         raise ConfigError("\n".join(problem.line(layers) for problem in problems)) from None
     return LoadedSettings(settings, file, layers)
-
-
-def _refuse_secrets(layers: Layers) -> None:
-    for layer in layers.ordered:
-        secrets = [path for path in SECRET_KEYS if layer.sets(path)]
-        if secrets and not layer.has_variables:
-            raise ConfigError(misplaced_secret(layer, secrets[0]).line(layers))
 
 
 def find_config(config: Path | None = None) -> Path | None:

@@ -109,7 +109,7 @@ def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> P
     key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
     if len(keys) < len(location) or not declares_secret(model, keys):
         return replace(problem, fix=f"set {key}")
-    own = plugin_variables(model).get(keys[0]) if len(keys) == 1 else None
+    own = plugin_variables(model).get(tuple(keys))
     fix = set_variable(problem.path, own)
     return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
 
@@ -271,7 +271,8 @@ def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iter
             table, own = ("plugins", name), plugin_variables(model)
             for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
                 if declares_secret(model, path, value):
-                    yield misplaced_secret(layer, (*table, *path), own.get(path[0]))
+                    names = (own[path[:n]] for n in range(len(path), 0, -1) if path[:n] in own)
+                    yield misplaced_secret(layer, (*table, *path), next(names, None))
 
 
 def check_programs(settings: Settings) -> Iterator[Problem]:
@@ -302,20 +303,17 @@ def check_addresses(settings: Settings) -> Iterator[Problem]:
 
 
 def check_folders(settings: Settings) -> Iterator[Problem]:
-    """Yield the data folders that cannot be opened, or not be created in a missing parent."""
-    named = {("catalog", "path"): settings.catalog.path, ("state_dir",): settings.state_dir}
-    for path, folder in named.items():
-        if folder is None or folder.is_dir():
-            continue
-        if folder.exists():
-            reason = f"{folder} is not a folder"
-        elif not folder.parent.is_dir():
-            reason = f"its parent folder {folder.parent} does not exist"
-        else:
-            continue
-        yield Problem(
-            path, f"{reason}; correct the path, or make the folder", f"set {key_name(path)}"
-        )
+    """Yield ``state_dir`` if it cannot be opened, or not be created in a missing parent."""
+    folder, path = settings.state_dir, ("state_dir",)
+    if folder is None or folder.is_dir():
+        return
+    if folder.exists():
+        reason = f"{folder} is not a folder"
+    elif not folder.parent.is_dir():
+        reason = f"its parent folder {folder.parent} does not exist"
+    else:
+        return
+    yield Problem(path, f"{reason}; correct the path, or make the folder", f"set {key_name(path)}")
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:

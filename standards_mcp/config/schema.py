@@ -14,10 +14,9 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from standards_mcp_catalog.settings import SECRET_KEYS
-
 from .layers import toml_value
 from .models.settings import Settings
+from .variables import own_variables
 
 Schema = dict[str, Any]
 
@@ -91,8 +90,14 @@ def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
     """Return a configuration file that changes nothing: every key explained, and commented out."""
     lines = [_HEAD]
     table = ""
+    refused = {
+        ("plugins", name, *path)
+        for name, model in plugins.items()
+        for path, variable in own_variables(model).items()
+        if variable.only
+    }
     for key in config_keys(plugins):
-        if (*key.table.split("."), key.name) in SECRET_KEYS:
+        if (*key.table.split("."), key.name) in refused:
             continue  # refused in a file
         if key.table != table:
             table = key.table

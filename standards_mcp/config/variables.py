@@ -14,25 +14,28 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, TypeAlias, cast, get_args
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from standards_mcp._utils.text import describe_decoding, nearest
 from standards_mcp.errors import ConfigError
 from standards_mcp.plugin import Variable
-from standards_mcp_catalog.settings import EMBEDDING_KEY_VARIABLE, SECRET_KEYS, VARIABLES
 
 from .layers import DOT_ENV, ENVIRONMENT, Layer, Layers, merged, nested, path_of, variable_name
 from .models import is_table, takes_json, type_of
 from .models.settings import ENV_PREFIX, Settings
 
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
-_OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, EMBEDDING_KEY_VARIABLE})
+# Plugins may declare the second one as a `Variable`. It has the prefix of the host because it is
+# older than the plugins' tables.
+_OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "STANDARDS_MCP_EMBEDDING_API_KEY"})
+_MOVED: Final = {"catalog": ("plugins", "catalog")}
+"""Renamed tables."""
+Keys: TypeAlias = tuple[str, ...]
 
 _PATHS: Final = (
-    ("catalog", "path"),
     ("state_dir",),
     ("servers_file",),
     ("server", "audit", "path"),
@@ -136,16 +139,18 @@ def with_absolute_paths(layer: Layer, folder: Path) -> Layer:
 
 
 def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
-    own_names, values, others = set(VARIABLES.values()), dict[str, str](), dict[str, str]()
+    values, others = dict[str, str](), dict[str, str]()
     for name, value in variables.items():
         upper = name.upper()
-        if not upper.startswith(ENV_PREFIX):
+        if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
             others[upper] = value or ""
-        if upper.startswith(ENV_PREFIX) and upper not in _OTHER_VARIABLES:
-            if path_of(upper)[0] not in Settings.model_fields:
-                raise ConfigError(f"{source}: {name}: unknown setting{_nearest_variable(upper)}")
-        elif upper not in own_names:
             continue
+        path = path_of(upper)
+        if moved := _MOVED.get(path[0]):
+            now = variable_name((*moved, *path[1:]))
+            raise ConfigError(f"{source}: {name}: it is {now} now")
+        if path[0] not in Settings.model_fields:
+            raise ConfigError(f"{source}: {name}: unknown setting{_nearest_variable(upper)}")
         if is_given(upper, value):
             values[upper] = value or ""
     return replace(layer_of(source, _nested(values)), variables=values, others=others)
@@ -155,12 +160,10 @@ def _nested(variables: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of variables as nested tables.
 
     A variable for a whole table is read before the variables for keys of that table. If it holds
-    plain text, the others are left out, so that validation reports that text. A key's own name,
-    such as ``PINECONE_API_KEY``, wins over the general one.
+    plain text, the others are left out, so that validation reports that text.
     """
     values: dict[str, Any] = {}
-    own_names = set(VARIABLES.values())
-    for variable in sorted(variables, key=lambda name: (name in own_names, name)):
+    for variable in sorted(variables):
         path = path_of(variable)
         values = merged(values, nested(path, _value_of(path, variables[variable])))
     return values
@@ -172,10 +175,23 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
     A text key of the host may hold JSON, too, such as credentials for a server. ``123`` stays text,
     since a plugin may ask for text; validation turns it into a number if needed.
     """
-    if path in VARIABLES:
-        return SecretStr(text.strip()) if path in SECRET_KEYS else text.strip()
     kind = type_of(Settings, path)
     return _from_json(text) if kind is None or takes_json(kind) else text
+
+
+def refuse_moved(layer: Layer) -> None:
+    """Refuse a renamed table.
+
+    Raises:
+        ConfigError: The layer has one.
+    """
+    for table, path in _MOVED.items():
+        if layer.sets((table,)):
+            now = ".".join(path)
+            raise ConfigError(
+                f"{layer.location((table,))}: [{table}] is [{now}] now, and [{table}.NAME] is "
+                f"[{now}.NAME]"
+            )
 
 
 def _from_json(text: str) -> Any:
@@ -191,7 +207,7 @@ def _nearest_variable(name: str) -> str:
     own = name.removeprefix(ENV_PREFIX)
     rest = own.partition("__")[2]  # the keys of a plugin or a server are unknown here
     paths = [*_paths(Settings), *((table, rest) for table in Settings.model_fields if rest)]
-    variables = [*map(variable_name, paths), *_OTHER_VARIABLES]
+    variables = [*map(variable_name, paths), CONFIG_VARIABLE]
     by_own_name = {variable.removeprefix(ENV_PREFIX): variable for variable in variables}
     closest = nearest(own, by_own_name)
     return f"; did you mean {by_own_name[closest]!r}?" if closest else ""
@@ -206,33 +222,40 @@ def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
             yield (name,)
 
 
-def plugin_variables(model: type[BaseModel]) -> dict[str, str]:
-    """Return the own variables of a plugin's keys, by key; see `Variable`."""
+def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
+    """Return the own variables of keys, also in inner tables; see `Variable`."""
     return {
-        _key(name, field): item.name
-        for name, field in model.model_fields.items()
+        path: item
+        for path, field in _fields(model)
         for item in (*field.metadata, *_metadata(field.annotation))
         if isinstance(item, Variable)
     }
 
 
+def plugin_variables(model: type[BaseModel]) -> dict[Keys, str]:
+    """Return the names of the own variables, by key."""
+    return {path: variable.name for path, variable in own_variables(model).items()}
+
+
 def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layers:
     """Return the layers with the values of a plugin's own variables."""
-    names = plugin_variables(model)
-    fields = model.model_fields.items()
-    lists = {_key(name, field) for name, field in fields if takes_json(field.annotation)}
+    table = ("plugins", plugin)
+    names = {(*table, *path): name for path, name in plugin_variables(model).items()}
+    lists = {(*table, *path) for path, field in _fields(model) if takes_json(field.annotation)}
 
     def completed(layer: Layer) -> Layer:
-        all_texts = {key: layer.others.get(name.upper(), "") for key, name in names.items()}
-        texts = {key: text for key, text in all_texts.items() if is_given(names[key], text)}
+        all_texts = {path: layer.others.get(name.upper(), "") for path, name in names.items()}
+        texts = {path: text for path, text in all_texts.items() if is_given(names[path], text)}
         if not texts:
             return layer
-        values = {key: _from_json(text) if key in lists else text for key, text in texts.items()}
+        values = layer.values
+        for path, text in texts.items():
+            values = merged(values, nested(path, _from_json(text) if path in lists else text))
         return replace(
             layer,
-            values=merged(layer.values, nested(("plugins", plugin), values)),
-            variables={**layer.variables, **{names[key]: text for key, text in texts.items()}},
-            names={**layer.names, **{("plugins", plugin, key): names[key] for key in texts}},
+            values=values,
+            variables={**layer.variables, **{names[path]: text for path, text in texts.items()}},
+            names={**layer.names, **{path: names[path] for path in texts}},
         )
 
     return Layers(tuple(map(completed, layers.ordered)))
@@ -253,19 +276,48 @@ def plugin_options(
     Raises:
         ConfigError: A path is in the home of an unknown user.
     """
-    names, result = plugin_variables(model), dict(options)
+    result = _with_values(layers, plugin, model, options)
     for name, field in model.model_fields.items():
         key = _key(name, field)
         path = ("plugins", plugin, key)
         layer = layers.source(path)
-        if layer and key in names:
-            result[key] = layer.value(path)
         if key in result and _holds_paths(field.annotation):
             folder = (layer.folder if layer else Path()).absolute()
             value = result.pop(key)
             if not isinstance(value, str) or value.strip():
                 result[key] = _absolute(value, folder, partial(layers.where, path))
     return result
+
+
+def _with_values(
+    layers: Layers, plugin: str, model: type[BaseModel], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a copy of the options with the values of the plugin's own variables."""
+    result = dict(options)
+    for path in plugin_variables(model):
+        keys = ("plugins", plugin, *path)
+        if layer := layers.source(keys):
+            result = _put(result, path, layer.value(keys))
+    return result
+
+
+def _put(table: object, path: Keys, value: object) -> Any:
+    """Return a copy of a table with a value at *path*; validation reports other types."""
+    key, *rest = path
+    if not isinstance(table, Mapping):
+        return table
+    items = dict(cast("Mapping[str, Any]", table))
+    items[key] = _put(items.get(key, {}), tuple(rest), value) if rest else value
+    return items
+
+
+def _fields(model: type[BaseModel], prefix: Keys = ()) -> Iterator[tuple[Keys, FieldInfo]]:
+    """Yield the fields of a table and of its inner tables, with their paths."""
+    for name, field in model.model_fields.items():
+        path = (*prefix, _key(name, field))
+        yield path, field
+        if is_table(field.annotation):
+            yield from _fields(field.annotation, path)
 
 
 def _absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:

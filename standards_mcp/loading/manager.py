@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -29,14 +29,14 @@ from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.collection import Contributions
 from standards_mcp.errors import ConfigError, PluginError
-from standards_mcp.plugin import PluginContext, ToolHandler
-from standards_mcp_catalog.base import Catalog
+from standards_mcp.plugin import MissingServiceError, PluginContext, ToolHandler
 
 from .changes import Changes
 from .contributed import Contributed
 from .providers import Provider, provider_of
 from .quarantine import Quarantine
 from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
+from .services import Services, Wanted, used_services
 from .steps.commands import read_commands
 from .steps.construction import check_hooks, construct
 from .steps.deprecations import noted
@@ -52,8 +52,13 @@ class PluginManager:
         state_dir: The folder under which each plugin gets one of its own.
         quarantine: The plugins that ended an earlier start.
         plugins: The plugins and servers to choose from.
+        services: Objects to use in place of the services of plugins, by their types.
 
     Attributes:
+        services: The services that plugins provide to each other.
+        refuses_mistakes: Whether a mistake in the table of a plugin that provides services stops
+            the host, as a mistake in a table of its own does. Otherwise the plugins that depend on
+            it would be missing, and only the log would say why.
         wrapping: The names of the plugins that wrap calls of tools.
         changes: What plugins say has changed while they run.
         contributed: What plugins contribute, and who listens to its changes.
@@ -66,17 +71,17 @@ class PluginManager:
     def __init__(
         self,
         loaded: LoadedSettings,
-        catalog: Catalog,
         state_dir: Path,
         quarantine: Quarantine,
         plugins: Iterable[PluginInfo],
+        services: Mapping[Wanted, object],
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self.timing = timing
         self.settings = loaded.settings
         self.records: dict[str, PluginRecord] = {}
         self._loaded = loaded
-        self._catalog = catalog
+        self.services = Services(self.records, loaded.settings.services, services)
         self._state_dir = state_dir
         self.quarantine = quarantine
         self._hookspecs: list[Any] = [hookspecs]
@@ -86,13 +91,16 @@ class PluginManager:
         self.contributed = Contributed(self.records, self.call)
         self.changes = Changes(self.contributed.reread, self.contributed.by)
         self.wrapping = set[str]()
+        self.refuses_mistakes = True
         self._discover(plugins)
 
-    def load(self, *, again: bool = False) -> None:
+    def load(self, *, again: bool = False, only: Collection[str] | None = None) -> None:
         """Import, configure and register the enabled plugins, then validate their tools.
 
         Args:
             again: Also try plugins that were left out of earlier starts.
+            only: Load these plugins and the providers of the services that they use. The others
+                can be loaded later.
 
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
@@ -101,17 +109,67 @@ class PluginManager:
             is_decisive = again or self._is_required(record)
             if why := self.quarantine.judge(record.info, again=is_decisive):
                 self.fail(record, why)
-        for record in self.records.values():
-            self._attempt(record, Status.DISCOVERED, self._construct)
-        for record in self.records.values():
+        loaded = self._construct_all() if only is None else self._construct_with_providers(only)
+        self._disable_unserved(loaded)
+        for record in loaded:
             self._attempt(record, Status.REGISTERED, self.contributed.read)
         self.contributed.collect()
-        for record in self.records.values():
+        for record in loaded:
             self._attempt(record, Status.REGISTERED, self.contributed.read_filters)
         self.contributed.apply_filters()
-        for record in self.records.values():
+        for record in loaded:
             for use in record.deprecated:
                 log.warning("plugin %r is out of date: %s", record.name, use)
+
+    def _construct_all(self, names: Collection[str] | None = None) -> list[PluginRecord]:
+        """Import and build plugins and register their services; return the records of these."""
+        chosen = [
+            record
+            for record in self.records.values()
+            if record.status is Status.DISCOVERED and (names is None or record.name in names)
+        ]
+        for record in chosen:
+            self._attempt(record, Status.DISCOVERED, self._construct)
+        for record in chosen:
+            self._attempt(record, Status.REGISTERED, self._read_services)
+        return chosen
+
+    def _construct_with_providers(self, names: Collection[str]) -> list[PluginRecord]:
+        """Build some plugins, then the likely providers of what they use, then all if need be."""
+        first = self._construct_all(names)
+        used = [wanted for record in first for wanted in used_services(record)]
+        loaded = first + (self._construct_all(self.services.likely(used)) if used else [])
+        try:
+            self.services.check(used)
+        except MissingServiceError:
+            loaded += self._construct_all()
+        return loaded
+
+    def _read_services(self, record: PluginRecord) -> None:
+        found = [each for items in self.call(record, "register_services") for each in items or ()]
+        self.services.add(record, found)
+
+    def _disable_unserved(self, loaded: Iterable[PluginRecord]) -> None:
+        """Disable the plugins that need a service which is not here.
+
+        Raises:
+            PluginError: One of them is required, or ``strict`` is set.
+        """
+        disabled: dict[str, list[str]] = {}
+        for record in loaded:
+            if record.status is not Status.REGISTERED or record.plugin is None:
+                continue
+            try:
+                self.services.check(type(record.plugin).needs)
+            except MissingServiceError as exc:
+                reason = mask(str(exc), record.secrets)
+                record.status, record.reason, record.plugin = Status.DISABLED, reason, None
+                self._hooks.pop(record.name, None)
+                if self._is_required(record):
+                    raise PluginError(record.name, reason) from None
+                disabled.setdefault(reason, []).append(record.name)
+        for reason, names in disabled.items():  # often one reason for many
+            log.warning("plugins are disabled", extra={"plugins": names, "reason": reason})
 
     def leave_out_quarantined(self) -> None:
         """Fail the plugins that a trial has refused, without a trial; required ones stay."""
@@ -159,17 +217,25 @@ class PluginManager:
                 self.wrapping.add(record.name)
         return handler
 
-    def commands(self, taken: Collection[str] = ()) -> dict[str, click.Command]:
-        """Return the commands that plugins add to the command line, by plugin name.
+    def commands(
+        self, taken: Collection[str] = (), only: Collection[str] | None = None
+    ) -> dict[str, click.Command]:
+        """Return the commands that plugins add to the command line, by name.
 
         Args:
             taken: The names of the host's own commands; a plugin of such a name fails.
+            only: The names of the plugins to ask; by default all that are loaded.
         """
         commands: dict[str, click.Command] = {}
+
+        def read(record: PluginRecord) -> None:
+            own = self._read_commands(record, taken)
+            record.command = next(iter(own), "")
+            commands.update(own)
+
         for record in self.records.values():
-            self._attempt(
-                record, Status.REGISTERED, lambda r: commands.update(self._read_commands(r, taken))
-            )
+            if only is None or record.name in only:
+                self._attempt(record, Status.REGISTERED, read)
         return commands
 
     def call(self, record: PluginRecord, hook: str, **arguments: Any) -> list[Any]:
@@ -257,13 +323,18 @@ class PluginManager:
 
     def _withdraw(self, record: PluginRecord, cause: BaseException) -> None:
         self._hooks.pop(record.name, None)
+        self.services.withdraw(record.name)
+        if record.provides and record.problems and self.refuses_mistakes:
+            layers = record.layers(self._loaded.layers)
+            lines = (mask(each.line(layers), record.secrets) for each in record.problems)
+            raise ConfigError("\n".join(lines)) from None
         self.fail(record, failure_reason(cause), cause)
 
     def _construct(self, record: PluginRecord) -> None:
         context = PluginContext(
             name=record.name,
             state_dir=self._state_dir / "plugins" / record.name,
-            catalog=self._catalog,
+            open_service=partial(self.services.get, record),
             contributions_changed=partial(self.changes.note_contributions, record.name),
             resource_updated=partial(self.changes.note_resource, record.name),
         )
@@ -284,7 +355,7 @@ class PluginManager:
         self, record: PluginRecord, taken: Collection[str]
     ) -> dict[str, click.Command]:
         found = [item for items in self.call(record, "register_commands") for item in items]
-        return read_commands(record.name, found, taken)
+        return read_commands(record.name, found, taken, is_own=record.info.is_own)
 
     def _take_changes(self) -> None:
         before = self._outcomes()

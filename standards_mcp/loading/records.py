@@ -55,6 +55,7 @@ class PluginInfo:
         error: Why it cannot be loaded, judged by its metadata, or an empty string.
         settings: Its settings, if the host can validate them without importing it.
         is_installed: It was found by its metadata; servers are in the configuration only.
+        package: The package that its entry point names, or an empty string.
     """
 
     name: str
@@ -66,6 +67,7 @@ class PluginInfo:
     error: str = ""
     settings: PluginSettings | None = field(default=None, repr=False)
     is_installed: bool = True
+    package: str = ""
 
     @property
     def is_own(self) -> bool:
@@ -85,6 +87,8 @@ class PluginRecord:
         secrets: The secret texts in its settings.
         title: Its title when it was built; of a provider, nothing.
         instructions: What it said when it was built; of a provider, nothing.
+        provides: Whether its class provides services to other plugins.
+        command: The name of its command, once that is read; of none, an empty string.
         deprecated: Which deprecated parts of the API it uses, and what to use instead.
         seconds: How long its own code has taken so far to load, start and stop.
         contributions: What it contributes; nothing once it has failed.
@@ -99,6 +103,8 @@ class PluginRecord:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     title: str = ""
     instructions: str = ""
+    provides: bool = False
+    command: str | None = None
     deprecated: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     contributions: Contributions = field(default_factory=Contributions)

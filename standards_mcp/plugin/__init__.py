@@ -4,7 +4,7 @@ A plugin never gets the server object. It returns tools, prompts, resources, fil
 data, and the host serves them.
 """
 
-from .base import Plugin, PluginContext, PluginSettings, SettingsT, Variable
+from .base import MissingServiceError, Plugin, PluginContext, PluginSettings, SettingsT, Variable
 from .calls import (
     AnswerT,
     CallContext,
@@ -17,7 +17,8 @@ from .calls import (
     ToolResult,
 )
 from .declared import Completer, Filter, Prompt, Resource, Route, Tool
-from .services import ApiKey, ServiceUrl, is_unencrypted, may_use_proxy
+from .endpoints import ApiKey, ServiceUrl, is_loopback, is_unencrypted, may_use_proxy
+from .services import Service, service_name
 
 __all__ = [
     "AnswerT",
@@ -28,12 +29,14 @@ __all__ = [
     "Health",
     "LogLevel",
     "Message",
+    "MissingServiceError",
     "Plugin",
     "PluginContext",
     "PluginSettings",
     "Prompt",
     "Resource",
     "Route",
+    "Service",
     "ServiceUrl",
     "SettingsT",
     "Tool",
@@ -42,6 +45,8 @@ __all__ = [
     "ToolHandler",
     "ToolResult",
     "Variable",
+    "is_loopback",
     "is_unencrypted",
     "may_use_proxy",
+    "service_name",
 ]

@@ -6,14 +6,20 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Final, Generic, overload
 
 from pydantic import ConfigDict
 from typing_extensions import TypeVar
 
 from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.logs import PLUGIN_LOGGERS
-from standards_mcp_catalog.base import Catalog
+from standards_mcp.errors import PluginError
+
+from .services import service_name
+
+
+class MissingServiceError(LookupError):
+    """No plugin provides a service; the message says why, with the remedy."""
 
 
 class PluginSettings(Documented):
@@ -32,15 +38,27 @@ class Variable:
 
     ``api_key: Annotated[SecretStr | None, Variable("SEARCH_API_KEY")] = None`` is set by that
     variable of the environment or of ``.env``, which counts more than the configuration file.
+
+    Attributes:
+        only: True for a key that the configuration file and the command line must not give, as
+            others can read them.
     """
 
     name: str
+    only: bool = False
 
 
 def _ignored(*_: object) -> None:
-    """Tell nobody: there is no server."""
+    """Ignore a change: there is no server."""
 
 
+def _no_service(wanted: Callable[..., Any]) -> Any:
+    raise LookupError(wanted)
+
+
+_REQUIRED: Final[Any] = object()
+T = TypeVar("T")
+D = TypeVar("D")
 SettingsT = TypeVar("SettingsT", bound=PluginSettings, default=PluginSettings)
 
 
@@ -51,19 +69,48 @@ class PluginContext:
     Attributes:
         name: The plugin's name, as in its entry point, its table and its variables.
         state_dir: A folder for this plugin alone. It may not exist yet.
-        catalog: The standards that the admin configured. It is opened at its first use.
         contributions_changed: Call it after your tools, prompts, resources or filters have changed:
             the host reads the register hooks and the decorated methods again, soon and in its event
             loop, and tells clients which lists have changed. Any thread may call it.
+        open_service: Returns a service, for `service`. In a unit test, give the ``__getitem__`` of
+            a mapping.
         resource_updated: Call it with a URI after what it holds has changed: clients that have
             subscribed to the resource are told. Any thread may call it.
     """
 
     name: str
     state_dir: Path
-    catalog: Catalog
+    open_service: Callable[[Callable[..., Any]], Any] = field(
+        default=_no_service, repr=False, compare=False
+    )
     contributions_changed: Callable[[], None] = field(default=_ignored, repr=False, compare=False)
     resource_updated: Callable[[str], None] = field(default=_ignored, repr=False, compare=False)
+
+    @overload
+    def service(self, wanted: Callable[..., T], /) -> T: ...
+    @overload
+    def service(self, wanted: Callable[..., T], default: D, /) -> T | D: ...
+    def service(self, wanted: Callable[..., Any], default: Any = _REQUIRED, /) -> Any:
+        """Return the service of a type that the plugin's `Plugin.needs` or `Plugin.uses` has.
+
+        It is opened at its first use in the process. Ask for it when you need it: in ``__init__``
+        and in ``register_services``, it is not known yet which services there are.
+
+        Args:
+            wanted: The type, as its provider registers it.
+            default: Returned if no plugin provides the service.
+
+        Raises:
+            PluginError: No plugin provides it, or the plugin does not declare that it uses it.
+        """
+        try:
+            return self.open_service(wanted)
+        except LookupError as exc:
+            if default is not _REQUIRED:
+                return default
+            reason = str(exc) if isinstance(exc, MissingServiceError) else ""
+            reason = reason or f"the service {service_name(wanted)} is not here"
+            raise PluginError(self.name, reason) from None
 
     @property
     def log(self) -> logging.Logger:
@@ -84,11 +131,15 @@ class Plugin(Generic[SettingsT]):
         instructions: What a model should know before it calls anything, one thought in each line.
             Write declared names of tools in braces, such as ``Call {find_books} with a title.``
             Clients get published names, and no line with a tool that is not served.
+        needs: The services without which the plugin is disabled, by their types.
+        uses: The services that it uses where there is a provider.
     """
 
     settings_type: ClassVar[type[PluginSettings]] = PluginSettings
     title: str = ""
     instructions: str = ""
+    needs: ClassVar[tuple[Callable[..., Any], ...]] = ()
+    uses: ClassVar[tuple[Callable[..., Any], ...]] = ()
 
     def __init__(self, settings: SettingsT, context: PluginContext) -> None:
         self.settings = settings

@@ -112,10 +112,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The health of a plugin, by its own check; the message says what to do."""
+    """The health of a plugin or of a service, by its own check; the message says what to do.
+
+    Attributes:
+        facts: What a service holds or uses, for operators: JSON data by names. Numbers become
+            metrics.
+    """
 
     status: Literal["ok", "degraded", "failed"]
     message: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,47 +1,46 @@
-"""Types of settings for a service that a plugin asks: its address and its key."""
+"""Services that plugins share: what a provider registers."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
-from pydantic import AfterValidator, SecretStr
+from .calls import Health
 
-from standards_mcp._utils.addresses import is_unencrypted, may_use_proxy
-
-__all__ = ["ApiKey", "ServiceUrl", "is_unencrypted", "may_use_proxy"]
-
-
-def _service_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise ValueError("this is no address: check its host and its port") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("an address begins with https:// or http:// and has a host")
-    if " " in url or not url.isprintable():
-        raise ValueError("an address has no white space and no control characters")
-    if parts.query or parts.fragment or "@" in parts.netloc:
-        raise ValueError("the address of a service has no query, user name and password")
-    return url.rstrip("/")
+T = TypeVar("T")
 
 
-def _api_key(key: SecretStr) -> SecretStr:
-    text = key.get_secret_value().strip()
-    if not all("!" <= each <= "~" for each in text):
-        raise ValueError(
-            "the key has a character that no key has, such as a space; copy it again from where "
-            "you have it"
-        )
-    return SecretStr(text)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service(Generic[T]):
+    """An object that a plugin provides to others, by its type; see ``register_services``.
+
+    Attributes:
+        type: The class or the protocol by which plugins ask for it. Its name is the name of the
+            service in the configuration and for operators.
+        factory: Returns the object. It is called once, at the first use, from any thread, and does
+            no I/O.
+        health: Returns how the service is, with facts for operators. It is asked often, so it has
+            to be cheap; the hook ``check_health`` is the place for a thorough check.
+        close: Releases what the object holds open. The object may be used again afterwards.
+        facts: Facts that are known without asking the object.
+        is_remote: True if its health is asked over a network. It is not asked at the start then.
+    """
+
+    # Not `type[T]`: type checkers refuse an abstract class there.
+    type: Callable[..., T]
+    factory: Callable[[], T]
+    health: Callable[[T], Awaitable[Health]] | None = None
+    close: Callable[[T], Awaitable[None]] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    is_remote: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its type."""
+        return service_name(self.type)
 
 
-ServiceUrl: TypeAlias = Annotated[str, AfterValidator(_service_url)]
-"""The address of a service, without a slash at its end.
-
-It is http or https and has a host. A query, a user's name and a password are refused, so that no
-secret stands in it.
-"""
-ApiKey: TypeAlias = Annotated[SecretStr, AfterValidator(_api_key)]
-"""A key that a header can carry, without the white space around it."""
+def service_name(wanted: Callable[..., Any]) -> str:
+    """Return the name of a service in the configuration and in messages."""
+    return str(getattr(wanted, "__name__", wanted))

@@ -17,7 +17,8 @@ from standards_mcp._utils.exceptions import leaves
 from standards_mcp.calls.context import Principal
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
-from standards_mcp_catalog.errors import CatalogError
+from standards_mcp.loading.health import services_health
+from standards_mcp.plugin import Health
 
 from .context import Context, local_principal
 from .reload import Reloading, reload_on_change
@@ -88,32 +89,29 @@ async def _beside(
 
 async def _announce(server: HostServer, host: Host, began: float) -> None:
     milliseconds = round((time.perf_counter() - began) * 1000)
-    await server.first_listing()  # counting records must not hold up what a client waits for
+    await server.first_listing()  # services must not hold up what a client waits for
     log.info("started", extra=await _summary(server, host) | {"milliseconds": milliseconds})
 
 
 async def _summary(server: HostServer, host: Host) -> dict[str, Any]:
-    summary: dict[str, Any] = {
+    healths = await services_health(host.manager, asks_remote=False)
+    return {
         "version": server.version,
         "plugins": {
             name: f"{record.status}: {record.reason}" if record.reason else record.status
             for name, record in host.manager.records.items()
         },
         "tools": [item.published for item in host.visible().visible_tools],
+        "services": {name: _announced(health) for name, health in healths.items()},
     }
-    backend, reason = host.settings.catalog.choice
-    summary["catalog"] = {"backend": backend, "reason": reason}
-    if backend == "pinecone":  # its size would take a request and half a second for its SDK
-        summary["catalog"] |= {"index": host.settings.catalog.pinecone.index_name}
-        return summary
-    try:
-        stats = await host.catalog.stats()
-        pending = stats.details.get("pending")
-        holds = {"pending": pending} if pending else {"records": stats.records}
-        summary["catalog"] |= {"backend": stats.backend, **holds}
-    except CatalogError as exc:
-        summary["catalog"] |= {"error": str(exc)}
-    return summary
+
+
+def _announced(health: Health) -> dict[str, Any]:
+    """Return the facts of a service that fit into a line of the log, or why it fails."""
+    facts = {
+        name: value for name, value in health.facts.items() if isinstance(value, str | int | float)
+    }
+    return facts | ({"error": health.message} if health.status == "failed" else {})
 
 
 def _end_on_signals(scope: anyio.CancelScope, on_signal: Callable[[], None]) -> None:

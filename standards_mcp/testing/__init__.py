@@ -1,13 +1,13 @@
 """A pytest plugin for the tests of plugins.
 
-pytest loads it by an entry point, so the fixtures `connect`, `connect_http` and `catalog` exist if
-this distribution is installed. `check_plugin` is a function to import. pytest imports this module
-at the start of every session, so it imports as little as possible itself.
+pytest loads it by an entry point, so the fixtures `connect` and `connect_http` exist if this
+distribution is installed. `check_plugin` is a function to import. pytest imports this module at the
+start of every session, so it imports as little as possible itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from standards_mcp.plugin import Plugin
-    from standards_mcp_catalog.base import Catalog
-    from standards_mcp_catalog.local.catalog import LocalCatalog
 
-__all__ = ["Allowed", "Call", "Connect", "ConnectHttp", "check_plugin"]
+__all__ = ["Allowed", "Call", "Connect", "ConnectHttp", "Services", "check_plugin"]
 
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -34,7 +32,10 @@ Call: TypeAlias = tuple[str, Mapping[str, Any]]
 Request: TypeAlias = tuple[str, str]
 """A request for a route that succeeds: its method, and its path below the plugin's path."""
 
-_NOTHING: Final[Mapping[str, Any]] = {}
+Services: TypeAlias = Mapping[Callable[..., Any], object]
+"""Objects to use in place of the services of plugins, by their types."""
+
+_NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ class Connect(Protocol):
         name: str,
         generation: str = "auto",
         beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
-        catalog: Catalog | None = None,
+        services: Services = _NOTHING,
         config: Mapping[str, Any] = _NOTHING,
         client: Mapping[str, Any] = _NOTHING,
         **settings: Any,
@@ -83,7 +84,8 @@ class Connect(Protocol):
             generation: The client's protocol: ``auto`` (the newest one), ``legacy`` (the handshake
                 of 2024 and 2025) or a version such as ``2026-07-28``.
             beside: Other plugins by their names, for example with the tools that a prompt needs.
-            catalog: In place of one with the ten records of the kit.
+            services: Objects to use in place of the services of plugins, by their types, such as
+                ``{Catalog: catalog}`` for a plugin that needs a catalog.
             config: More of the host's configuration, by the keys of the TOML file: the tables of
                 the other plugins, and settings named like an argument of this function.
             client: More arguments of the SDK's ``Client``, such as ``elicitation_callback``, which
@@ -107,7 +109,7 @@ class ConnectHttp(Protocol):
         name: str,
         scopes: Collection[str] | None = None,
         beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
-        catalog: Catalog | None = None,
+        services: Services = _NOTHING,
         config: Mapping[str, Any] = _NOTHING,
         **settings: Any,
     ) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
@@ -120,7 +122,8 @@ class ConnectHttp(Protocol):
             name: Its name, as its entry point gives it.
             scopes: The scopes of the client's token; by default it may use everything.
             beside: See `Connect`, as for the arguments below.
-            catalog: In place of one with the ten records of the kit.
+            services: Objects to use in place of the services of plugins, by their types, such as
+                ``{Catalog: catalog}`` for a plugin that needs a catalog.
             config: More of the host's configuration.
             settings: The plugin's own settings.
 
@@ -150,16 +153,6 @@ def connect_http(tmp_path: Path) -> ConnectHttp:
     return connecting_http(tmp_path / "standards-mcp")
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[LocalCatalog]:
-    """A catalog of the test's own with the ten records of the kit."""
-    from .records import small_catalog  # noqa: PLC0415  - see the module's docstring
-
-    catalog = small_catalog(tmp_path / "catalog")
-    yield catalog
-    catalog.store.close()
-
-
 def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     plugin_type: type[Plugin[Any]],
     /,
@@ -172,7 +165,7 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     allow: Allowed | None = None,
     generation: str = "auto",
     beside: Mapping[str, type[Plugin[Any]]] = _NOTHING,
-    catalog: Catalog | None = None,
+    services: Services = _NOTHING,
     config: Mapping[str, Any] = _NOTHING,
     client: Mapping[str, Any] = _NOTHING,
     **settings: Any,
@@ -193,7 +186,7 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
         allow: Exceptions that the plugin needs.
         generation: The protocol of the client that makes the calls.
         beside: Other plugins by their names.
-        catalog: In place of one with the ten records of the kit.
+        services: See `Connect`.
         config: More of the host's configuration.
         client: More arguments of that client, such as ``elicitation_callback``, which a tool needs
             to ask.
@@ -206,7 +199,7 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     from .checks import Probes, faults_of  # noqa: PLC0415  - see the module's docstring
     from .hosts import PluginUnderTest  # noqa: PLC0415
 
-    tested = PluginUnderTest(plugin_type, name, settings, beside, config, catalog)
+    tested = PluginUnderTest(plugin_type, name, settings, beside, config, services)
     faults = faults_of(
         tested, Probes(calls, prompts, reads, requests, generation, client), allow or Allowed()
     )

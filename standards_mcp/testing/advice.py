@@ -103,7 +103,7 @@ def settings_faults(model: object) -> Iterator[str]:
                 f"docstring of {model.__name__}"
             )
         is_text = bool(re.search(r"\bstr\b", str(field.annotation)))
-        is_secret = looks_secret(name) or looks_secret(variables.get(field.alias or name, ""))
+        is_secret = looks_secret(name) or looks_secret(variables.get((field.alias or name,), ""))
         if is_text and is_secret and not declared_secrets(field.annotation, "probe"):
             yield f"its setting {name!r} looks like a secret; declare it as pydantic.SecretStr"
 

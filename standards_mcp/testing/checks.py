@@ -101,7 +101,9 @@ def _check_declarations(
 def _construct(tested: PluginUnderTest, host: Host) -> Plugin[Any]:
     options = host.settings.section(tested.name).options
     context = PluginContext(
-        name=tested.name, state_dir=host.state_dir / "probe", catalog=host.catalog
+        name=tested.name,
+        state_dir=host.state_dir / "probe",
+        open_service=host.manager.services.open,
     )
     return tested.plugin_type(tested.plugin_type.settings_type.model_validate(options), context)
 

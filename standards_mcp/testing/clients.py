@@ -14,9 +14,8 @@ from standards_mcp._utils.exceptions import leaves
 from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
 from standards_mcp.server.server import build_server
-from standards_mcp_catalog.base import Catalog
 
-from . import Connect
+from . import Connect, Services
 from .hosts import PluginUnderTest
 
 
@@ -31,13 +30,15 @@ def connecting(folder: Path) -> Connect:
         name: str,
         generation: str = "auto",
         beside: Mapping[str, type[Plugin[Any]]] | None = None,
-        catalog: Catalog | None = None,
+        services: Services | None = None,
         config: Mapping[str, Any] | None = None,
         client: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Client]:
         _expect_asyncio()
-        tested = PluginUnderTest(plugin_type, name, settings, beside or {}, config or {}, catalog)
+        tested = PluginUnderTest(
+            plugin_type, name, settings, beside or {}, config or {}, services or {}
+        )
         host = tested.host(folder)
         host.load()
         async with connected(host, generation, client or {}) as made:

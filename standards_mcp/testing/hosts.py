@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,6 @@ from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.plugin import Plugin
-from standards_mcp_catalog.base import Catalog
-
-from .records import small_catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,7 @@ class PluginUnderTest:
         settings: The plugin's own settings.
         beside: Other plugins by their names.
         config: More of the host's configuration.
-        catalog: In place of one with the ten records of the kit.
+        services: Objects to use in place of the services of plugins, by their types.
     """
 
     plugin_type: type[Plugin[Any]]
@@ -33,7 +30,7 @@ class PluginUnderTest:
     settings: Mapping[str, Any]
     beside: Mapping[str, type[Plugin[Any]]]
     config: Mapping[str, Any]
-    catalog: Catalog | None = None
+    services: Mapping[Callable[..., Any], object]
 
     def host(self, folder: Path) -> Host:
         """Return a strict host that has not loaded its plugins yet.
@@ -53,7 +50,7 @@ class PluginUnderTest:
                 _info(name, plugin_type)
                 for name, plugin_type in {**self.beside, self.name: self.plugin_type}.items()
             ],
-            catalog=self.catalog or small_catalog(folder / "catalog"),
+            services=self.services,
         )
 
 

@@ -17,9 +17,8 @@ from standards_mcp.host import Host
 from standards_mcp.plugin import Plugin
 from standards_mcp.server.http.api.failures import refused
 from standards_mcp.server.http.api.plugin_routes import PluginRoutes
-from standards_mcp_catalog.base import Catalog
 
-from . import ConnectHttp
+from . import ConnectHttp, Services
 from .hosts import PluginUnderTest
 
 CALLER = "tester"
@@ -36,11 +35,13 @@ def connecting_http(folder: Path) -> ConnectHttp:
         name: str,
         scopes: Collection[str] | None = None,
         beside: Mapping[str, type[Plugin[Any]]] | None = None,
-        catalog: Catalog | None = None,
+        services: Services | None = None,
         config: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> AsyncGenerator[httpx2.AsyncClient]:
-        tested = PluginUnderTest(plugin_type, name, settings, beside or {}, config or {}, catalog)
+        tested = PluginUnderTest(
+            plugin_type, name, settings, beside or {}, config or {}, services or {}
+        )
         host = tested.host(folder)
         host.load()
         async with host.running(), route_client(host, name, scopes) as client:

@@ -219,7 +219,7 @@ def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
 def test_a_standard_without_a_code_is_headed_by_what_stands_above(run: Run, tmp_path: Path):
     rows = "id,code,text,parent\nG1,P,Pottery,\nG2,,At the wheel,P\nG3,,Students centre clay.,G2\n"
     (tmp_path / "arts.csv").write_text(f"{rows}G4,,Kilns glow.,\n", encoding="utf-8")
-    settings = (f"catalog.path={tmp_path / 'arts'}", "catalog.local.model=none")
+    settings = (f"plugins.catalog.path={tmp_path / 'arts'}", "plugins.catalog.local.model=none")
     options = [part for setting in settings for part in ("--set", setting)]
     assert run(*options, "data", "import", str(tmp_path / "arts.csv")).code == 0
     searched = run(*options, "search", "students centre clay", "--top", "1").out
@@ -605,7 +605,7 @@ def test_json_output_is_one_document_whatever_plugins_print(run: Run):
 def test_standards_of_ones_own_are_found_after_an_import(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "own"))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "own"))
     table = run("data", "template", "csv").out
     Path("own.csv").write_text(table, encoding="utf-8")
     imported = run("data", "import", "own.csv", "--json").data

@@ -165,7 +165,11 @@ def test_each_key_of_the_hosts_own_tables_works_where_it_stands():
 
 def test_every_key_is_explained():
     keys = list(config_keys({}))
-    assert {key.table for key in keys} >= {"", "catalog.pinecone", 'tools.overrides."<name>"'}
+    assert {key.table for key in keys} >= {
+        "",
+        "plugins.catalog.pinecone",
+        'tools.overrides."<name>"',
+    }
     assert [(key.table, key.name) for key in keys if not key.description] == []
     for plugin in ("search", "lookup"):
         shown = json.loads(done("plugins", "info", plugin, "--json"))["keys"]

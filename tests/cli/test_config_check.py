@@ -294,9 +294,13 @@ REFUSED = {
         1,
         "[server] audit.path: the folder ",
     ),
-    "catalog": ('[catalog]\npath = "none/such"\n', 1, "2: [catalog] path: its parent folder "),
+    "catalog": (
+        '[plugins.catalog]\npath = "none/such"\n',
+        1,
+        "2: [plugins.catalog] path: its parent folder ",
+    ),
     "file": (
-        '[catalog]\npath = "standards-mcp.toml"\n',
+        '[plugins.catalog]\npath = "standards-mcp.toml"\n',
         1,
         "standards-mcp.toml is not a folder",
     ),
@@ -311,9 +315,9 @@ REFUSED = {
         "standards-mcp.toml:3: not valid TOML: timeout is set twice; keep one of them",
     ),
     "text": (
-        "[catalog.local]\nmodel = 5\n",
+        "[plugins.catalog.local]\nmodel = 5\n",
         2,
-        "2: [catalog.local] model: input should be text in quotes, for example",
+        "2: [plugins.catalog.local] model: input should be text in quotes, for example",
     ),
 }
 
@@ -323,7 +327,7 @@ REFUSED = {
 def test_what_cannot_work_is_no_valid_configuration(name: str, monkeypatch: pytest.MonkeyPatch):
     text, code, message = REFUSED[name]
     if "path" in text:  # the variable would win
-        monkeypatch.delenv("STANDARDS_MCP_CATALOG__PATH")
+        monkeypatch.delenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH")
     FILE.write_text(text, encoding="utf-8")
     result = run("config", "check")
     assert result.exit_code == code

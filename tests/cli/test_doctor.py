@@ -162,7 +162,7 @@ def test_a_secret_in_the_file_is_a_warning_and_so_is_a_service_for_everybody(ins
 
 def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
     Path("file").write_text("no folder")
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(Path("file").resolve()))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(Path("file").resolve()))
     (finding,) = findings(code=1)["catalog"]
     assert finding["level"] == "error"
     assert "file" in finding["message"]
@@ -171,7 +171,7 @@ def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_a_client_that_starts_what_is_gone_is_an_error():
     FILE.write_text("[plugins.search]\nenabled = false\n")
-    assert run("install", "cursor", "--env", "STANDARDS_MCP_CATALOG__PATH").exit_code == 0
+    assert run("install", "cursor", "--env", "STANDARDS_MCP_PLUGINS__CATALOG__PATH").exit_code == 0
     assert run("install", "windsurf").exit_code == 0
     file = Path.home() / ".cursor" / "mcp.json"
     data = json.loads(file.read_text())
@@ -202,7 +202,7 @@ def test_a_client_that_starts_what_is_gone_is_an_error():
 def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
     FILE.write_text("[profiles.class]")
     Path(".env").write_text("PINECONE_NAMESPACE=opensesame\n")
-    path = "STANDARDS_MCP_CATALOG__PATH"
+    path = "STANDARDS_MCP_PLUGINS__CATALOG__PATH"
     assert run("install", "cursor", "--profile", "class", "--env", path).exit_code == 0
     file = Path.home() / ".cursor" / "mcp.json"
     data = json.loads(file.read_text())

@@ -38,7 +38,7 @@ def files(draw: st.DrawFn) -> str:
             items = ", ".join(map(json.dumps, draw(_lists)))
             parts.append(f"{key} = [ {items} ] # {key}")
     tools = "\n".join(["[tools] # the tools", *parts]) if draw(st.booleans()) else ""
-    tables = [tools, "[catalog]\nbackend = 'local' # here"]
+    tables = [tools, "[plugins.catalog]\nbackend = 'local' # here"]
     for name, keys in draw(_plugins).items():
         lines = [f"{key} = {json.dumps(value)} # {key}" for key, value in keys.items()]
         tables.append("\n".join([f"[plugins.{name}] # {name}", *lines]))

@@ -60,10 +60,10 @@ def test_without_any_source_the_defaults_hold():
         ("tool_names", "tool_names = '{}'", "TOOL_NAMES", ["portable", "declared"]),
         ("tools.timeout", "[tools]\ntimeout = {}", "TOOLS__TIMEOUT", [1.5, 2.5, 3.5, 4.5]),
         (
-            "catalog.local.model",
-            "[catalog.local]\nmodel='{}'",
-            "CATALOG__LOCAL__MODEL",
-            ["none", "fastembed:a", "fastembed:b", "model2vec:c"],
+            "server.audit.arguments",
+            "[server.audit]\narguments='{}'",
+            "SERVER__AUDIT__ARGUMENTS",
+            ["hash", "redacted"],
         ),
         ("plugins.acme.enabled", "[plugins.acme]\nenabled={}", "PLUGINS__ACME__ENABLED", [True]),
         ("plugins.acme.limit", "[plugins.acme]\nlimit='{}'", "PLUGINS__ACME__LIMIT", "1234"),
@@ -109,7 +109,7 @@ def test_tables_are_merged_key_by_key(write: Write, monkeypatch: MonkeyPatch):
 def test_what_a_user_of_a_bundle_left_empty_is_not_set(
     nothing: str, source: str, write: Write, monkeypatch: MonkeyPatch
 ):
-    names = ["STANDARDS_MCP_CATALOG__PATH", "STANDARDS_MCP_TOOLS__READ_ONLY", "PINECONE_API_KEY"]
+    names = ["STANDARDS_MCP_STATE_DIR", "STANDARDS_MCP_TOOLS__READ_ONLY", "PINECONE_API_KEY"]
     if source == "environment":
         for name in [*names, "STANDARDS_MCP_CONFIG"]:
             monkeypatch.setenv(name, nothing)
@@ -236,7 +236,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
     ("toml", "mistakes"),
     [
         ("strikt = true", ["strikt: unknown key; did you mean 'strict'?"]),
-        ("zzz = 1", ["zzz: unknown key; known keys: autoload, catalog, plugins,"]),
+        ("zzz = 1", ["zzz: unknown key; known keys: autoload, plugins, profile,"]),
         ("'' = 1", ['"": unknown key; known keys: autoload,']),
         ("_env_file = 'x'", ["_env_file: unknown key"]),
         ("__pydantic_self__ = 1", ["__pydantic_self__: unknown key"]),
@@ -244,7 +244,7 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         ("tool_names = 'dots'", ["tool_names: input should be 'portable' or 'declared'"]),
         ("tools = 5", ["tools: input should be a table"]),
         ("[[tools]]", ["tools: input should be a table"]),
-        ("[[catalog]]", ["catalog: input should be a table"]),
+        ("[[server]]", ["server: input should be a table"]),
         (
             "[tools]\nread_onyl = true",
             ["[tools] read_onyl: unknown key; did you mean 'read_only'?"],
@@ -261,19 +261,15 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
             ["[tools.overrides.x] cache_ttl: input should be a number"],
         ),
         ("state_dir = 5", ["state_dir: input should be a path"]),
-        (
-            "[catalog.pinecone]\ndeadline = inf",
-            ["[catalog.pinecone] deadline: input should be a finite number"],
-        ),
         ("[tools]\nenable = '*'", ["[tools] enable: input should be a list"]),
         ("[tools]\ndisable = [1]", ["[tools] disable, element 1: input should be text in"]),
         (
-            "[catalog]\nbackend = 'web'",
-            ["[catalog] backend: input should be 'auto', 'local' or 'pinecone'"],
+            "[server.audit]\narguments = 'all'",
+            ["[server.audit] arguments: input should be 'hash' or 'redacted'"],
         ),
         (
-            "[catalog.local]\nmodle = 'x'",
-            ["[catalog.local] modle: unknown key; did you mean 'model'?"],
+            "[server.audit]\npaht = 'x'",
+            ["[server.audit] paht: unknown key; did you mean 'path'?"],
         ),
         ("plugins = 5", ["plugins: input should be a table"]),
         ("[plugins]\nacme = 5", ["[plugins] acme: input should be a table"]),
@@ -291,11 +287,11 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
             ["[tools.overrides.x.arguments.a] fixd: unknown key; did you mean 'fixed'?"],
         ),
         (
-            "[catalog]\nbackend = 'pincone'",
+            "[server.audit]\narguments = 'redactd'",
             [
                 (
-                    "[catalog] backend: input should be 'auto', 'local' or 'pinecone'; did you "
-                    "mean 'pinecone'?"
+                    "[server.audit] arguments: input should be 'hash' or 'redacted'; did you "
+                    "mean 'redacted'?"
                 )
             ],
         ),
@@ -311,10 +307,6 @@ def test_a_byte_order_mark_is_no_mistake(write: Write):
         (
             "[tools.overrides.x]\nname = 'a b'",
             ["[tools.overrides.x] name: input should be a letter and up to 63 letters, digits, "],
-        ),
-        (
-            "[catalog.pinecone]\nindex_name = 'A'",
-            ["[catalog.pinecone] index_name: input should be up to 45 small letters, digits and"],
         ),
         (
             "[tools.overrides.x.arguments.a]\nfixed = 1\ndefault = 2",
@@ -367,7 +359,7 @@ def test_a_mistake_in_the_file_is_one_line(
         ("TOOLS__DISABLE", "a,b", "TOOLS__DISABLE: input should be a list, for example '["),
         ("PLUGINS", "5", "PLUGINS: input should be a table"),
         ("PLUGINS__ACME", "5", "PLUGINS__ACME: input should be a table"),
-        ("CATALOG__LOCAL", "{x", "CATALOG__LOCAL: input should be a table"),
+        ("SERVER__AUDIT", "{x", "SERVER__AUDIT: input should be a table"),
     ],
 )
 def test_a_mistake_in_the_environment_names_the_variable(
@@ -425,10 +417,12 @@ def test_the_source_with_the_say_is_blamed(write: Write, monkeypatch: MonkeyPatc
 def test_the_key_of_the_file_is_blamed_although_a_variable_sets_another_of_its_table(
     write: Write, monkeypatch: MonkeyPatch
 ):
-    _set(monkeypatch, CATALOG__PATH="x", TOOLS__OVERRIDES__WORK__ARGUMENTS__A__DESCRIPTION="A")
-    write("[catalog]\nbackend = 'pinecone'")
+    _set(
+        monkeypatch, SERVER__AUDIT__FILES="5", TOOLS__OVERRIDES__WORK__ARGUMENTS__A__DESCRIPTION="A"
+    )
+    write("[server.audit]\nrequired = true")
     (line,) = _mistakes()
-    assert line.startswith(f'{FILE_NAME}:2: [catalog] backend: "pinecone" needs a key; set PINEC')
+    assert line.startswith(f"{FILE_NAME}:2: [server.audit] required: it needs the path of")
     write("[tools.overrides.work.arguments.a]\nfixed = 1\ndefault = 2")
     (line,) = _mistakes()
     assert line.startswith(f"{FILE_NAME}:3: [tools.overrides.work.arguments.a] default: it is")
@@ -469,13 +463,6 @@ def test_what_is_not_toml_is_told_with_its_line(write: Write):
     write("strict = true\n[tools\n")
     (line,) = _mistakes()
     assert line.startswith(f"{FILE_NAME}:2: not valid TOML: ")
-
-
-def test_a_secret_in_the_file_is_refused_with_its_line(write: Write):
-    write("[catalog.pinecone]\nnamespace = 'x'\napi_key = 'hushhush'")
-    (line,) = _mistakes()
-    assert line.startswith(f"{FILE_NAME}:3: [catalog.pinecone] api_key: a secret does not belong")
-    assert "hushhush" not in line
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -593,10 +580,10 @@ def test_settings_made_by_hand_have_no_origin():
         ("STANDARDS_MCP_TOOL__READ_ONLY", "STANDARDS_MCP_TOOLS__READ_ONLY"),
         ("STANDARDS_MCP_PLUGIN__ACME__KEY", "STANDARDS_MCP_PLUGINS__ACME__KEY"),
         ("STANDARDS_MCP_READ_ONLY", "STANDARDS_MCP_TOOLS__READ_ONLY"),
-        ("STANDARDS_MCP_BACKEND", "STANDARDS_MCP_CATALOG__BACKEND"),
+        ("STANDARDS_MCP_AUTOLAOD", "STANDARDS_MCP_AUTOLOAD"),
         ("STANDARDS_MCP_STRCT", "STANDARDS_MCP_STRICT"),
         ("STANDARDS_MCP_CONFG", "STANDARDS_MCP_CONFIG"),
-        ("STANDARDS_MCP_PINECONE_API_KEY", "PINECONE_API_KEY"),
+        ("STANDARDS_MCP_PINECONE_API_KEY", ""),
         ("STANDARDS_MCP_XYZZY", ""),
     ],
 )

@@ -97,7 +97,9 @@ async def test_a_key_is_set_by_a_variable_of_its_own(isolate: str):
 @pytest.mark.usefixtures("_find")
 async def test_a_variable_may_hold_a_list_belong_to_the_host_and_stand_in_any_letters(isolate: str):
     write(".env", 'find_from=b\nFIND_TAGS=["x", "y"]\nPINECONE_API_KEY={"key": 4343}\n')
-    write("standards-mcp.toml", f'[catalog]\nbackend = "local"\n[plugins.find]\n{isolate}\n')
+    write(
+        "standards-mcp.toml", f'[plugins.catalog]\nbackend = "local"\n[plugins.find]\n{isolate}\n'
+    )
     found = await shown()
     assert (found["tags"], found["index"], found["from"]) == (["x", "y"], '{"key": 4343}', "b")
 

@@ -14,8 +14,6 @@ from pydantic import BaseModel, Field, SecretStr
 
 from standards_mcp import (
     ApiError,
-    Catalog,
-    CatalogError,
     Filter,
     FilterExpression,
     Health,
@@ -27,7 +25,6 @@ from standards_mcp import (
     PluginSettings,
     Prompt,
     Resource,
-    StandardRecord,
     Tool,
     ToolCall,
     ToolCaller,
@@ -36,6 +33,7 @@ from standards_mcp import (
     ToolResult,
     hookimpl,
 )
+from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 
 
 class FirstSettings(PluginSettings):

@@ -30,7 +30,7 @@ SOURCES = Path(__file__).parent / "hostile"
 DOCS = Path(__file__).parents[2] / "docs" / "plugins" / "isolation.md"
 SECRET = "hunter-4242"  # noqa: S105
 CONFIG = """
-catalog.local.model = "none"
+plugins.catalog.local.model = "none"
 plugins.lookup.enabled = false
 plugins.search.enabled = false
 """

@@ -30,7 +30,7 @@ HELD = "the process is ended while a plugin still runs"
 def start(install: Install) -> Generator[Start]:
     """Return a function that starts the program with one of the hostile plugins."""
     Path("standards-mcp.toml").write_text(
-        'catalog.local.model = "none"\nplugins.lookup.enabled = false\n'
+        'plugins.catalog.local.model = "none"\nplugins.lookup.enabled = false\n'
         "plugins.search.enabled = false\n",
         encoding="utf-8",
     )

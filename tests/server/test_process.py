@@ -194,7 +194,7 @@ def test_a_catalog_that_cannot_be_read_is_an_api_error(
     folder = tmp_path / "damaged"
     folder.mkdir()
     (folder / "catalog.sqlite3").write_bytes(b"this is no database" * 1000)
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(folder))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(folder))
     peer = start()
     peer.initialize()
     peer.call(1, "find_relevant_standards", activity="counting")
@@ -321,7 +321,7 @@ def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.Mo
     (started,) = [event for event in peer.events() if event["event"] == "started"]
     assert started["catalog"] == {
         "backend": "pinecone",
-        "reason": '[catalog] backend = "auto", and PINECONE_API_KEY is set',
+        "reason": '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is set',
         "index": "common-core-standards",
     }
 
@@ -483,7 +483,7 @@ def test_the_log_tells_of_the_start_and_of_each_call(start: Start):
 def test_the_first_line_says_what_a_new_catalog_will_hold(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", str(tmp_path / "new"))
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "new"))
     peer = start()
     peer.initialize()
     assert peer.end() == 0

@@ -166,7 +166,7 @@ def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: Ma
 def test_what_counts_from_the_next_start_on_is_named(host: Host):
     text = """
         autoload = false
-        [catalog]
+        [plugins.catalog]
         backend = "local"
         [tools]
         storage = "redis://127.0.0.1/0"
@@ -474,7 +474,7 @@ async def test_a_hangup_reloads_a_real_server(tmp_path: Path):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"STANDARDS_MCP_CATALOG__PATH": str(tmp_path / "catalog")},
+        env=os.environ | {"STANDARDS_MCP_PLUGINS__CATALOG__PATH": str(tmp_path / "catalog")},
     )
     assert server.stdin is not None
     assert server.stdout is not None

@@ -130,7 +130,7 @@ def served_process(
     variables = {key: value for key, value in os.environ.items() if not key.startswith(settings)}
     variables["HOME"] = str(folder)
     if catalog:
-        variables["STANDARDS_MCP_CATALOG__PATH"] = str(catalog)
+        variables["STANDARDS_MCP_PLUGINS__CATALOG__PATH"] = str(catalog)
     if path:
         variables["PYTHONPATH"] = os.pathsep.join((str(path), variables["PYTHONPATH"]))
     command = [*COMMAND, "serve", "--transport", "http", "--port", "0"]

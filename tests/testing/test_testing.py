@@ -243,7 +243,7 @@ def test_the_check_gives_the_plugin_a_catalog_of_the_test(catalog: LocalCatalog)
             given.append(self.context.catalog)
 
     check_plugin(Finder, name="finder", catalog=catalog, calls=[("find", {})])
-    assert given == [catalog]
+    assert given == [plugins.catalog]
 
 
 def test_an_event_loop_that_is_not_of_asyncio_is_refused(connect: Connect):

@@ -220,9 +220,10 @@ class Catalog(ABC):
             for record, each in zip(records, stated, strict=True)
         ]
 
-    @abstractmethod
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to one that `find` did not know."""
+        del identifier, limit
+        return []
 
     @abstractmethod
     async def select(self, filter: FilterExpression, limit: int) -> list[StandardRecord]:  # noqa: A002
@@ -266,16 +267,17 @@ class Catalog(ABC):
         await self.stats()
         return ()
 
-    @abstractmethod
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
         """Add or replace records, make them searchable, and return how many changed."""
+        del records
+        raise CatalogError("this catalog is for reading only")
 
-    @abstractmethod
     async def delete(self, ids: Iterable[str]) -> int:
         """Delete the records with these ids and return how many there were."""
+        del ids
+        raise CatalogError("this catalog is for reading only")
 
-    @abstractmethod
-    async def aclose(self) -> None:
+    async def aclose(self) -> None:  # noqa: B027  - most catalogs hold something open
         """Release what the catalog holds open. It may be called more than once."""
 
 

@@ -1,18 +1,25 @@
-"""``[catalog]``: which store the standards are in, and how to reach it."""
+"""``[plugins.catalog]``: which store the standards are in, and how to reach it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
-from standards_mcp._utils.addresses import is_unencrypted
-from standards_mcp.config.models import Like, Seconds, Table, error_at
-from standards_mcp_catalog.base import PineconeAccess
+from standards_mcp import PluginSettings, Variable, is_unencrypted
 from standards_mcp_encoders.spec import (
     KEY_IN_THE_OPEN,
     check_model,
@@ -20,23 +27,33 @@ from standards_mcp_encoders.spec import (
     shown_spec,
 )
 
+from .base import PineconeAccess
+
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
-VARIABLES: Final[Mapping[tuple[str, ...], str]] = MappingProxyType(
-    {
-        ("catalog", "local", "api_key"): EMBEDDING_KEY_VARIABLE,
-        ("catalog", "csp", "api_key"): "CSP_API_KEY",
-        ("catalog", "pinecone", "api_key"): "PINECONE_API_KEY",
-        ("catalog", "pinecone", "index_name"): "PINECONE_INDEX_NAME",
-        ("catalog", "pinecone", "namespace"): "PINECONE_NAMESPACE",
-        ("catalog", "pinecone", "host"): "PINECONE_HOST",
-    }
-)
-"""Variables without the host's prefix, by the keys that they set."""
-SECRET_KEYS: Final = tuple(path for path in VARIABLES if path[-1] == "api_key")
 
 
-class LocalCatalogSettings(Table):
-    """``[catalog.local]``: the embedded index.
+def _error_at(key: str, message: str) -> ValidationError:
+    """Return an error about one key, for the validator of a whole table to raise."""
+    error = PydanticCustomError("value_error", "{message}", {"message": message})
+    return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])
+
+
+def _refuse_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("input should be a number")  # noqa: TRY004  for pydantic
+    return value
+
+
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+_Strip: Final = BeforeValidator(_stripped)
+"""For texts that variables give."""
+
+
+class LocalCatalogSettings(PluginSettings):
+    """``[plugins.catalog.local]``: the embedded index.
 
     Attributes:
         model: This is the text encoder, see docs/data.md. With ``none``, searches go by words only.
@@ -46,7 +63,7 @@ class LocalCatalogSettings(Table):
     """
 
     model: str = "minilm"
-    api_key: SecretStr | None = None
+    api_key: Annotated[SecretStr | None, _Strip, Variable(EMBEDDING_KEY_VARIABLE, only=True)] = None
 
     @field_validator("model", mode="after")
     @classmethod
@@ -63,20 +80,31 @@ class LocalCatalogSettings(Table):
     @model_validator(mode="after")
     def _keep_the_key_secret(self) -> Self:
         if self.api_key and is_address(self.model) and is_unencrypted(self.model):
-            raise error_at(
+            raise _error_at(
                 "model",
                 f"{shown_spec(self.model)!r}: {KEY_IN_THE_OPEN}, or unset {EMBEDDING_KEY_VARIABLE}",
             )
         return self
 
 
+def _index_name(name: str) -> str:
+    if not re.fullmatch(_INDEX_NAME, name):
+        raise ValueError(
+            "input should be up to 45 small letters, digits and '-', as Pinecone has it"
+        )
+    return name
+
+
+_INDEX_NAME: Final = "[a-z0-9-]{1,45}"
 IndexName = Annotated[
-    str, Like("[a-z0-9-]{1,45}", "up to 45 small letters, digits and '-', as Pinecone has it")
+    str,
+    AfterValidator(_index_name),
+    WithJsonSchema({"type": "string", "pattern": f"^({_INDEX_NAME})$"}),
 ]
 
 
-class PineconeCatalogSettings(Table):
-    """``[catalog.pinecone]``: the index in Pinecone.
+class PineconeCatalogSettings(PluginSettings):
+    """``[plugins.catalog.pinecone]``: the index in Pinecone.
 
     ``PINECONE_API_KEY``, ``PINECONE_INDEX_NAME``, ``PINECONE_NAMESPACE`` and ``PINECONE_HOST``
     of the environment or of ``.env`` come before the table.
@@ -92,11 +120,17 @@ class PineconeCatalogSettings(Table):
         fallback: With ``local``, the embedded index answers while Pinecone cannot be reached.
     """
 
-    api_key: SecretStr | None = None
-    index_name: IndexName = "common-core-standards"
-    namespace: Annotated[str, Field(min_length=1)] = "standards"
-    host: str | None = None
-    deadline: Seconds = 20.0
+    api_key: Annotated[SecretStr | None, _Strip, Variable("PINECONE_API_KEY", only=True)] = None
+    index_name: Annotated[IndexName, _Strip, Variable("PINECONE_INDEX_NAME")] = (
+        "common-core-standards"
+    )
+    namespace: Annotated[str, _Strip, Field(min_length=1), Variable("PINECONE_NAMESPACE")] = (
+        "standards"
+    )
+    host: Annotated[str | None, _Strip, Variable("PINECONE_HOST")] = None
+    deadline: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_refuse_flag)] = (
+        20.0
+    )
     fallback: Literal["none", "local"] = "none"
 
     @field_validator("host", mode="after")
@@ -121,19 +155,19 @@ class PineconeCatalogSettings(Table):
         )
 
 
-class CspSettings(Table):
-    """``[catalog.csp]``: the API of the Common Standards Project.
+class CspSettings(PluginSettings):
+    """``[plugins.catalog.csp]``: the API of the Common Standards Project.
 
     Attributes:
         api_key: This key is given by ``CSP_API_KEY`` of the environment or of ``.env``, and refused
             in a file.
     """
 
-    api_key: SecretStr | None = None
+    api_key: Annotated[SecretStr | None, _Strip, Variable("CSP_API_KEY", only=True)] = None
 
 
-class CatalogSettings(Table):
-    """``[catalog]``: where the standards are.
+class CatalogSettings(PluginSettings):
+    """``[plugins.catalog]``: where the standards are.
 
     Attributes:
         backend: The standards are in this store. With ``auto``, it is Pinecone if there is a key
@@ -147,10 +181,24 @@ class CatalogSettings(Table):
     pinecone: PineconeCatalogSettings = Field(default_factory=PineconeCatalogSettings)
     csp: CspSettings = Field(default_factory=CspSettings)
 
+    @field_validator("path", mode="after")
+    @classmethod
+    def _can_be_made(cls, path: Path | None) -> Path | None:
+        if path is None or path.is_dir():
+            return path
+        if path.exists():
+            raise ValueError(f"{path} is no folder; correct the path")
+        if not path.parent.is_dir():
+            raise ValueError(
+                f"there is no folder {path.parent}, in which it would be made; correct the path, "
+                "or make the folder"
+            )
+        return path
+
     @model_validator(mode="after")
     def _needs_a_key(self) -> Self:
         if self.backend == "pinecone" and self.pinecone.api_key is None:
-            raise error_at(
+            raise _error_at(
                 "backend",
                 '"pinecone" needs a key; set PINECONE_API_KEY in the environment or in .env, or '
                 'set backend = "local"',
@@ -161,7 +209,7 @@ class CatalogSettings(Table):
     def choice(self) -> tuple[Literal["local", "pinecone"], str]:
         """The backend in force, and why it is that one."""
         if self.backend != "auto":
-            return self.backend, f'[catalog] backend = "{self.backend}"'
+            return self.backend, f'[plugins.catalog] backend = "{self.backend}"'
         if self.pinecone.api_key is None:
-            return "local", '[catalog] backend = "auto", and PINECONE_API_KEY is not set'
-        return "pinecone", '[catalog] backend = "auto", and PINECONE_API_KEY is set'
+            return "local", '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is not set'
+        return "pinecone", '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is set'

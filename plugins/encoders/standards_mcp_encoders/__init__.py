@@ -8,14 +8,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .errors import EncoderError, EncoderUnavailableError
 from .spec import SPECS, UnknownModelError, check_model, is_address, shown_spec
 
 if TYPE_CHECKING:
     from .encoders import open_encoder
-    from .minilm import EncoderUnavailableError, TextEncoder, Vectors
+    from .minilm import TextEncoder, Vectors
 
 __all__ = [
     "SPECS",
+    "EncoderError",
     "EncoderUnavailableError",
     "TextEncoder",
     "UnknownModelError",

@@ -14,15 +14,15 @@ import numpy as np
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp._utils.addresses import is_unencrypted, may_use_proxy
-from standards_mcp._utils.installation import HOST, install_command
-from standards_mcp_catalog.errors import CatalogError, CatalogUnavailableError
+from standards_mcp import is_unencrypted, may_use_proxy
+from standards_mcp.commands import install_command
 
-from .minilm import EncoderUnavailableError, TextEncoder, Vectors, normalised, shared_minilm
+from .errors import EncoderError, EncoderUnavailableError
+from .minilm import TextEncoder, Vectors, normalised, shared_minilm
 from .spec import KEY_IN_THE_OPEN, MINILM, NO_MODEL, check_model, is_address, shown_spec
 
 API_KEY_VARIABLE = "STANDARDS_MCP_EMBEDDING_API_KEY"
-_CATALOG_REMEDY = f"check [catalog.local] model and {API_KEY_VARIABLE}"
+_CATALOG_REMEDY = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"
 _TEXTS_IN_REQUEST = 64
 _TIMEOUT = 60.0
 
@@ -47,8 +47,8 @@ def open_encoder(
     Raises:
         EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
             by words alone.
-        CatalogError: *spec* is not understood, or what it needs is not installed.
-        CatalogUnavailableError: The model cannot be read.
+        EncoderError: *spec* is not understood, or what it needs is not installed.
+        EncoderError: The model cannot be read.
     """
     check_model(spec)
     if spec == MINILM:
@@ -65,7 +65,7 @@ class LibraryEncoder(TextEncoder):
     """A model of one of the libraries that an extra installs.
 
     Raises:
-        CatalogError: The library is not installed, or has no such model.
+        EncoderError: The library is not installed, or has no such model.
     """
 
     def __init__(self, library: str, model: str) -> None:
@@ -73,14 +73,14 @@ class LibraryEncoder(TextEncoder):
         try:
             module = importlib.import_module(library.replace("-", "_"))
         except ImportError as error:
-            raise CatalogError(
+            raise EncoderError(
                 f"the text model {self.name!r} needs {library} ({error}); "
-                f"run `{install_command(HOST, library)}`"
+                f"run `{install_command('standards-mcp', library)}`"
             ) from error
         try:
             self._encode = _LOADERS[library](module, model)
         except Exception as error:
-            raise CatalogError(f"{library} cannot load the model {model!r}: {error}") from error
+            raise EncoderError(f"{library} cannot load the model {model!r}: {error}") from error
 
     @override
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -97,7 +97,7 @@ class HttpEncoder(TextEncoder):
         timeout: See `open_encoder`.
 
     Raises:
-        CatalogError: The key would be sent unencrypted.
+        EncoderError: The key would be sent unencrypted.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class HttpEncoder(TextEncoder):
         self._url, _, self._model = spec.partition("#")
         self._shown = shown_spec(self._url)
         if key and is_unencrypted(self._url):
-            raise CatalogError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
+            raise EncoderError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
         handlers: list[Any] = [_NoRedirection]
         if not may_use_proxy(self._url):
             handlers.append(urllib.request.ProxyHandler({}))
@@ -124,7 +124,7 @@ class HttpEncoder(TextEncoder):
         """Return an array of shape (len(texts), dimensions), each row of length 1.
 
         Raises:
-            CatalogUnavailableError: The endpoint does not answer, or not with vectors.
+            EncoderError: The endpoint does not answer, or not with vectors.
         """
         starts = range(0, len(texts), _TEXTS_IN_REQUEST)
         batches = [self._post(list(texts[start : start + _TEXTS_IN_REQUEST])) for start in starts]
@@ -143,7 +143,7 @@ class HttpEncoder(TextEncoder):
             if isinstance(error, HTTPError):
                 error.close()
             cause = error.reason if isinstance(error, URLError) else error
-            raise CatalogUnavailableError(
+            raise EncoderError(
                 f"the embedding endpoint {self._shown} failed: {_described(cause)}; {self._remedy}"
             ) from error
 

@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from standards_mcp._utils.installation import install_command
-from standards_mcp_catalog.errors import CatalogError, CatalogUnavailableError
-from standards_mcp_catalog.texts import without_surrogates
+from standards_mcp.commands import install_command
+
+from .errors import EncoderError, EncoderUnavailableError
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 
@@ -38,10 +38,6 @@ _MAX_TOKENS = 256
 _OPENING = threading.Lock()
 _SHARED = WeakValueDictionary[str, "MiniLmEncoder"]()
 _BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache
-
-
-class EncoderUnavailableError(CatalogError):
-    """A text encoder is not installed; search can go on without it, by words alone."""
 
 
 class TextEncoder(ABC):
@@ -89,7 +85,7 @@ class MiniLmEncoder(TextEncoder):
 
     Raises:
         EncoderUnavailableError: The runtime or the model's distribution is not installed.
-        CatalogUnavailableError: The model's file is not the one that is expected.
+        EncoderError: The model's file is not the one that is expected.
     """
 
     name = MINILM_NAME
@@ -108,7 +104,7 @@ class MiniLmEncoder(TextEncoder):
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return the L2-normalised means of the token vectors, shape (len(texts), 384)."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        encodings = self._tokenizer.encode_batch([without_surrogates(text) for text in texts])
+        encodings = self._tokenizer.encode_batch([_encodable(text) for text in texts])
         tokens: list[list[int]] = [encoding.ids for encoding in encodings]
         for batch in _batches([len(ids) for ids in tokens]):
             vectors[batch] = self._encode_batch([tokens[row] for row in batch])
@@ -159,14 +155,17 @@ def _verify(path: Path) -> None:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise CatalogUnavailableError(
-            f"cannot read {path}: {error}; run `{_install_again()}`"
-        ) from error
+        raise EncoderError(f"cannot read {path}: {error}; run `{_install_again()}`") from error
     if found != _SHA256:
-        raise CatalogUnavailableError(
+        raise EncoderError(
             f"{path} is not the expected text model (SHA-256 {found}, expected {_SHA256}); "
             f"run `{_install_again()}`"
         )
+
+
+def _encodable(text: str) -> str:
+    # A lone surrogate becomes a question mark: the tokenizer takes UTF-8.
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -14,7 +14,7 @@ import re
 from difflib import get_close_matches
 from typing import Final
 
-from standards_mcp_catalog.errors import CatalogError
+from .errors import EncoderError
 
 MINILM: Final = "minilm"
 NO_MODEL: Final = "none"
@@ -29,7 +29,7 @@ SPECS: Final = (
 _SECRETS: Final = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)
 
 
-class UnknownModelError(CatalogError, ValueError):
+class UnknownModelError(EncoderError, ValueError):
     """A spec has none of the forms in `SPECS`; the message lists them and the nearest one.
 
     It is a `ValueError`, so that a validator of settings may let it through.

@@ -21,16 +21,17 @@ import pytest
 from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
 
 import standards_mcp_catalog as catalog
+import standards_mcp_encoders as public
 from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp_catalog import CatalogError, CatalogUnavailableError
-import standards_mcp_encoders as public
 from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.texts import ancestors_text, comparable, passages, text_hash
 from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder
-from standards_mcp_encoders.minilm import EncoderUnavailableError, MiniLmEncoder
+from standards_mcp_encoders.errors import EncoderUnavailableError
+from standards_mcp_encoders.minilm import MiniLmEncoder
 
 
 @pytest.fixture(scope="module")
@@ -225,8 +226,8 @@ def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
     seed = Seed(records=small_catalog, model="other", hashes=(), vectors=np.zeros((0, 2)))
     monkeypatch.setattr(catalog, "_starter", lambda: seed)
     Path(".env").write_text(
-        f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_CATALOG__LOCAL__MODEL={endpoint.url}\n"
-        "STANDARDS_MCP_CATALOG__PATH=here\n",
+        f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
+        "STANDARDS_MCP_PLUGINS__CATALOG__PATH=here\n",
         encoding="utf-8",
     )
     host = Host(load_settings(), installed=())

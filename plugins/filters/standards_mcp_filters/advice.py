@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from standards_mcp import Catalog, CatalogError, Filter, FilterExpression, ToolError
+from standards_mcp import Filter, FilterExpression, ServiceError, ToolError
 from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.vocabulary.notation import with_prefixes
 
 SECONDS: Final = 2.0
@@ -44,7 +45,7 @@ async def advice_on(
         try:
             async with asyncio.timeout(SECONDS):
                 hindering = await _hindering(catalog, given, arguments)
-        except (CatalogError, ToolError, TimeoutError):
+        except (ServiceError, ToolError, TimeoutError):
             pass  # the advice is shorter then
     advice = f"Try without {', or without '.join(hindering)}" if hindering else "Leave some out"
     return f"Filters in force: {named}. {advice}."

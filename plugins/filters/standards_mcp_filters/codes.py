@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Final
 
-from standards_mcp import Catalog, FilterExpression, InvalidInputError
+from standards_mcp import FilterExpression, InvalidInputError
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.vocabulary.names import quoted
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 

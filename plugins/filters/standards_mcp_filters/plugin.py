@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field
 
 from standards_mcp import (
-    Catalog,
     Filter,
     FilterExpression,
     Plugin,
@@ -19,6 +18,7 @@ from standards_mcp import (
     ToolResult,
     hookimpl,
 )
+from standards_mcp_catalog import Catalog
 
 from .advice import advice_on
 from .codes import prefix_filter
@@ -69,6 +69,8 @@ Depth = Annotated[int, Field(ge=0)]
 class FiltersPlugin(Plugin):
     """Contributes eight filters to every tool that accepts filters, and says when they hinder."""
 
+    needs = (Catalog,)
+
     @hookimpl
     def register_filters(self) -> Iterable[Filter]:
         """Return the filters."""
@@ -83,7 +85,7 @@ class FiltersPlugin(Plugin):
             result = await call_next(call)
             if call.tool != SEARCH or (result.structured or {}).get("error_type") != "no_results":
                 return result
-            advice = await advice_on(self.context.catalog, filters, call.arguments)
+            advice = await advice_on(self.context.service(Catalog), filters, call.arguments)
             return replace(result, notes=(*result.notes, advice)) if advice else result
 
         return answer
@@ -109,7 +111,7 @@ class FiltersPlugin(Plugin):
         async def to_expression(text: str) -> FilterExpression | None:
             if not text.strip():
                 return None
-            return await look_up(self.context.catalog, text)
+            return await look_up(self.context.service(Catalog), text)
 
         return _filter(name, Text, description, to_expression)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
-from standards_mcp import Catalog, FieldValues, FilterExpression, InvalidInputError
+from standards_mcp import FilterExpression, InvalidInputError
+from standards_mcp_catalog import Catalog, FieldValues
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     jurisdictions_meant,

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from support.catalogs import STORES, FilledCatalogs
 from support.pinecone_server import KEY, PineconeServer
 
-from standards_mcp import Catalog, CatalogError, InvalidInputError, StandardRecord
+from standards_mcp import InvalidInputError
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.loading.steps.discovery import ENTRY_POINT_GROUP
 from standards_mcp.testing import check_plugin
+from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.pinecone.client import PineconeClient
 from standards_mcp_catalog.vocabulary.grades import GRADES, SCHOOL_GRADES
@@ -152,13 +153,14 @@ async def catalog(
 
 
 @pytest.mark.slow
-def test_the_plugin_keeps_the_rules():
+def test_the_plugin_keeps_the_rules(ten_records: Catalog):
     filters = {"grade_range": "3-4", "notation_prefix": "3.NF", "jurisdiction": "aland"}
     arguments = {"activity": "cutting a pizza into equal slices", "is_leaf": True, **filters}
     check_plugin(
         FiltersPlugin,
         name="filters",
         beside={"search": SearchPlugin},
+        services={Catalog: ten_records},
         calls=[("find_relevant_standards", arguments)],
     )
 
@@ -187,7 +189,7 @@ def host_of(catalog: Catalog, tmp_path: Path, **settings: Any) -> Host:
         PluginInfo(name=name, load=lambda found=plugin: found) for name, plugin in plugins.items()
     ]
     loaded = LoadedSettings(Settings(state_dir=tmp_path, strict=True, **settings), None)
-    host = Host(loaded, installed=installed, catalog=catalog)
+    host = Host(loaded, installed=installed, services={Catalog: catalog})
     host.load()
     return host
 

@@ -13,8 +13,14 @@ from typing import Final, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from standards_mcp import ApiError, InvalidInputError, NotFoundError, TimedOutError, ToolError
-from standards_mcp_catalog import CatalogError
+from standards_mcp import (
+    ApiError,
+    InvalidInputError,
+    NotFoundError,
+    ServiceError,
+    TimedOutError,
+    ToolError,
+)
 
 from .answers import (
     HealthAnswer,
@@ -175,7 +181,7 @@ class Service:
                 k = top_k or found.source.manifest.default_top_k
                 results = await self._asked(shelf, found, tasks.search, dataset, query, k)
             outcome, count = "ok", len(results)
-        except (ToolError, CatalogError) as error:
+        except (ToolError, ServiceError) as error:
             outcome = getattr(error, "error_type", ApiError.error_type)
             raise
         except Exception:

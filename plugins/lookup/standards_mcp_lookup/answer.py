@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from standards_mcp import Catalog, NotFoundError
+from standards_mcp import NotFoundError
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.retirement import retirements, told_of
 from standards_mcp_catalog.vocabulary.requests import Request
 

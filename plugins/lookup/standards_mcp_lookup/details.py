@@ -7,7 +7,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from standards_mcp import Catalog, StandardRecord
+from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.retirement import Retirement
 
 SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from standards_mcp import Catalog, StandardRecord
+from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.readings import Reading
 from standards_mcp_catalog.vocabulary.requests import Request

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from standards_mcp import Catalog
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.vocabulary.families import Family, family_of
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.readings import readings

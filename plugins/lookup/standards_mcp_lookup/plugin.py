@@ -9,6 +9,7 @@ import click
 from pydantic import Field
 
 from standards_mcp import InvalidInputError, Plugin, Tool, hookimpl
+from standards_mcp_catalog import Catalog
 
 from .command import lookup_command
 from .details import DetailsEnvelope
@@ -48,6 +49,7 @@ class LookupPlugin(Plugin):
 
     title = "Educational standards"
     instructions = INSTRUCTIONS
+    needs = (Catalog,)
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
@@ -74,7 +76,7 @@ class LookupPlugin(Plugin):
         """Return the standards that codes or ids name, with what stands around them."""
         from .answer import answer  # noqa: PLC0415  - costs start-up time
 
-        return await answer(self.context.catalog, _checked(standard_id))
+        return await answer(self.context.service(Catalog), _checked(standard_id))
 
 
 def _checked(standard_id: str) -> Request:

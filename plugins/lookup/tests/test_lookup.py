@@ -10,8 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import CatalogError, StandardRecord, ToolResult
+from standards_mcp import ToolResult
 from standards_mcp.testing import Connect, check_plugin
+from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.pinecone.client import PineconeClient
 from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
@@ -43,14 +44,14 @@ def lookup(ask: Callable[..., ToolResult]) -> Lookup:
 
 
 @pytest.mark.slow
-def test_the_plugin_keeps_the_rules():
+def test_the_plugin_keeps_the_rules(ten_records: Catalog):
     calls = [("get_standard_details", {"standard_id": "3.NF.A.1"})]
-    check_plugin(LookupPlugin, name="lookup", calls=calls)
+    check_plugin(LookupPlugin, name="lookup", services={Catalog: ten_records}, calls=calls)
 
 
 @pytest.mark.anyio
 async def test_a_client_gets_the_details_as_data(connect: Connect, catalog: LocalCatalog):
-    async with connect(LookupPlugin, name="lookup", catalog=catalog) as client:
+    async with connect(LookupPlugin, name="lookup", services={Catalog: catalog}) as client:
         result = await client.call_tool("get_standard_details", {"standard_id": "4.nf.1"})
     assert result.structured_content["results"][0]["_id"] == "E" * 32
 
@@ -273,7 +274,7 @@ def test_a_retired_standard_says_so_and_what_replaces_it(tmp_path: Path, connect
     async def ask() -> list[Any]:
         catalog = LocalCatalog(tmp_path / "catalog", "none")
         await catalog.upsert([old, new])
-        async with connect(LookupPlugin, name="lookup", catalog=catalog) as client:
+        async with connect(LookupPlugin, name="lookup", services={Catalog: catalog}) as client:
             found = [
                 await client.call_tool("get_standard_details", {"standard_id": code})
                 for code in ("Q.1", "Q.2")

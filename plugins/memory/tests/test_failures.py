@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
@@ -15,7 +15,7 @@ from mcp import Client
 from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
 
-from standards_mcp import Catalog, PluginContext
+from standards_mcp import PluginContext
 from standards_mcp_memory.plugin import MemoryPlugin
 from standards_mcp_memory.settings import MemorySettings
 
@@ -162,7 +162,7 @@ async def test_a_call_that_outlives_its_server_leaves_nothing_behind(
 ):
     faults: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
-    context = PluginContext(name="memory", state_dir=tmp_path, catalog=cast("Catalog", None))
+    context = PluginContext(name="memory", state_dir=tmp_path)
     plugin = MemoryPlugin(MemorySettings.model_validate({**fast, "idle_close": 0}), context)
     async with plugin.lifespan():
         late = asyncio.create_task(plugin.search("bees", "api"))
@@ -397,7 +397,7 @@ async def test_health_asks_a_server_and_leaves_a_folder_alone(qdrant: Any, tmp_p
         ({"url": qdrant.url}, "0 collections"),
         ({"path": str(tmp_path / "memories")}, "the first call opens the store"),
     ):
-        context = PluginContext(name="memory", state_dir=tmp_path, catalog=cast("Catalog", None))
+        context = PluginContext(name="memory", state_dir=tmp_path)
         plugin = MemoryPlugin(MemorySettings.model_validate(options), context)
         async with plugin.lifespan():
             assert (await plugin.check_health()).message == said

@@ -53,7 +53,7 @@ class Encoder:
         """What a store keeps of the model: equal names mean vectors that can be compared.
 
         Raises:
-            CatalogError: The encoder cannot be opened.
+            ServiceError: The encoder cannot be opened.
         """
         return self._open().name
 
@@ -61,7 +61,7 @@ class Encoder:
         """Return a row of length 1 for each text.
 
         Raises:
-            CatalogError: The encoder cannot be opened, or fails.
+            ServiceError: The encoder cannot be opened, or fails.
         """
         return self._open().encode(texts)
 

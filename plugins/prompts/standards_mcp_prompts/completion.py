@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from standards_mcp import Catalog
+from standards_mcp_catalog import Catalog
 
 _GRADES: Final = ("K", *map(str, range(1, 13)))
 
 
 class Completion:
-    """Completes arguments from what the catalog holds."""
+    """Completes arguments from what the catalog holds; without a catalog, only grades."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Callable[[], Catalog | None]) -> None:
         self._catalog = catalog
 
     def grades(self, typed: str, others: Mapping[str, str]) -> list[str]:
@@ -25,7 +25,9 @@ class Completion:
     async def subjects(self, typed: str, others: Mapping[str, str]) -> list[str]:
         """Return the subjects of the catalog with *typed* in them, the largest first."""
         del others
-        counts = (await self._catalog.facets()).subjects
+        if (catalog := self._catalog()) is None:
+            return []
+        counts = (await catalog.facets()).subjects
         found = [name for name in counts if typed.strip().casefold() in name.casefold()]
         return sorted(found, key=lambda name: (-counts[name], name))
 
@@ -33,9 +35,10 @@ class Completion:
         """Return the codes of the catalog with *typed* in them, those that begin so first."""
         del others
         text = typed.strip().casefold()
-        if not text:
+        catalog = self._catalog()
+        if not text or catalog is None:
             return []
-        codes = (await self._catalog.values("statement_notation")).counts
+        codes = (await catalog.values("statement_notation")).counts
         found = [code for code in codes if text in code.casefold()]
         return sorted(
             found, key=lambda code: (not code.casefold().startswith(text), len(code), code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from standards_mcp import Completer, Plugin, Prompt, hookimpl
+from standards_mcp_catalog import Catalog
 
 from . import texts
 from .completion import Completion
@@ -15,11 +16,15 @@ class PromptsPlugin(Plugin):
     """Contributes five prompts for planning lessons and units."""
 
     title = "Educational standards"
+    uses = (Catalog,)
+
+    def _catalog(self) -> Catalog | None:
+        return self.context.service(Catalog, None)
 
     @hookimpl
     def register_prompts(self) -> Iterable[Prompt]:
         """Return the prompts."""
-        completion = Completion(self.context.catalog)
+        completion = Completion(self._catalog)
         scope: Mapping[str, Completer] = {
             "grade": completion.grades,
             "subject": completion.subjects,

@@ -13,6 +13,7 @@ from mcp_types import INVALID_PARAMS, PromptReference
 
 from standards_mcp import Plugin, Tool, hookimpl
 from standards_mcp.testing import Connect, check_plugin
+from standards_mcp_catalog import Catalog
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_prompts import PromptsPlugin
 from standards_mcp_search import SearchPlugin
@@ -52,8 +53,10 @@ def connect(request: pytest.FixtureRequest, connect: Connect) -> Open:
 
 
 @pytest.mark.slow
-def test_the_plugin_keeps_the_rules():
-    check_plugin(PromptsPlugin, name="prompts", beside=BESIDE, prompts=list(GIVEN.items()))
+def test_the_plugin_keeps_the_rules(ten_records: Catalog):
+    services = {Catalog: ten_records}
+    given = list(GIVEN.items())
+    check_plugin(PromptsPlugin, name="prompts", beside=BESIDE, services=services, prompts=given)
 
 
 async def text_of(client: Client, name: str, **more: str) -> str:

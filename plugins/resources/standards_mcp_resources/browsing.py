@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from standards_mcp import Catalog, InvalidInputError, StandardRecord
-from standards_mcp_catalog import StandardSet
+from standards_mcp import InvalidInputError
+from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
 from standards_mcp_catalog.base import StandardSets
 from standards_mcp_catalog.vocabulary.names import titles_with
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from standards_mcp import Catalog
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp_catalog.vocabulary.places import folded

@@ -7,7 +7,7 @@ from typing import Generic, Literal, NotRequired, TypeAlias, TypeVar
 
 from typing_extensions import TypedDict
 
-from standards_mcp import SearchHit, StandardRecord
+from standards_mcp_catalog import SearchHit, StandardRecord
 from standards_mcp_catalog.relations import StatedRelation
 from standards_mcp_catalog.texts import nearest_heading
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from textwrap import shorten
 from typing import Final
 
-from standards_mcp import Catalog, InvalidInputError, NotFoundError, StandardRecord
-from standards_mcp_catalog import StandardSet
+from standards_mcp import InvalidInputError, NotFoundError
+from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
 from standards_mcp_catalog.texts import nearest_heading
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,

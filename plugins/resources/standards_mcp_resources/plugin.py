@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from standards_mcp import Plugin, resource, tool
+from standards_mcp_catalog import Catalog
 
 from . import completing, reading
 from .browsing import browse
@@ -67,14 +68,15 @@ class ResourcesPlugin(Plugin):
     """Contributes resources under ``standards://`` and two tools that walk the tree."""
 
     title = "Educational standards"
+    needs = (Catalog,)
 
     async def complete_set(self, typed: str, _: Mapping[str, str]) -> list[str]:
         """Return the ids of the sets that a text begins, or their titles."""
-        return await completing.set_ids(self.context.catalog, typed)
+        return await completing.set_ids(self.context.service(Catalog), typed)
 
     async def complete_standard(self, typed: str, _: Mapping[str, str]) -> list[str]:
         """Return the codes of the standards that a text begins, or their ids."""
-        return await completing.standard_ids(self.context.catalog, typed)
+        return await completing.standard_ids(self.context.service(Catalog), typed)
 
     # What lists stand for themselves, then the templates.
 
@@ -91,7 +93,7 @@ class ResourcesPlugin(Plugin):
     @resource(reading.GRADES, title="Grades", mime_type=JSON)
     async def grades(self) -> dict[str, Any]:
         """List the grades and levels that have standards, with how many."""
-        return await self._read(reading.grades(self.context.catalog))
+        return await self._read(reading.grades(self.context.service(Catalog)))
 
     @resource(
         f"{reading.SETS}{{?page}}",
@@ -101,7 +103,7 @@ class ResourcesPlugin(Plugin):
     )
     async def sets(self, page: Page = 1) -> dict[str, Any]:
         """List the standard sets, a hundred a page."""
-        return await self._read(reading.sets(self.context.catalog, page))
+        return await self._read(reading.sets(self.context.service(Catalog), page))
 
     @resource(
         f"{reading.SUBJECTS}{{?page}}",
@@ -111,7 +113,7 @@ class ResourcesPlugin(Plugin):
     )
     async def subjects(self, page: Page = 1) -> dict[str, Any]:
         """List the subjects that have standards, a hundred a page."""
-        return await self._read(reading.subjects(self.context.catalog, page))
+        return await self._read(reading.subjects(self.context.service(Catalog), page))
 
     @resource(
         f"{reading.SETS}/{{id}}{{?page}}",
@@ -122,7 +124,7 @@ class ResourcesPlugin(Plugin):
     )
     async def standard_set(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
         """Read one standard set: what it is, and all of its standards in order."""
-        return await self._read(reading.standard_set(self.context.catalog, id, page))
+        return await self._read(reading.standard_set(self.context.service(Catalog), id, page))
 
     @resource(
         f"{reading.STANDARDS}/{{id}}",
@@ -132,7 +134,7 @@ class ResourcesPlugin(Plugin):
     )
     async def standard(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Read everything about one standard, by its id or its code."""
-        return await self._read(reading.standard(self.context.catalog, id))
+        return await self._read(reading.standard(self.context.service(Catalog), id))
 
     @resource(
         f"{reading.STANDARDS}/{{id}}/tree{{?page}}",
@@ -143,11 +145,11 @@ class ResourcesPlugin(Plugin):
     )
     async def tree(self, id: str, page: Page = 1) -> dict[str, Any]:  # noqa: A002
         """Read a heading or a standard with all that stands below it, in order."""
-        return await self._read(reading.tree(self.context.catalog, id, page))
+        return await self._read(reading.tree(self.context.service(Catalog), id, page))
 
     async def _read(self, contents: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         read = await contents
-        notes = self.context.catalog.notes()
+        notes = self.context.service(Catalog).notes()
         return {**read, "notes": notes} if notes else read
 
     @tool(
@@ -160,7 +162,7 @@ class ResourcesPlugin(Plugin):
     )
     async def browse_standards(self, parent: Parent = "", page: Page = 1) -> Envelope[Node]:
         """Return what stands directly below something."""
-        return await browse(self.context.catalog, parent, page)
+        return await browse(self.context.service(Catalog), parent, page)
 
     @tool(
         title="Get related standards",
@@ -179,5 +181,5 @@ class ResourcesPlugin(Plugin):
     ) -> Envelope[Related]:
         """Return the standards that stand in a relation to one."""
         return await related_standards(
-            self.context.catalog, standard_id, relation, jurisdiction, max_results
+            self.context.service(Catalog), standard_id, relation, jurisdiction, max_results
         )

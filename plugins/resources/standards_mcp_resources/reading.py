@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from standards_mcp import Catalog, NotFoundError, StandardRecord
-from standards_mcp_catalog import StandardSet
+from standards_mcp import NotFoundError
+from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
 from standards_mcp_catalog.base import FieldValues
 from standards_mcp_catalog.sets import memberships
 from standards_mcp_catalog.vocabulary.grades import grade_order

@@ -6,14 +6,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from standards_mcp import (
-    Catalog,
-    FilterExpression,
-    InvalidInputError,
-    SearchResult,
-    StandardRecord,
-)
+from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp_catalog import Catalog, SearchResult, StandardRecord
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp_catalog.vocabulary.places import folded
 from standards_mcp_catalog.vocabulary.subjects import match_subjects

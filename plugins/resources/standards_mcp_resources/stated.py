@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from standards_mcp import Catalog, SearchHit, SearchResult, StandardRecord
+from standards_mcp_catalog import Catalog, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.relations import KINDS, StatedRelation
 
 from .envelope import Envelope, Related, answer, related_as_stated

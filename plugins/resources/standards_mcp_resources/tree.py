@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from standards_mcp import Catalog, FilterExpression, StandardRecord
+from standards_mcp import FilterExpression
+from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
 MOST: Final = 2_000

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from support.catalogs import STORES, FilledCatalogs
 
-from standards_mcp import Catalog, StandardRecord
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.importing.formats.tree import Node, build_tree
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_resources import ResourcesPlugin
@@ -164,7 +164,7 @@ def make_host(tmp_path: Path) -> MakeHost:
     def make(catalog: Catalog) -> Host:
         installed = [PluginInfo(name="resources", load=lambda: ResourcesPlugin)]
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
-        host = Host(loaded, installed=installed, catalog=catalog)
+        host = Host(loaded, installed=installed, services={Catalog: catalog})
         host.load()
         return host
 

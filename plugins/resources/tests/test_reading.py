@@ -13,10 +13,10 @@ from mcp import Client, MCPError
 from mcp_types import ResourceTemplateReference
 from support.marks import untrusted_tools
 
-from standards_mcp import Catalog, CatalogError, StandardRecord
 from standards_mcp.host import Host
 from standards_mcp.loading.steps.discovery import ENTRY_POINT_GROUP
 from standards_mcp.server.server import build_server
+from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_resources import ResourcesPlugin
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from standards_mcp.testing import check_plugin
+from standards_mcp_catalog import Catalog
 from standards_mcp_resources import ResourcesPlugin
 
 
 @pytest.mark.slow
-def test_the_plugin_keeps_the_rules():
+def test_the_plugin_keeps_the_rules(ten_records: Catalog):
     calls = [
         ("browse_standards", {}),
         ("get_related_standards", {"standard_id": "3.NF.A.1", "relation": "siblings"}),
@@ -23,4 +24,6 @@ def test_the_plugin_keeps_the_rules():
         "standards://subjects",
         "standards://grades",
     ]
-    check_plugin(ResourcesPlugin, name="resources", calls=calls, reads=reads)
+    check_plugin(
+        ResourcesPlugin, name="resources", services={Catalog: ten_records}, calls=calls, reads=reads
+    )

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support.catalogs import FilledCatalogs
 
-from standards_mcp import Catalog
 from standards_mcp.host import Host
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.relations import Crosswalk, CrosswalkLinks, link
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from standards_mcp import Catalog, CatalogError, StandardRecord
 from standards_mcp.host import Host
-from standards_mcp_catalog import open_catalog
+from standards_mcp_catalog import Catalog, CatalogError, StandardRecord, open_catalog
 from standards_mcp_catalog.local.catalog import LocalCatalog
 
 pytestmark = pytest.mark.anyio

@@ -9,16 +9,14 @@ import click
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from standards_mcp import (
-    Catalog,
-    CatalogError,
     FilterExpression,
-    Health,
     InvalidInputError,
     Plugin,
     PluginSettings,
     Tool,
     hookimpl,
 )
+from standards_mcp_catalog import Catalog
 
 from .arguments import is_given, limits
 from .command import search_command
@@ -112,6 +110,10 @@ class SearchPlugin(Plugin[SearchSettings]):
     title = "Educational standards"
     settings_type = SearchSettings
     instructions = INSTRUCTIONS
+    needs = (Catalog,)
+
+    def _catalog(self) -> Catalog:
+        return self.context.service(Catalog)
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
@@ -121,7 +123,7 @@ class SearchPlugin(Plugin[SearchSettings]):
                 name="find_relevant_standards",
                 title="Find relevant standards",
                 description=DESCRIPTION,
-                function=_finder(self.context.catalog, self.settings.max_results),
+                function=_finder(self._catalog, self.settings.max_results),
                 read_only=True,
                 idempotent=True,
                 open_world=False,
@@ -136,27 +138,15 @@ class SearchPlugin(Plugin[SearchSettings]):
         from .scope import scope_filter  # noqa: PLC0415  - costs start-up time
 
         if name == "subject":
-            await scope_filter(self.context.catalog, None, value, None)
+            await scope_filter(self._catalog(), None, value, None)
 
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
         """Return ``standards-mcp search``."""
         return [search_command]
 
-    @hookimpl
-    async def check_health(self) -> Health:
-        """Report whether there is anything to search."""
-        try:
-            notes = await self.context.catalog.check()
-            stats = await self.context.catalog.stats()
-        except CatalogError as exc:
-            return Health(status="failed", message=str(exc))
-        pending = stats.details.get("pending")
-        holds = pending or f"{stats.records:,} records in the {stats.backend} catalog"
-        return Health(status="degraded" if notes else "ok", message=". ".join((holds, *notes)))
 
-
-def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
+def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable[..., Any]:
     """Return the tool's function; the configured number of results is its default."""
 
     async def find_relevant_standards(
@@ -173,7 +163,7 @@ def _finder(catalog: Catalog, default_count: int) -> Callable[..., Any]:
         from .ranking import search_by_text  # noqa: PLC0415  - costs start-up time
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
 
-        text = _checked(activity)
+        text, catalog = _checked(activity), open_catalog()
         expression = await scope_filter(catalog, grade, subject, filter)
         result = await search_by_text(
             catalog,

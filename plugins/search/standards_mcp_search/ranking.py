@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from standards_mcp import Catalog, FilterExpression, SearchHit, SearchResult
+from standards_mcp import FilterExpression
 from standards_mcp.filters import combine, fields, parse_filter
+from standards_mcp_catalog import Catalog, SearchHit, SearchResult
 from standards_mcp_catalog.vocabulary.grades import spoken_levels
 from standards_mcp_catalog.vocabulary.notation import codes_in
 from standards_mcp_catalog.vocabulary.subjects import match_subjects

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from standards_mcp import Catalog, FilterExpression, InvalidInputError, StandardRecord
+from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.grades import UnknownGradeError, grade_order, parse_grades
 from standards_mcp_catalog.vocabulary.subjects import is_subject, match_subjects, nearest_subjects
 

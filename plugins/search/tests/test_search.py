@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -12,25 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp import (
-    CatalogError,
-    Filter,
-    Plugin,
-    SearchHit,
-    SearchResult,
-    StandardRecord,
-    ToolResult,
-    hookimpl,
-)
-from standards_mcp.cli import run
+from standards_mcp import Filter, Plugin, ToolResult, hookimpl
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
+from standards_mcp_catalog import Catalog, CatalogError, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.starter import starter_records
-from standards_mcp_encoders import minilm
 from standards_mcp_search import SearchPlugin
 from standards_mcp_search.envelope import found
 
@@ -63,12 +50,12 @@ def codes(result: ToolResult) -> list[str | None]:
 
 
 @pytest.mark.slow
-def test_the_plugin_keeps_the_rules():
+def test_the_plugin_keeps_the_rules(ten_records: Catalog):
     calls = [
         ("find_relevant_standards", {"activity": "cutting a pizza into equal slices"}),
         ("find_relevant_standards", {"activity": "rolling balls", "grade": "4", "subject": "math"}),
     ]
-    check_plugin(SearchPlugin, name="search", calls=calls)
+    check_plugin(SearchPlugin, name="search", services={Catalog: ten_records}, calls=calls)
 
 
 def test_the_best_match_comes_first_and_scores_fall(search: Search):
@@ -342,7 +329,9 @@ def test_a_filter_on_grades_counts_more_than_the_text(catalog: LocalCatalog, tmp
         PluginInfo(name="levels", load=lambda: Levels),
     ]
     host = Host(
-        LoadedSettings(Settings(state_dir=tmp_path), None), installed=installed, catalog=catalog
+        LoadedSettings(Settings(state_dir=tmp_path), None),
+        installed=installed,
+        services={Catalog: catalog},
     )
     host.load()
     arguments = {"activity": "equal slices of a pizza for 4th graders", "level": "03"}
@@ -381,7 +370,7 @@ def test_the_advice_takes_one_search_and_keeps_to_the_filters_of_plugins(
         PluginInfo(name="search", load=lambda: SearchPlugin),
         PluginInfo(name="states", load=lambda: States),
     ]
-    host = Host(settings, installed=installed, catalog=catalog)
+    host = Host(settings, installed=installed, services={Catalog: catalog})
     host.load()
     arguments = {"activity": "pizza", "grade": "3", "subject": "math", "state": "Borduria"}
 
@@ -427,75 +416,13 @@ def test_a_search_without_the_model_says_so(tmp_path: Path, catalog: LocalCatalo
     anyio.run(lexical.upsert, found)
     settings = LoadedSettings(Settings(state_dir=tmp_path), None)
     record = PluginInfo(name="search", load=lambda: SearchPlugin)
-    host = Host(settings, installed=[record], catalog=lexical)
+    host = Host(settings, installed=[record], services={Catalog: lexical})
     host.load()
     call = partial(host.call_tool, "find_relevant_standards", {"activity": "pizza"})
     result = anyio.run(call)
     assert codes(result) == ["3.NF.A.1"]
     assert result.structured["message"].startswith("Found 1 standard, best first;")
     assert "that each fits. Searched by words" in result.structured["message"]
-
-
-class TestPluginsCheck:
-    """What ``standards-mcp plugins check`` says of the search."""
-
-    @pytest.fixture
-    def check(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-        def check(path: Path = tmp_path / "catalog", model: str = "minilm") -> tuple[str, str]:
-            settings = (
-                f"catalog.path={path}",
-                f"catalog.local.model={model}",
-                "catalog.backend=local",
-            )
-            options = [part for setting in settings for part in ("--set", setting)]
-            code = run([*options, "plugins", "check", "--json"])
-            states = {each["name"]: each["health"] for each in json.loads(capsys.readouterr().out)}
-            health = states["search"]
-            assert code == (1 if health["status"] == "failed" else 0)
-            return health["status"], health["message"]
-
-        return check
-
-    def test_tells_what_a_new_catalog_begins_with_and_does_not_fill_it(
-        self, check: Callable[..., Any], tmp_path: Path
-    ):
-        assert check() == ("ok", "starter set, loaded at the first search")
-        assert not (tmp_path / "catalog" / "catalog.sqlite3").exists()
-
-    def test_opens_the_model_and_says_when_only_words_are_searched(
-        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-    ):
-        assert check(model="none")[0] == "degraded"
-        monkeypatch.setitem(sys.modules, "onnxruntime", None)
-        monkeypatch.setattr(minilm, "_SHARED", {})  # another test may have the model open
-        status, message = check()
-        assert status == "degraded"
-        assert "Searched by words only: onnxruntime cannot be imported" in message
-        assert "pip install onnxruntime" in message
-
-    def test_fails_where_a_model_needs_what_is_not_installed(
-        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setitem(sys.modules, "fastembed", None)
-        status, message = check(model="fastembed:some")
-        assert status == "failed"
-        assert "install 'fastembed<1" in message
-
-    def test_fails_where_no_catalog_can_be(self, check: Callable[..., Any], tmp_path: Path):
-        (tmp_path / "file").write_text("in the way")
-        status, message = check(tmp_path / "file")
-        assert status == "failed"
-        assert "file is not a folder; set [catalog] path" in message
-
-    def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], own_catalog: Path):
-        assert check(own_catalog) == (
-            "ok",
-            f"{len(starter_records()):,} records in the local catalog",
-        )
-        (own_catalog / "index" / "current").write_text("elsewhere")
-        status, message = check(own_catalog)
-        assert status == "failed"
-        assert "current is not a pointer to an index" in message
 
 
 def test_retired_standards_are_found_where_they_rank_and_say_so(tmp_path: Path) -> None:
@@ -509,7 +436,7 @@ def test_retired_standards_are_found_where_they_rank_and_say_so(tmp_path: Path) 
         await catalog.upsert([old, new])
         installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
         loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
-        host = Host(loaded, installed=installed, catalog=catalog)
+        host = Host(loaded, installed=installed, services={Catalog: catalog})
         host.load()
         result = await host.call_tool("find_relevant_standards", {"activity": old.description})
         ranked = await catalog.search(old.description, 5)

@@ -25,7 +25,6 @@ from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.secrets import SHORTEST_SECRET, looks_secret, query_secrets
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.plugin import PluginSettings
-from standards_mcp_catalog.settings import CatalogSettings
 
 from . import AtStart, Like, Seconds, Table
 from .http import HttpSettings, Scope
@@ -232,6 +231,7 @@ class Settings(Table):
         trusted: Only plugins of distributions with a name that matches one of these globs are
             imported.
         profile: The name of the profile that applies, one of ``profiles``.
+        services: The plugin that provides a service, if several do: ``Catalog = "acme"``.
         server: The service over HTTP, for ``serve --transport http``.
         servers: Each table is another MCP server, with a name of your choice.
         servers_file: The servers in this JSON file are added. It has ``mcpServers``, like the files
@@ -243,13 +243,13 @@ class Settings(Table):
     tool_names: Literal["portable", "declared"] = "portable"
     state_dir: Annotated[Path | None, AtStart()] = None
     trusted: Annotated[tuple[str, ...], AtStart()] = ("*",)
-    catalog: Annotated[CatalogSettings, AtStart()] = Field(default_factory=CatalogSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     prompts: ContributionSettings = Field(default_factory=ContributionSettings)
     resources: ContributionSettings = Field(default_factory=ContributionSettings)
     profiles: dict[str, Profile] = Field(default_factory=dict[str, Profile])
     profile: str | None = None
     plugins: dict[str, PluginSection] = Field(default_factory=dict[str, PluginSection])
+    services: Annotated[dict[str, str], AtStart()] = Field(default_factory=dict[str, str])
     server: HttpSettings = Field(default_factory=HttpSettings)
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None

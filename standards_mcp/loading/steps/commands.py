@@ -11,12 +11,14 @@ from standards_mcp.errors import PluginError
 
 
 def read_commands(
-    plugin: str, found: Sequence[object], taken: Collection[str]
+    plugin: str, found: Sequence[object], taken: Collection[str], *, is_own: bool = False
 ) -> dict[str, click.Command]:
     """Return one command or group under the plugin's name, or nothing if it adds no command.
 
     Args:
         taken: The names of the host's own commands.
+        is_own: Whether the plugin comes with the host. The only command of such a plugin may have
+            another name.
 
     Raises:
         PluginError: Something is not a command, or the plugin's name is taken.
@@ -33,8 +35,8 @@ def read_commands(
     names = [item.name for item in commands]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise conflict(plugin, plugin, f"command {twice!r}")
-    if names == [plugin]:
-        return {plugin: commands[0]}
+    if names == [plugin] or (is_own and len(names) == 1):
+        return {names[0] or plugin: commands[0]}
     if not commands:
         return {}
     told = f"Commands: {', '.join(sorted(filter(None, names)))}."

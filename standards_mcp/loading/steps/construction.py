@@ -14,8 +14,8 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection
-from standards_mcp.config.problems import InvalidSettingsError, find_problems
-from standards_mcp.config.variables import plugin_options
+from standards_mcp.config.problems import InvalidSettingsError, find_problems, misplaced_secret
+from standards_mcp.config.variables import own_variables, plugin_options
 from standards_mcp.errors import PluginError
 from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
@@ -47,6 +47,7 @@ def _constructed(
     plugin_type = record.info.load()
     if not _is_plugin_type(plugin_type):
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
+    record.provides = callable(getattr(plugin_type, "register_services", None))
     settings = record.info.settings
     if settings is None:
         settings = _validated(record, plugin_type.settings_type, loaded)
@@ -102,6 +103,20 @@ def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
     )
 
 
+def _refuse_misplaced(
+    record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
+) -> None:
+    """Refuse a value that only a variable may give, see `Variable.only`."""
+    found = [
+        misplaced_secret(layer, ("plugins", record.name, *path), variable.name)
+        for layer in loaded.layers.ordered
+        for path, variable in own_variables(model).items()
+        if variable.only and not layer.has_variables and layer.sets(("plugins", record.name, *path))
+    ]
+    if found:
+        raise InvalidSettingsError(*found)
+
+
 def _validated(
     record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
 ) -> PluginSettings:
@@ -113,6 +128,7 @@ def _validated(
     options = plugin_options(record.layers(loaded.layers), record.name, model, section.options)
     # Before validation, because the error of a validator may quote a secret, and is masked.
     record.secrets = declared_secrets(model, options)
+    _refuse_misplaced(record, model, loaded)
     if taken := _HOST_KEYS & model.model_fields.keys():
         raise PluginError(record.name, f"its setting {min(taken)!r} is reserved for the host")
     try:

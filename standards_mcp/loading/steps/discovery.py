@@ -50,7 +50,8 @@ def _readable_entry_points() -> list[Any]:
 
 
 def _info_of(point: Any) -> PluginInfo:
-    info = PluginInfo(name=point.name, load=point.load)
+    package = str(point.value).partition(":")[0].partition(".")[0].strip()
+    info = PluginInfo(name=point.name, load=point.load, package=package)
     try:
         metadata: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
         info = replace(info, distribution=metadata["Name"], version=metadata["Version"])

@@ -90,11 +90,16 @@ def isolate(
         for name, section in settings.plugins.items()
         if section.python and name not in names
     ]
-    return [_isolated(info, loaded, state_dir, timing) for info in found]
+    own = [info.name for info in found if info.is_own]
+    return [_isolated(info, loaded, state_dir, timing, own) for info in found]
 
 
 def _isolated(
-    info: PluginInfo, loaded: LoadedSettings, state_dir: Path, timing: Timing
+    info: PluginInfo,
+    loaded: LoadedSettings,
+    state_dir: Path,
+    timing: Timing,
+    own: Iterable[str],
 ) -> PluginInfo:
     name, settings = info.name, loaded.settings
     section = settings.section(name)
@@ -110,7 +115,7 @@ def _isolated(
         python=section.python or sys.executable,
         processes=section.processes,
         env=section.env,
-        worker=worker_config(name, loaded, state_dir, timing),
+        worker=worker_config(name, loaded, state_dir, timing, own),
     )
     return replace(
         info,
@@ -121,20 +126,33 @@ def _isolated(
 
 
 def worker_config(
-    name: str, loaded: LoadedSettings, state_dir: Path, timing: Timing
+    name: str,
+    loaded: LoadedSettings,
+    state_dir: Path,
+    timing: Timing,
+    plugins: Iterable[str],
 ) -> WorkerConfig:
-    """Return what a process must know that runs a plugin, without variables."""
+    """Return what a process must know that runs a plugin, without variables.
+
+    Args:
+        plugins: The plugins that come with the host, which may provide services to it.
+    """
     settings = loaded.settings
-    section = settings.section(name)
+    tables = {name: settings.section(name).options}
+    # Which services it needs, only the process finds out; it opens its own of each.
+    for other in {*plugins, *settings.services.values()} - {name}:
+        section = settings.section(other)
+        if section.enabled is not False and not section.is_isolated:
+            tables[other] = section.options
     return WorkerConfig(
         name=name,
-        memory=section.memory_bytes,
+        memory=settings.section(name).memory_bytes,
         settings={
             "state_dir": str(state_dir),
-            "catalog": revealed(settings.catalog),
-            "plugins": {name: revealed(section.options)},
+            "services": dict(settings.services),
+            "plugins": {each: revealed(options) for each, options in tables.items()},
         },
-        folders=_folders(loaded.layers, name, section.options),
+        folders={each: _folders(loaded.layers, each, tables[each]) for each in tables},
         timing=timing,
     )
 

@@ -40,8 +40,9 @@ class WorkerConfig(BaseModel):
 
     Attributes:
         memory: The most that it may use, in bytes.
-        settings: Those of the host, as far as they are about this plugin.
-        folders: Where relative paths start, by the keys of the plugin's table.
+        settings: The host's settings that are about this plugin, and the tables of plugins that may
+            provide services to it.
+        folders: Where relative paths start, by the plugin and the key.
         variables: Those of ``.env`` that set keys of the plugin.
         timing: The host's.
         trial: A trial: the phase in which an earlier start ended. The process ends with
@@ -51,7 +52,7 @@ class WorkerConfig(BaseModel):
     name: str
     memory: int | None
     settings: dict[str, Any]
-    folders: dict[str, str] = {}
+    folders: dict[str, dict[str, str]] = {}
     variables: dict[str, str] = {}
     timing: Timing = DEFAULT_TIMING
     trial: Literal["", "loading", "starting"] = ""

@@ -5,20 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from standards_mcp.config.layers import DOT_ENV
 from standards_mcp.config.loading import LoadedSettings
-from standards_mcp.config.timing import Timing
 from standards_mcp.remote.transports.ending import describe_code, kill_tree
 
-from .plugin import other_variables, worker_config
-from .protocol import TRIAL_PASSED
+from .plugin import other_variables
+from .protocol import TRIAL_PASSED, WorkerConfig
 
 
-def try_apart(
-    name: str, phase: str, loaded: LoadedSettings, state_dir: Path, timing: Timing
-) -> str:
+def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
     """Return how a plugin ended or hung a process that loaded it, or an empty string.
 
     The process has the rights and the variables of this one, where the plugin is loaded next.
@@ -28,8 +24,8 @@ def try_apart(
         "variables": other_variables(loaded.layers, DOT_ENV),
         "trial": phase,
     }
-    config = worker_config(name, loaded, state_dir, timing).model_copy(update=changes)
-    command = [sys.executable, "-P", "-m", "standards_mcp.server.isolated.process", name]
+    config, timing = worker.model_copy(update=changes), worker.timing
+    command = [sys.executable, "-P", "-m", "standards_mcp.server.isolated.process", worker.name]
     process = subprocess.Popen(  # noqa: S603  - our own program
         command,
         stdin=subprocess.PIPE,

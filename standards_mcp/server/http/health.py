@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
@@ -15,17 +15,14 @@ from starlette.routing import BaseRoute, Route
 from standards_mcp.calls.context import Principal
 from standards_mcp.config.models.http import ADMIN
 from standards_mcp.host import Host
-from standards_mcp.loading.health import check_health
+from standards_mcp.loading.health import Healths, check_health, services_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health as PluginHealth
 from standards_mcp.server.operations.audit import Audit
-from standards_mcp_catalog.base import CatalogStats
-from standards_mcp_catalog.errors import CatalogError
 
 from .guards import LIVE
 
 _FRESH_SECONDS: Final = 5.0
-_CATALOG_SECONDS: Final = 5.0
 _T = TypeVar("_T")
 
 
@@ -68,29 +65,6 @@ class Fresh(Generic[_T]):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogState:
-    """The catalog as it was found.
-
-    Attributes:
-        stats: What it holds; None where that is not known.
-        problem: Why it cannot be read, or an empty string.
-    """
-
-    stats: CatalogStats | None = None
-    problem: str = ""
-
-    @property
-    def backend(self) -> str:
-        """The store, where it is known."""
-        return self.stats.backend if self.stats else ""
-
-    @property
-    def records(self) -> int | None:
-        """How many standards it has, where that is known."""
-        return self.stats.records if self.stats else None
-
-
 class Health:
     """Answers what balancers and operators ask.
 
@@ -109,7 +83,7 @@ class Health:
         self._host, self.version, self._principal_of = host, version, principal_of
         self._audit = audit
         self._began = time.monotonic()
-        self.catalog = Fresh(self._read_catalog)
+        self.services: Fresh[Healths] = Fresh(self._check_services)
         self.plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(self._check_plugins)
 
     def routes(self) -> list[BaseRoute]:
@@ -125,16 +99,12 @@ class Health:
         """Return for how many seconds the service runs."""
         return round(time.monotonic() - self._began)
 
-    async def catalog_now(self) -> CatalogState:
-        """Return the state of the catalog; one that does not answer cannot be read."""
-        found = await self.catalog.within(_CATALOG_SECONDS)
-        return found or CatalogState(problem="the catalog does not answer")
-
     async def _live(self, _: Request) -> JSONResponse:
         return JSONResponse({"status": "alive"})
 
     async def _ready(self, _: Request) -> JSONResponse:
-        if (await self.catalog_now()).problem or self._refuses_calls():
+        services = (await self.services()).values()
+        if self._refuses_calls() or any(each.status == "failed" for each in services):
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
@@ -149,32 +119,27 @@ class Health:
         }
         if not self._principal_of(request).holds(ADMIN):
             return JSONResponse(own)
-        catalog, health = await self.catalog_now(), await self.plugins()
+        services, health = await self.services(), await self.plugins()
         audit = _audit_report(self._audit)
         records = self._host.manager.records
         plugins = {name: _report(records[name], health.get(name)) for name in records}
         are_well = (
-            not catalog.problem
+            all(each.status == "ok" for each in services.values())
             and audit.get("status") != "failed"
             and all(is_well(records[name], health.get(name)) for name in records)
         )
-        found = {"backend": catalog.backend, "records": catalog.records}
         return JSONResponse(
             own
             | {
                 "status": "ok" if are_well else "degraded",
-                "catalog": {"error": catalog.problem} if catalog.problem else found,
+                "services": {name: asdict(each) for name, each in services.items()},
                 "plugins": plugins,
                 "audit": audit,
             }
         )
 
-    async def _read_catalog(self) -> CatalogState:
-        try:
-            stats = await self._host.catalog_stats()
-        except CatalogError as exc:
-            return CatalogState(problem=str(exc))
-        return CatalogState(stats)
+    async def _check_services(self) -> Healths:
+        return await services_health(self._host.manager)
 
     async def _check_plugins(self) -> Mapping[str, PluginHealth]:
         return await check_health(self._host.manager)

@@ -1,8 +1,7 @@
-"""``/metrics``: what Prometheus reads of calls, requests, plugins and the catalog."""
+"""``/metrics``: what Prometheus reads of calls, requests, plugins and services."""
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +30,7 @@ from standards_mcp.calls.context import Principal
 from standards_mcp.calls.records import NO_ERRORS, NOT_SERVED, CallRecord
 from standards_mcp.config.models.http import METRICS
 from standards_mcp.host import Host
+from standards_mcp.loading.health import Healths
 from standards_mcp.server.operations.audit import Audit
 
 from .guards import InFlight
@@ -55,12 +55,12 @@ class Metrics:
     that only plugins know are ``other``.
 
     Args:
-        health: Tells of the catalog.
+        health: Gives the health of the services.
         audit: The audit log, if there is one.
     """
 
     def __init__(self, host: Host, version: str, health: Health, audit: Audit | None) -> None:
-        self._catalog = health.catalog_now
+        self._services = health.services
         self.registry = registry = CollectorRegistry()
         labels = ("kind", "name", "plugin")
         self._calls = Counter(
@@ -94,11 +94,17 @@ class Metrics:
         )
         about = {"version": version, "python": platform.python_version()}
         Info(f"{_PREFIX}_build", "What runs.", registry=registry).info(about)
-        self._catalog_up = Gauge(
-            f"{_PREFIX}_catalog_up", "Whether the catalog can be read.", registry=registry
+        self._service_up = Gauge(
+            f"{_PREFIX}_service_up",
+            "Whether a service that plugins share works.",
+            ("service",),
+            registry=registry,
         )
-        self._records = Gauge(
-            f"{_PREFIX}_catalog_records", "Standards in the catalog.", registry=registry
+        self._service_facts = Gauge(
+            f"{_PREFIX}_service_fact",
+            "A number that a service gives, such as its records.",
+            ("service", "fact"),
+            registry=registry,
         )
         registry.register(_State(host, audit))
         is_one_of_several = host.settings.server.workers > 1
@@ -152,13 +158,19 @@ class Metrics:
         async def page(request: Request) -> Response:
             if not principal_of(request).holds(METRICS):
                 raise HTTPException(403, f"metrics are for tokens with the scope {METRICS!r}")
-            catalog = await self._catalog()
-            self._catalog_up.set(not catalog.problem)
-            self._records.set(math.nan if catalog.records is None else catalog.records)
+            self._show_services(await self._services())
             encode, kind = choose_encoder(request.headers.get("accept", ""))
             return Response(encode(self._shown), headers={"content-type": kind})
 
         return Route("/metrics", page, methods=["GET"])
+
+    def _show_services(self, healths: Healths) -> None:
+        self._service_facts.clear()  # a service that does not answer gives none
+        for name, health in healths.items():
+            self._service_up.labels(name).set(health.status != "failed")
+            for fact, value in health.facts.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    self._service_facts.labels(name, fact).set(value)
 
     def counted(self, app: ASGIApp) -> ASGIApp:
         """Return *app* with its responses counted."""

@@ -114,7 +114,17 @@ class Answers:
         return self._host.manager.records[self._plugin]
 
     async def _describe(self, *_: object) -> wire.Description:
-        return _description(self._record, self._host.settings, self._declared)
+        records = self._host.manager.records.values()
+        models = [each.settings_type for each in records if each.settings_type]
+        named = [own for model in models for own in _variables(model).items()]
+        told = _description(self._record, self._host.settings, self._declared)
+        # Also those of the plugins whose services it uses: this process has its own of each.
+        return told.model_copy(
+            update={
+                "variables": tuple(name for name, _ in named),
+                "secret_variables": tuple(name for name, is_secret in named if is_secret),
+            }
+        )
 
     async def _get_prompt(self, request: wire.GetPrompt, ctx: Context) -> list[Message]:
         from mcp_types import GetPromptRequestParams  # noqa: PLC0415  - as above
@@ -148,6 +158,12 @@ class Answers:
         return wire.HealthReport(health=health, stuck_seconds=stuck)
 
 
+def _variables(model: type[PluginSettings]) -> dict[str, bool]:
+    """Return the variables that a plugin's keys have of their own, and whether each is secret."""
+    own = plugin_variables(model)
+    return {name: declares_secret(model, key) for key, name in own.items()}
+
+
 def _named(items: Iterable[_C], name: str) -> _C:
     return next(each for each in items if each.declared == name)
 
@@ -155,21 +171,13 @@ def _named(items: Iterable[_C], name: str) -> _C:
 def _description(
     record: PluginRecord, settings: Settings, declared: Mapping[str, Tool]
 ) -> wire.Description:
-    model = record.settings_type or PluginSettings
-    variables = plugin_variables(model)
-    if record.status is Status.FAILED:
+    if record.status in (Status.FAILED, Status.DISABLED):
         problems = masked_data([asdict(each) for each in record.problems], record.secrets)
-        return wire.Description(
-            failure=record.reason, problems=problems, variables=tuple(variables.values())
-        )
+        return wire.Description(failure=record.reason, problems=problems)
     options = settings.section(record.name).options
     contributed = record.contributions
     told: dict[str, Any] = {
-        "variables": tuple(variables.values()),
         "secret": [key for key in options if long_texts(options[key]) & record.secrets],
-        "secret_variables": [
-            name for key, name in variables.items() if declares_secret(model, (key,))
-        ],
         "title": record.title,
         "instructions": record.instructions,
         "ineffective": [

@@ -1,10 +1,10 @@
-"""A host of one plugin, without limits: they are the business of the host outside."""
+"""A host of one plugin and the services that it needs, without the limits of the host outside."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,23 +35,32 @@ def load_host(config: wire.WorkerConfig, finish: Callable[[Contributions], Contr
     unlimited = ("timeout", "max_output_tokens", "max_argument_values")
     limits: Any = {"concurrency": 1000, **dict.fromkeys(unlimited, _NO_LIMIT)}
     settings = Settings(**config.settings, tools=limits, tool_names="declared")
-    plugins = [info for info in installed_plugins() if info.name == config.name]
-    if not plugins:
+    plugins = [info for info in installed_plugins() if info.name in settings.plugins]
+    if config.name not in (info.name for info in plugins):
         missing = f"it is not installed in {sys.prefix}"
-        plugins = [PluginInfo(name=config.name, load=lambda: None, error=missing)]
+        plugins.append(PluginInfo(name=config.name, load=lambda: None, error=missing))
+    settings = _of_installed(settings, {info.name for info in plugins})
     loaded = LoadedSettings(settings, None, _layers(config))
     host = Host(loaded, installed=plugins, remembers=False, timing=config.timing)
     host.manager.contributed.finish = finish
-    host.load()
+    host.manager.refuses_mistakes = False  # they are told to the host outside
+    host.load(only=(config.name,))
     return host
+
+
+def _of_installed(settings: Settings, names: Collection[str]) -> Settings:
+    """Return settings without tables of plugins that another environment does not have."""
+    tables = {name: table for name, table in settings.plugins.items() if name in names}
+    return settings.model_copy(update={"plugins": tables})
 
 
 def _layers(config: wire.WorkerConfig) -> Layers:
     """Return where the plugin's settings come from, as far as its model has to know it."""
-    table = config.settings["plugins"][config.name]
+    tables = config.settings["plugins"]
     keys = (
-        Layer(key, {"plugins": {config.name: {key: table[key]}}}, folder=Path(folder))
-        for key, folder in config.folders.items()
+        Layer(key, {"plugins": {name: {key: tables[name][key]}}}, folder=Path(folder))
+        for name, folders in config.folders.items()
+        for key, folder in folders.items()
     )
     environment = {variable.upper(): text for variable, text in os.environ.items()}
     variables = Layer(ENVIRONMENT, {}, others=environment)

@@ -8,11 +8,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from standards_mcp import ApiError
+from standards_mcp import ApiError, ServiceError
 from standards_mcp_career.domain.text import hash64, tokens
 from standards_mcp_career.settings import STUB
 from standards_mcp_career.store.runs import Source
-from standards_mcp_catalog import CatalogError
 from standards_mcp_encoders import Vectors, open_encoder, shown_spec
 
 _NONE: Final = "none"
@@ -76,7 +75,7 @@ class CatalogEmbedder:
         try:
             encoder = open_encoder(self._spec, remedy="check plugins.career.embedding")
             return encoder.encode(texts)
-        except CatalogError as error:
+        except ServiceError as error:
             raise ApiError(f"The encoder of plugins.career.embedding failed: {error}") from error
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from standards_mcp._utils.text import counted, printable
-from standards_mcp.cli.completion import loaded_jurisdictions, loaded_sets, offer
+from standards_mcp.commands import counted, offer, printable
+
+from .workplace import loaded_jurisdictions, loaded_sets
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.local.store import LocalStore

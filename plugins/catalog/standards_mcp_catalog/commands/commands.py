@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from copy import copy
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import anyio
 import click
 
-from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp._utils.text import counted
-from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
-from standards_mcp_catalog import CatalogError
+from standards_mcp import ServiceError
+from standards_mcp.commands import (
+    counted,
+    divert_stdout,
+    examples,
+    json_option,
+    print_json,
+    print_table,
+    print_text,
+)
 from standards_mcp_catalog.base import Catalog, CatalogStats
-from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.pinecone.client import PineconeUnavailableError
 
 from .crosswalks import crosswalks
 from .importing import import_command
@@ -24,9 +28,10 @@ from .progress import ImportProgress
 from .removing import remove
 from .sets import export, rename, sets, template
 from .upload import diff, upload
+from .workplace import DataCommands, Workplace
 
 
-@click.group()
+@click.group(cls=DataCommands)
 def data() -> None:
     """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
 
@@ -34,6 +39,13 @@ def data() -> None:
 _COMMANDS = (crosswalks, diff, export, import_command, remove, rename, sets, template, upload)
 for _command in _COMMANDS:
     data.add_command(_command)
+
+
+def data_commands(workplace: Workplace) -> click.Group:
+    """Return the group of all commands, for this workplace."""
+    group = copy(data)
+    group.workplace = workplace
+    return group
 
 
 @data.command(epilog=examples("data status", "data status --json"))
@@ -46,7 +58,7 @@ def status(ctx: click.Context, *, as_json: bool) -> None:
     answer.
     """
     with divert_stdout():
-        facts = anyio.run(_status, ctx.ensure_object(Invocation))
+        facts = anyio.run(_status, ctx.ensure_object(Workplace))
     if as_json:
         print_json(facts)
     else:
@@ -55,13 +67,18 @@ def status(ctx: click.Context, *, as_json: bool) -> None:
         ctx.exit(1)
 
 
-async def _status(invocation: Invocation) -> dict[str, Any]:
-    catalog, table = invocation.host.catalog, invocation.host.settings.catalog
+async def _status(workplace: Workplace) -> dict[str, Any]:
+    from standards_mcp_catalog.local.catalog import LocalCatalog
+    from standards_mcp_catalog.pinecone.client import PineconeUnavailableError
+
+    catalog, table = workplace.configured(), workplace.settings
     facts: dict[str, Any]
     try:
         if isinstance(catalog, LocalCatalog):
             await catalog.facets()  # fills a catalog that is new
-        stats = await invocation.host.catalog_stats()
+        stats = await catalog.stats()
+        why = {"reason": table.choice[1]}
+        stats = replace(stats, details={**why, **stats.details})
         facts = _facts(stats, await _search_state(catalog))
     except PineconeUnavailableError as error:
         name, reason = table.pinecone.index_name, table.choice[1]
@@ -69,7 +86,7 @@ async def _status(invocation: Invocation) -> dict[str, Any]:
     finally:
         await catalog.aclose()
     if facts["backend"] == "pinecone":
-        embedded = _facts(await invocation.embedded_catalog.stats())
+        embedded = _facts(await workplace.embedded.stats())
         facts["embedded_index"] = {
             name: value
             for name, value in embedded.items()
@@ -87,7 +104,7 @@ def _facts(stats: CatalogStats, search: str = "") -> dict[str, Any]:
 async def _search_state(catalog: Catalog) -> str:
     try:
         return " ".join(await catalog.check()) or "ok"
-    except CatalogError as error:
+    except ServiceError as error:
         return str(error)
 
 
@@ -104,12 +121,12 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 @data.command(epilog=examples("data build"))
 @click.pass_obj
-def build(invocation: Invocation) -> None:
+def build(workplace: Workplace) -> None:
     """Rebuild the index from the loaded standards, whatever state it is in.
 
     Texts that were embedded before are not embedded again. An interrupted build goes on where it
     stopped, and the old index serves until the new one is complete.
     """
     with divert_stdout(), ImportProgress() as progress:
-        stats = invocation.embedded_catalog.store.build(progress)
+        stats = workplace.embedded.store.build(progress)
     print_text(f"Built the index of {counted(stats.records, 'record')} in {stats.location}")

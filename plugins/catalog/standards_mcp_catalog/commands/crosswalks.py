@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import (
+    divert_stdout,
+    examples,
+    json_option,
+    print_json,
+    print_table,
+    print_text,
+)
+
+from .workplace import Workplace
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.local.store import LocalStore
@@ -17,14 +24,14 @@ if TYPE_CHECKING:
 @click.command(epilog=examples("data crosswalks", "data crosswalks --json"))
 @json_option
 @click.pass_obj
-def crosswalks(invocation: Invocation, *, as_json: bool) -> None:
+def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
     """List the crosswalks that are loaded, each with its number of relations.
 
     `data remove` removes one, by its id or title. Relations that standards state themselves come
     and go with their sets, and are not listed.
     """
     with divert_stdout():
-        found = invocation.embedded_catalog.store.crosswalks()
+        found = workplace.embedded.store.crosswalks()
     if as_json:
         print_json(
             [{"id": each.id, "title": each.title, "relations": count} for each, count in found]

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, json_option, print_result
+from standards_mcp.commands import divert_stdout, examples, json_option, print_result
 
 from .progress import ImportProgress
+from .workplace import Workplace
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.readers import Format
@@ -76,7 +75,7 @@ STARTER: Final = "starter"
 @click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
 @json_option
 @click.pass_obj
-def import_command(invocation: Invocation, /, **given: Any) -> None:
+def import_command(workplace: Workplace, /, **given: Any) -> None:
     """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
 
     A table with the columns from, to and relation is a crosswalk between standards.
@@ -101,9 +100,9 @@ def import_command(invocation: Invocation, /, **given: Any) -> None:
         selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
         strict=options.strict, jurisdiction=options.name,
     )  # fmt: skip
-    store = invocation.embedded_catalog.store
+    store = workplace.embedded.store
     with divert_stdout(), ImportProgress() as progress:
-        documents = _documents(options, how.selection, invocation, progress)
+        documents = _documents(options, how.selection, workplace, progress)
         try:
             report = import_sources(store, documents, how, on_read=progress.read, progress=progress)
         except StrictImportError as error:
@@ -153,7 +152,7 @@ def _selection(options: _Options) -> Selection:
 
 
 def _documents(
-    options: _Options, selection: Selection, invocation: Invocation, progress: ImportProgress
+    options: _Options, selection: Selection, workplace: Workplace, progress: ImportProgress
 ) -> Iterator[Iterable[Item]]:
     """Return the records of each document; those of the starter set come first."""
     from standards_mcp_catalog.importing.readers import read_documents
@@ -164,13 +163,13 @@ def _documents(
     sources = options.sources
     starter: list[Sequence[StandardRecord]] = []
     if STARTER in sources and not options.api and not Path(STARTER).exists():
-        store = invocation.embedded_catalog.store
+        store = workplace.embedded.store
         starter = [starter_records() if options.dry_run else store.load_seed()]
         sources = tuple(source for source in sources if source != STARTER)
     if not (sources or starter or options.api == "csp"):
         raise click.UsageError("name a file, a folder or an address to import from")
     if options.api:
-        documents = _from_api(options, selection, invocation, progress)
+        documents = _from_api(options, selection, workplace, progress)
     else:
         documents = open_sources(sources)
     name = proper_name(options.name)
@@ -178,7 +177,7 @@ def _documents(
 
 
 def _from_api(
-    options: _Options, selection: Selection, invocation: Invocation, progress: ImportProgress
+    options: _Options, selection: Selection, workplace: Workplace, progress: ImportProgress
 ) -> Iterator[Document | Problem]:
     from platformdirs import user_cache_path
 
@@ -197,7 +196,7 @@ def _from_api(
         for base_url in options.sources:
             yield from case_documents(base_url, creators, cache=cache, on_package=progress.fetched)
         return
-    configured = invocation.host.settings.catalog.csp.api_key
+    configured = workplace.settings.csp.api_key
     key = options.api_key.strip() or (configured.get_secret_value() if configured else "")
     for base_url in options.sources or (CSP_URL,):
         yield from csp_documents(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from standards_mcp._utils.progress import progress_lines
-from standards_mcp.commands import print_text
+from standards_mcp.commands import print_text, progress_lines
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar

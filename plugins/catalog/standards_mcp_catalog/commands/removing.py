@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp._utils.text import counted
 from standards_mcp.cli.config_edits import ask
-from standards_mcp.cli.completion import loaded_sets_and_crosswalks, offer
-from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, json_option, print_json, print_text
+from standards_mcp.commands import (
+    counted,
+    divert_stdout,
+    examples,
+    json_option,
+    offer,
+    print_json,
+    print_text,
+)
 
 from .chosen import jurisdiction_option, one_or_all
 from .crosswalks import check_is_no_crosswalk, chosen_crosswalk
 from .importing import STARTER
 from .progress import ImportProgress
+from .workplace import Workplace, loaded_sets_and_crosswalks
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.report import Report
@@ -70,7 +75,7 @@ def remove(
     nothing is deleted because nobody has agreed.
     """
     with divert_stdout(), ImportProgress() as progress:
-        store = ctx.ensure_object(Invocation).embedded_catalog.store
+        store = ctx.ensure_object(Workplace).embedded.store
         removal = _removal(store, progress, **chosen)
         report = removal.run(dry_run=True)
         if not (dry_run or yes) and _has_effect(report):

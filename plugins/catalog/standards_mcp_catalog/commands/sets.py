@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from standards_mcp._utils.files import replacing
-from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp._utils.text import counted
-from standards_mcp.cli.completion import loaded_sets, offer
-from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import (
+    counted,
+    divert_stdout,
+    examples,
+    json_option,
+    offer,
+    print_json,
+    print_table,
+    print_text,
+)
+from standards_mcp.files import full_disk, replacing
 
 from .chosen import chosen_sets, jurisdiction_option, one_or_all, sets_of, sets_option
 from .crosswalks import check_is_no_crosswalk
 from .progress import ImportProgress
+from .workplace import Workplace, loaded_sets
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.local.store import LocalStore
@@ -28,10 +33,10 @@ if TYPE_CHECKING:
 @jurisdiction_option
 @json_option
 @click.pass_obj
-def sets(invocation: Invocation, *, jurisdiction: str | None, as_json: bool) -> None:
+def sets(workplace: Workplace, *, jurisdiction: str | None, as_json: bool) -> None:
     """List the standard sets that are loaded."""
     with divert_stdout():
-        found = invocation.embedded_catalog.store.sets()
+        found = workplace.embedded.store.sets()
         if jurisdiction:
             found = sets_of(jurisdiction, found)
     if as_json:
@@ -85,7 +90,7 @@ def rename(
         raise click.UsageError("the new name is empty")
     set_name = before[0] if before else ""
     with divert_stdout(), ImportProgress() as progress:
-        store = ctx.ensure_object(Invocation).embedded_catalog.store
+        store = ctx.ensure_object(Workplace).embedded.store
         advice = "it cannot be renamed; import its file under another name, and remove this one"
         check_is_no_crosswalk(store, set_name, advice)
         ids = one_or_all(store, set_name, jurisdiction)
@@ -128,7 +133,7 @@ def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> in
 )
 @click.pass_obj
 def export(
-    invocation: Invocation,
+    workplace: Workplace,
     standard_sets: tuple[str, ...],
     jurisdiction: str | None,
     output: Path,
@@ -140,7 +145,7 @@ def export(
     from standards_mcp_catalog.importing.maintenance import export_lines
 
     with divert_stdout():
-        store = invocation.embedded_catalog.store
+        store = workplace.embedded.store
         wanted = chosen_sets(store, standard_sets, jurisdiction)
     lines = (line + "\n" for line in export_lines(store, wanted))
     if str(output) == "-":
@@ -151,7 +156,7 @@ def export(
             with replacing(output) as file:
                 file.writelines(lines)
         except OSError as error:
-            reason = f"{output} cannot be written: {reason_of(error)}"
+            reason = f"{output} cannot be written: {full_disk.reason_of(error)}"
             raise click.ClickException(reason) from None
 
 

@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from standards_mcp._utils.progress import progress_lines
-from standards_mcp._utils.stdio.streams import divert_stdout
-from standards_mcp.cli.invocation import Invocation
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import (
+    divert_stdout,
+    examples,
+    json_option,
+    print_json,
+    print_table,
+    print_text,
+    progress_lines,
+)
 from standards_mcp.errors import ConfigError
 
 from .chosen import chosen_sets, jurisdiction_option, sets_option
+from .workplace import Workplace
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.local.catalog import LocalCatalog
@@ -66,7 +72,7 @@ def upload(
             return await work.diff(records, client, is_missing=is_missing, **options)
         return await work.upload(records, client, batch_size=batch_size, **options)
 
-    report = _run(ctx.ensure_object(Invocation), chosen, run)
+    report = _run(ctx.ensure_object(Workplace), chosen, run)
     _show(report, as_json=as_json)
     if report.refused or not (dry_run or report.complete):
         ctx.exit(1)
@@ -77,19 +83,19 @@ def upload(
 @jurisdiction_option
 @json_option
 @click.pass_obj
-def diff(invocation: Invocation, /, *, as_json: bool, **chosen: Any) -> None:
+def diff(workplace: Workplace, /, *, as_json: bool, **chosen: Any) -> None:
     """Show how the embedded index and the one in Pinecone differ; nothing is written."""
     from standards_mcp_catalog.pinecone import upload as work
 
-    _show(_run(invocation, chosen, work.diff), as_json=as_json)
+    _show(_run(workplace, chosen, work.diff), as_json=as_json)
 
 
 def _run(
-    invocation: Invocation,
+    workplace: Workplace,
     chosen: Mapping[str, Any],
     work: Callable[..., Awaitable[Report]],
 ) -> Report:
-    local, client = _stores(invocation)
+    local, client = _stores(workplace)
     is_terminal = sys.stderr.isatty()
     state = "Working"
 
@@ -115,14 +121,14 @@ def _run(
         return anyio.run(run)
 
 
-def _stores(invocation: Invocation) -> tuple[LocalCatalog, PineconeClient]:
+def _stores(workplace: Workplace) -> tuple[LocalCatalog, PineconeClient]:
     """Return the two stores, whichever of them the configuration chooses for searching."""
     from standards_mcp_catalog import open_pinecone
 
-    access = invocation.host.settings.catalog.pinecone.access
+    access = workplace.settings.pinecone.access
     if access is None:
         raise ConfigError("Pinecone needs a key; set PINECONE_API_KEY in the environment or .env")
-    return invocation.embedded_catalog, open_pinecone(access)
+    return workplace.embedded, open_pinecone(access)
 
 
 def _show(report: Report, *, as_json: bool) -> None:

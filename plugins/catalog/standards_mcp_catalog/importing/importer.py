@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
-from standards_mcp._utils.chunks import chunks
-from standards_mcp._utils.text import counted
+from standards_mcp.commands import counted
 from standards_mcp_catalog.base import Progress
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord

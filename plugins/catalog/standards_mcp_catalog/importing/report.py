@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from standards_mcp._utils.text import counted, printable
+from standards_mcp.commands import counted, printable
 from standards_mcp_catalog.errors import CatalogError
 
 KEPT_PER_REASON: Final = 20

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, Self
 
-from standards_mcp._utils import full_disk
+from standards_mcp.files import full_disk
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.relations import Crosswalk, CrosswalkLinks, Link, links_of, stated_in

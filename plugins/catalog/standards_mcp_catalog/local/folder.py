@@ -16,8 +16,7 @@ from typing import Final
 
 import filelock
 
-from standards_mcp._utils import full_disk
-from standards_mcp._utils.private import FILE_MODE, private_folder, restrict
+from standards_mcp.files import FILE_MODE, full_disk, private_folder, restrict
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 from .database import Database
@@ -160,6 +159,6 @@ class CatalogFolder:
             if blocking := self._blocking_file():
                 reason = f"{blocking} is not a folder"
         return CatalogUnavailableError(
-            f"cannot write the catalog in {self.path}: {reason}; set [catalog] path "
-            "(STANDARDS_MCP_CATALOG__PATH) to a folder that can be written"
+            f"cannot write the catalog in {self.path}: {reason}; set [plugins.catalog] path "
+            "(STANDARDS_MCP_PLUGINS__CATALOG__PATH) to a folder that can be written"
         )

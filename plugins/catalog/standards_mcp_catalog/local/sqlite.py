@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from standards_mcp._utils import full_disk
-from standards_mcp._utils.installation import upgrade_command
-from standards_mcp._utils.private import write_private
+from standards_mcp.commands import upgrade_command
+from standards_mcp.files import full_disk, write_private
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
@@ -26,8 +25,8 @@ _ADVICE: Mapping[int | None, str] = {
     sqlite3.SQLITE_NOTADB: _RESTORE,
     sqlite3.SQLITE_CORRUPT: _RESTORE,
     sqlite3.SQLITE_BUSY: "another program is using it; try again when that is done",
-    None: "see that it can be read and written, or set [catalog] path "
-    "(STANDARDS_MCP_CATALOG__PATH) to another folder",
+    None: "see that it can be read and written, or set [plugins.catalog] path "
+    "(STANDARDS_MCP_PLUGINS__CATALOG__PATH) to another folder",
 }
 
 _SCHEMA = """
@@ -188,7 +187,7 @@ class SqliteFile:
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     if int(connection.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
         raise CatalogUnavailableError(
-            f"{path} is not a catalog of standards; move it away or set another [catalog] path"
+            f"{path} is not a catalog of standards; move it away or set another [plugins.catalog] path"
         )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in (_WITHOUT_RELATIONS, SCHEMA_VERSION):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy.typing as npt
 
-from standards_mcp._utils.chunks import chunks
 from standards_mcp_catalog.base import Progress
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_encoders.minilm import TextEncoder, normalised
 
 from .database import Database

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from standards_mcp._utils.text import printable
+from standards_mcp.commands import printable
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 Cause: TypeAlias = Literal[
@@ -128,7 +128,7 @@ def timed_out(host: str, deadline: float) -> PineconeUnavailableError:
         "timeout",
         f"Pinecone did not answer at {host} within {deadline:g} seconds: it is slow, out of "
         "reach, or holding requests back because the quota of the minute is used up. Try again "
-        "in a minute, or raise [catalog.pinecone] deadline.",
+        "in a minute, or raise [plugins.catalog.pinecone] deadline.",
     )
 
 
@@ -139,7 +139,7 @@ def _quota(text: str, retry_after: float | None) -> PineconeUnavailableError:
         return PineconeUnavailableError(
             "month_quota",
             f"Pinecone's quota of this month is used up ({text}). Trying again will not help "
-            'before next month: upgrade the plan, or set [catalog] backend = "local".',
+            'before next month: upgrade the plan, or set [plugins.catalog] backend = "local".',
             retry_after,
         )
     unit = "second" if retry_after == 1 else "seconds"

@@ -6,7 +6,7 @@ import socket
 import urllib.request
 from urllib.parse import urlsplit
 
-from standards_mcp._utils.addresses import is_loopback, is_unencrypted
+from standards_mcp import is_loopback, is_unencrypted
 
 
 def checked_host(host: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from standards_mcp._utils.chunks import chunks
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.notation import (

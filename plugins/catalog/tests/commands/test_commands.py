@@ -300,7 +300,7 @@ class TestStatus:
     @pytest.fixture
     def status(self, tmp_path, capsys):
         def status(folder: str = "catalog") -> tuple[int, Any, str]:
-            options = ("catalog.backend=local", f"catalog.path={tmp_path / folder}")
+            options = ("plugins.catalog.backend=local", f"plugins.catalog.path={tmp_path / folder}")
             settings = [part for option in options for part in ("--set", option)]
             code = run_program([*settings, "data", "status", "--json"])
             out, err = capsys.readouterr()
@@ -324,7 +324,10 @@ class TestStatus:
         (tmp_path / "file").write_text("in the way")
         code, facts, err = status("file")
         assert (code, facts) == (1, None)
-        assert "file is not a folder; set [catalog] path (STANDARDS_MCP_CATALOG__PATH)" in err
+        assert (
+            "file is not a folder; set [plugins.catalog] path (STANDARDS_MCP_PLUGINS__CATALOG__PATH)"
+            in err
+        )
         assert err.count("\n") == 1
 
 

@@ -22,7 +22,9 @@ Run = Callable[..., tuple[int, str, str]]
 def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs a data command over an embedded index of four standards."""
     path = tmp_path / "catalog"
-    text = f'[catalog]\npath = "{path.as_posix()}"\n[catalog.local]\nmodel = "none"\n'
+    text = (
+        f'[plugins.catalog]\npath = "{path.as_posix()}"\n[plugins.catalog.local]\nmodel = "none"\n'
+    )
     Path("standards-mcp.toml").write_text(text, encoding="utf-8")
     LocalStore(path, "none").write(())  # without the starter set
     rows = "".join(f"{code},Learn {code}.,{code[0]}\n" for code in ("A.1", "A.2", "B.1", "B.2"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp import StandardRecord
 from standards_mcp.cli import run as run_program
+from standards_mcp_catalog import StandardRecord
 from standards_mcp_catalog.local.store import LocalStore
 
 Run = Callable[..., tuple[int, str, str]]
@@ -34,7 +34,10 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         store.upsert([OTHER])  # so that it is not filled with the starter set
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        settings = (f"catalog.path={tmp_path / 'catalog'}", "catalog.local.model=none")
+        settings = (
+            f"plugins.catalog.path={tmp_path / 'catalog'}",
+            "plugins.catalog.local.model=none",
+        )
         options = [part for setting in settings for part in ("--set", setting)]
         code = run_program([*options, "data", *arguments])
         return code, *capsys.readouterr()

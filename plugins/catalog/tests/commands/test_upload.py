@@ -48,7 +48,9 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     local = LocalStore(path, "none")
     local.upsert([standard(number, "algebra" if number < 3 else "art") for number in range(5)])
     local.close()
-    text = f'[catalog]\npath = "{path.as_posix()}"\n[catalog.local]\nmodel = "none"\n'
+    text = (
+        f'[plugins.catalog]\npath = "{path.as_posix()}"\n[plugins.catalog.local]\nmodel = "none"\n'
+    )
     Path("standards-mcp.toml").write_text(text, encoding="utf-8")
 
     def run(*arguments: str) -> tuple[int, Any, str]:
@@ -213,7 +215,7 @@ def test_a_name_that_is_looked_up_for_long_holds_no_command_up(
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setenv("PINECONE_HOST", "slow.example.org")
-    monkeypatch.setenv("STANDARDS_MCP_CATALOG__PINECONE__DEADLINE", "2")
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PINECONE__DEADLINE", "2")
     code, _, err = run("diff")
     enough.set()
     assert (code, asked) == (1, ["slow.example.org"])

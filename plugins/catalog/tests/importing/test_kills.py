@@ -54,7 +54,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def begin(*arguments: str) -> subprocess.Popen[str]:
-        settings = (f"catalog.path={tmp_path / 'catalog'}", "catalog.local.model=none")
+        settings = (
+            f"plugins.catalog.path={tmp_path / 'catalog'}",
+            "plugins.catalog.local.model=none",
+        )
         options = [part for setting in settings for part in ("--set", setting)]
         started.append(
             subprocess.Popen(

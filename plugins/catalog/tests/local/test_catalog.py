@@ -27,7 +27,8 @@ from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.texts import text_hash
 from standards_mcp_encoders.encoders import open_encoder
-from standards_mcp_encoders.minilm import EncoderUnavailableError, MiniLmEncoder, Vectors
+from standards_mcp_encoders.errors import EncoderUnavailableError
+from standards_mcp_encoders.minilm import MiniLmEncoder, Vectors
 
 MakeRecord = Callable[..., StandardRecord]
 

@@ -25,7 +25,7 @@ from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
 
 _NOBODY = 65534
-SETTING = r"set \[catalog\] path \(STANDARDS_MCP_CATALOG__PATH\)"
+SETTING = r"set \[catalog\] path \(STANDARDS_MCP_PLUGINS__CATALOG__PATH\)"
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ class TestAFullDisk:
         monkeypatch.setattr(generation, "write_rows", fills)
         with pytest.raises(CatalogUnavailableError, match="the disk is full; free some") as caught:
             store.build()
-        assert "[catalog] path" not in str(caught.value)
+        assert "[plugins.catalog] path" not in str(caught.value)
         assert sorted(path.name for path in index.iterdir()) == before
         assert store.search("fractions").hits
 

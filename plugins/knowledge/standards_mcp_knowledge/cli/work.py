@@ -115,7 +115,7 @@ async def build(
 
     Raises:
         BuildError: It cannot be made.
-        CatalogError: The encoder fails.
+        ServiceError: The encoder fails.
     """
     work = PoolWork(pool, options.model)
     try:

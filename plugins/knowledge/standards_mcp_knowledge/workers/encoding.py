@@ -9,8 +9,8 @@ from typing import Final
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp_catalog import CatalogError, CatalogUnavailableError
-from standards_mcp_encoders import TextEncoder, Vectors, is_address, open_encoder
+from standards_mcp import ServiceError
+from standards_mcp_encoders import EncoderError, TextEncoder, Vectors, is_address, open_encoder
 from standards_mcp_knowledge.encoders import BUILT_IN, Encoders, no_encoder, spec_of
 
 _REMEDY: Final = "check plugins.knowledge.encoders and its embedding_api_key"
@@ -33,10 +33,10 @@ class AddressEncoder(TextEncoder):
     def encode(self, texts: Sequence[str]) -> Vectors:
         began = time.monotonic()
         if began < self._rests_until:
-            raise CatalogUnavailableError(self._failure)
+            raise EncoderError(self._failure)
         try:
             return self._encoder.encode(texts)
-        except CatalogError as error:
+        except ServiceError as error:
             now = time.monotonic()
             self._failure, self._rests_until = str(error), now + _REST * (now - began)
             raise
@@ -77,13 +77,13 @@ class OpenEncoders:
                 encoder = open_encoder(
                     spec, key, remedy=_REMEDY, threads=1, timeout=self._settings.timeout
                 )
-            except CatalogError as error:
+            except ServiceError as error:
                 raise no_encoder(model, sentence(error)) from error
             self._open[known] = AddressEncoder(encoder) if is_address(spec) else encoder
         return self._open[known]
 
 
-def sentence(error: CatalogError) -> str:
+def sentence(error: ServiceError) -> str:
     """Return the text of an error as a sentence of its own."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp_catalog import CatalogError
+from standards_mcp import ServiceError
 from standards_mcp_encoders import TextEncoder, Vectors
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder
 from standards_mcp_knowledge.errors import DatasetError
@@ -87,7 +87,7 @@ class OpenDataset:
         """
         try:
             vector = self.encoder.encode([query])
-        except CatalogError as error:
+        except ServiceError as error:
             raise no_encoder(self.model, sentence(error), is_passing=True) from error
         self._check_dimension(vector.shape[1])
         if not np.isfinite(vector).all():
@@ -145,7 +145,7 @@ class Opened:
 
         Raises:
             DatasetError: There is no encoder for the model.
-            CatalogError: The encoder fails.
+            ServiceError: The encoder fails.
         """
         return self._encoders.of_user(model).encode(texts)
 

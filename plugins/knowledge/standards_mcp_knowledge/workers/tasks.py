@@ -96,7 +96,7 @@ def encode(opened: Opened, texts: Sequence[str], model: str) -> Vectors:
 
     Raises:
         DatasetError: There is no encoder for the model.
-        CatalogError: The encoder fails.
+        ServiceError: The encoder fails.
     """
     return opened.encode(texts, model)
 

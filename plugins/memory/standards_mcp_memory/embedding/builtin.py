@@ -9,8 +9,7 @@ import anyio
 import anyio.to_thread
 from typing_extensions import override
 
-from standards_mcp import ApiError
-from standards_mcp_catalog import CatalogError
+from standards_mcp import ApiError, ServiceError
 from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.records import Vectors
 
@@ -53,7 +52,7 @@ class BuiltInEncoder(Encoder):
             if self._encoder is None:
                 try:
                     self._encoder = await anyio.to_thread.run_sync(_open, self._spec, self._threads)
-                except CatalogError as error:
+                except ServiceError as error:
                     raise ApiError(
                         f"The encoder {self._spec} cannot be used: {error}. Check "
                         "[plugins.memory] model."

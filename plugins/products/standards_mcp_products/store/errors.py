@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from standards_mcp import ApiError, CatalogError, ToolError
+from standards_mcp import ApiError, ServiceError, ToolError
 
 from .client import Place
 
@@ -33,7 +33,7 @@ def translated(place: Place, name: str) -> Generator[None]:
     """
     try:
         yield
-    except (ToolError, CatalogError):
+    except (ToolError, ServiceError):
         raise
     except Exception as error:  # noqa: BLE001  - Chroma raises plain ones, too
         kind = type(error).__name__

@@ -19,7 +19,8 @@ import pytest
 from chromadb.config import Settings as ChromaSettings
 from pydantic import SecretStr
 
-from standards_mcp import ApiError, CatalogError, InvalidInputError
+from standards_mcp import ApiError, InvalidInputError
+from standards_mcp_catalog import CatalogError
 from standards_mcp_products.building import Options
 from standards_mcp_products.building.columns import read_mapping
 from standards_mcp_products.encoders import Encoder

@@ -21,7 +21,7 @@ from standards_mcp.host import Host
 from standards_mcp.server.http.api.bodies import media_type, with_body
 from standards_mcp.server.http.authorization import ANONYMOUS
 from standards_mcp.server.http.guards import is_own_origin
-from standards_mcp.server.http.health import CatalogState, Health
+from standards_mcp.server.http.health import Health
 from standards_mcp.server.http.sessions import Sessions
 from standards_mcp.server.http.sockets import is_private
 from standards_mcp.server.reload import waiting_for_restart
@@ -42,7 +42,6 @@ _FORM_BYTES: Final = 16_384
 _SHOWN: Final = 20
 _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
-_UNKNOWN: Final = CatalogState(problem="The catalog has not answered yet.")
 _OTHER_WORKER_SECONDS: Final = 2.0
 _Page: TypeAlias = Callable[[Request, Principal], Awaitable[Response]]
 
@@ -117,7 +116,7 @@ class Admin:
 
     async def _overview(self, request: Request, _: Principal) -> Response:
         hour = self._history.hour()
-        catalog = await self._health.catalog.soon(_ANSWER_SECONDS) or _UNKNOWN
+        services = await self._health.services.soon(_ANSWER_SECONDS)
         plugins = await self._plugins(hour)
         response = self._show(
             request,
@@ -128,8 +127,7 @@ class Admin:
             most=_SHOWN,
             plugins=plugins,
             tokens=served_tokens(plugins),
-            catalog=catalog.stats,
-            catalog_problem=mask(catalog.problem, self._host.secrets()),
+            services=services,
             sessions=self._sessions.count,
             most_sessions=self._host.settings.server.max_sessions,
             clients=self._sessions.by_client().most_common(_SHOWN),

@@ -15,9 +15,8 @@ from typing import IO, Final
 
 import httpx2
 
-from standards_mcp._utils import full_disk
-from standards_mcp._utils.addresses import is_unencrypted
-from standards_mcp._utils.private import private_folder, write_private
+from standards_mcp import is_unencrypted
+from standards_mcp.files import full_disk, private_folder, write_private
 from standards_mcp_catalog.importing.report import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30

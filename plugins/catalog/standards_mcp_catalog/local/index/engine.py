@@ -16,9 +16,9 @@ from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.vectors import embed_missing
 from standards_mcp_catalog.texts import passages
 from standards_mcp_encoders.encoders import open_encoder
+from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import (
     MINILM_NAME,
-    EncoderUnavailableError,
     TextEncoder,
 )
 
@@ -163,7 +163,7 @@ class Engine:
         if indexed != encoder.name:
             raise CatalogUnavailableError(
                 f"the index at {served.folder} was built with the model {indexed!r}, and the "
-                f"configured one is {encoder.name!r}; {REBUILD}, or set [catalog.local] model"
+                f"configured one is {encoder.name!r}; {REBUILD}, or set [plugins.catalog.local] model"
             )
         return encoder, ()
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp._utils.private import open_private, private_folder, restrict
+from standards_mcp.files import open_private, private_folder, restrict
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local.database import Database
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from standards_mcp._utils.chunks import chunks
+from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.local.database import Database, Row
 from standards_mcp_catalog.texts import ancestors_text, comparable
 from standards_mcp_catalog.vocabulary.notation import with_prefixes

@@ -8,12 +8,30 @@ from typing import Any
 import pytest
 from support.pinecone_server import KEY, PineconeServer
 
-from standards_mcp._utils.secrets import secrets_of
-from standards_mcp.config.loading import LoadedSettings, load_settings
+from standards_mcp.config.loading import load_settings
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
+from standards_mcp.loading.health import services_health
+from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.pinecone.client import PineconeClient
 from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
+from standards_mcp_catalog.plugin import CatalogPlugin
+from standards_mcp_catalog.settings import CatalogSettings
+
+
+def load(overrides: Any = None) -> Host:
+    """Return a host of the plugin alone, as the files and variables of the test configure it."""
+    plugin = PluginInfo(name="catalog", load=lambda: CatalogPlugin)
+    host = Host(load_settings(overrides=overrides), installed=[plugin], remembers=False)
+    host.load()
+    return host
+
+
+def settings_of(host: Host) -> CatalogSettings:
+    plugin = host.manager.records["catalog"].plugin
+    assert isinstance(plugin, CatalogPlugin)
+    return plugin.settings
 
 
 @pytest.fixture
@@ -30,16 +48,16 @@ class TestVariables:
     def test_of_the_environment_come_before_env_file_and_toml(
         self, monkeypatch: pytest.MonkeyPatch, write_toml: Any
     ) -> None:
-        write_toml('[catalog.pinecone]\nindex_name = "c"\nnamespace = "c"\nhost = "c.io"\n')
+        write_toml('[plugins.catalog.pinecone]\nindex_name = "c"\nnamespace = "c"\nhost = "c.io"\n')
         Path(".env").write_text(
             "PINECONE_NAMESPACE=b\nPINECONE_HOST=b.io\nPINECONE_OTHER=x\n", encoding="utf-8"
         )
         monkeypatch.setenv("PINECONE_HOST", "a.io")
-        table = load_settings().settings.catalog.pinecone
+        table = settings_of(load()).pinecone
         assert (table.index_name, table.namespace, table.host) == ("c", "b", "https://a.io")
 
     def test_have_defaults(self) -> None:
-        table = load_settings().settings.catalog.pinecone
+        table = settings_of(load()).pinecone
         assert (table.index_name, table.namespace) == ("common-core-standards", "standards")
         assert (table.api_key, table.host, table.fallback) == (None, None, "none")
 
@@ -48,39 +66,42 @@ class TestVariables:
     )
     def test_a_key_may_stand_in_the_env_file(self, text: str) -> None:
         Path(".env").write_text(text, encoding="utf-8")
-        loaded = load_settings()
-        key = loaded.settings.catalog.pinecone.api_key
+        host = load()
+        key = settings_of(host).pinecone.api_key
         assert key is not None
         assert key.get_secret_value() == "pcsk_fake"
-        assert secrets_of(loaded.settings) == {"pcsk_fake"}
-        assert "pcsk_fake" not in repr(loaded)
+        assert {each.strip() for each in host.secrets()} == {"pcsk_fake"}
+        assert "pcsk_fake" not in repr(host.loaded) + repr(host.layers)
 
     def test_an_empty_key_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PINECONE_API_KEY", " ")
-        assert load_settings().settings.catalog.choice[0] == "local"
+        assert settings_of(load()).choice[0] == "local"
 
     def test_a_mistake_is_told_with_the_name_of_the_variable(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("PINECONE_HOST", "http://index.example.org")
         with pytest.raises(ConfigError, match=r"^environment: PINECONE_HOST: .* use https$"):
-            load_settings()
+            load()
         monkeypatch.delenv("PINECONE_HOST")
         Path(".env").write_text("PINECONE_INDEX_NAME=Not_a_name\n", encoding="utf-8")
         with pytest.raises(ConfigError, match=r"^\.env: PINECONE_INDEX_NAME: "):
-            load_settings()
+            load()
 
 
 class TestTheKey:
     def test_is_refused_in_a_file(self, write_toml: Any) -> None:
-        write_toml('[catalog.pinecone]\napi_key = "pcsk_fake"\n')
-        with pytest.raises(ConfigError, match="set PINECONE_API_KEY") as caught:
-            load_settings()
+        write_toml('[plugins.catalog.pinecone]\napi_key = "pcsk_fake"\n')
+        where = r"^standards-mcp.toml:2: \[plugins.catalog.pinecone\] api_key: a secret does not"
+        with pytest.raises(ConfigError, match=f"{where}.*set PINECONE_API_KEY") as caught:
+            load()
         assert "pcsk_fake" not in str(caught.value)
 
     def test_is_refused_on_the_command_line(self) -> None:
-        with pytest.raises(ConfigError, match=r"^command line: \[catalog.pinecone\] api_key"):
-            load_settings(overrides={"catalog": {"pinecone": {"api_key": "pcsk_fake"}}})
+        with pytest.raises(
+            ConfigError, match=r"^command line: \[plugins.catalog.pinecone\] api_key"
+        ):
+            load({"plugins": {"catalog": {"pinecone": {"api_key": "pcsk_fake"}}}})
 
 
 class TestTheKeyOfAnEncoder:
@@ -92,37 +113,38 @@ class TestTheKeyOfAnEncoder:
             monkeypatch.setenv("STANDARDS_MCP_EMBEDDING_API_KEY", " k-123 ")
         else:
             Path(".env").write_text("STANDARDS_MCP_EMBEDDING_API_KEY=k-123\n", encoding="utf-8")
-        loaded = load_settings()
-        found = loaded.settings.catalog.local.api_key
+        host = load()
+        found = settings_of(host).local.api_key
         assert found is not None
         assert found.get_secret_value() == "k-123"
-        host = Host(loaded, installed=())
         assert "k-123" in host.secrets()
-        assert "k-123" not in repr(loaded) + repr(host.catalog)
+        assert "k-123" not in repr(host.loaded) + repr(host.service(Catalog))
 
     def test_is_refused_beside_an_endpoint_that_is_not_encrypted(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("STANDARDS_MCP_CATALOG__LOCAL__MODEL", "http://example.com/v1#m")
-        assert load_settings()
+        monkeypatch.setenv(
+            "STANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL", "http://example.com/v1#m"
+        )
+        assert load()
         monkeypatch.setenv("STANDARDS_MCP_EMBEDDING_API_KEY", "k-123")
         with pytest.raises(ConfigError, match="would be sent unencrypted; use https") as caught:
-            load_settings()
+            load()
         assert "k-123" not in str(caught.value)
-        monkeypatch.setenv("STANDARDS_MCP_CATALOG__LOCAL__MODEL", "http://[::1]:8080/v1#m")
-        assert load_settings()
+        monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL", "http://[::1]:8080/v1#m")
+        assert load()
 
     def test_is_refused_in_a_file(self, write_toml: Any) -> None:
-        write_toml('[catalog.local]\napi_key = "k-123"\n')
+        write_toml('[plugins.catalog.local]\napi_key = "k-123"\n')
         with pytest.raises(ConfigError, match="set STANDARDS_MCP_EMBEDDING_API_KEY") as caught:
-            load_settings()
+            load()
         assert "k-123" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
-        ("STANDARDS_MCP_CATALOG__LOCAL__MODEL", "https://ann:k-123@host/v1/embeddings#m"),
+        ("STANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL", "https://ann:k-123@host/v1/embeddings#m"),
         ("PINECONE_HOST", "https://ann:k-123@index.example.org"),
         ("PINECONE_HOST", "ann:k-123@index.example.org"),
     ],
@@ -132,31 +154,31 @@ def test_an_address_with_a_password_is_refused_without_showing_it(
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigError, match=f"{variable}: an? .* no user name and no pass") as caught:
-        load_settings()
+        load()
     assert "k-123" not in str(caught.value)
 
 
 class TestTheBackend:
     def test_is_pinecone_when_there_is_a_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
-        loaded = load_settings()
-        assert loaded.settings.catalog.choice == (
+        host = load()
+        assert settings_of(host).choice == (
             "pinecone",
-            '[catalog] backend = "auto", and PINECONE_API_KEY is set',
+            '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is set',
         )
-        assert isinstance(Host(loaded, installed=()).catalog, PineconeClient)
+        assert isinstance(host.service(Catalog), PineconeClient)
 
     def test_can_be_local_in_spite_of_a_key(
         self, monkeypatch: pytest.MonkeyPatch, write_toml: Any
     ) -> None:
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
-        write_toml('[catalog]\nbackend = "local"\n')
-        assert load_settings().settings.catalog.choice == ("local", '[catalog] backend = "local"')
+        write_toml('[plugins.catalog]\nbackend = "local"\n')
+        assert settings_of(load()).choice == ("local", '[plugins.catalog] backend = "local"')
 
     def test_needs_a_key_to_be_pinecone(self, write_toml: Any) -> None:
-        write_toml('[catalog]\nbackend = "pinecone"\n')
+        write_toml('[plugins.catalog]\nbackend = "pinecone"\n')
         with pytest.raises(ConfigError, match="needs a key; set PINECONE_API_KEY") as caught:
-            load_settings()
+            load()
         assert "\n" not in str(caught.value)
 
     def test_can_fall_back_to_the_embedded_index(
@@ -164,30 +186,34 @@ class TestTheBackend:
     ) -> None:
         pytest.importorskip("standards_mcp_catalog.local.catalog")
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
-        write_toml('[catalog.pinecone]\nfallback = "local"\nindex_name = "mine"\ndeadline = 3\n')
-        catalog = Host(load_settings(), installed=()).catalog
+        write_toml(
+            '[plugins.catalog.pinecone]\nfallback = "local"\nindex_name = "mine"\ndeadline = 3\n'
+        )
+        catalog = load().service(Catalog)
         assert isinstance(catalog, FallbackCatalog)
         assert catalog.primary.connections.index_name == "mine"
         assert catalog.primary.connections.deadline == 3
 
-    def test_is_named_with_its_reason_by_data_status(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_named_with_its_reason_in_the_health_of_the_service(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         import anyio
 
         monkeypatch.setenv("PINECONE_API_KEY", KEY)
         with PineconeServer() as server:
             server.add_index()
             monkeypatch.setenv("PINECONE_HOST", server.url)
-            host = Host(load_settings(), installed=())
+            host = load()
 
-            async def stats() -> Any:
+            async def health() -> Any:
                 try:
-                    return await host.catalog_stats()
+                    return await services_health(host.manager)
                 finally:
-                    await host.catalog.aclose()
+                    await host.manager.services.aclose()
 
-            found = anyio.run(stats)
-        assert (found.backend, found.records) == ("pinecone", 0)
-        assert found.details["reason"].endswith("PINECONE_API_KEY is set")
+            facts = anyio.run(health)["Catalog"].facts
+        assert (facts["backend"], facts["records"]) == ("pinecone", 0)
+        assert facts["reason"].endswith("PINECONE_API_KEY is set")
 
 
 @pytest.mark.parametrize(
@@ -203,11 +229,11 @@ class TestTheBackend:
 def test_a_model_that_does_not_exist_is_a_mistake_of_the_configuration(
     write_toml: Any, model: str, message: str
 ) -> None:
-    write_toml(f'[catalog.local]\nmodel = "{model}"\n')
+    write_toml(f'[plugins.catalog.local]\nmodel = "{model}"\n')
     with pytest.raises(
-        ConfigError, match=rf"^standards-mcp.toml:2: \[catalog.local\] model: .*{message}"
+        ConfigError, match=rf"^standards-mcp.toml:2: \[plugins.catalog.local\] model: .*{message}"
     ):
-        load_settings()
+        load()
 
 
 def test_the_sdk_is_not_imported_to_configure_pinecone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +242,7 @@ def test_the_sdk_is_not_imported_to_configure_pinecone(monkeypatch: pytest.Monke
     program = (
         "import sys; from standards_mcp.host import Host; "
         "from standards_mcp.config.loading import load_settings; "
-        "Host(load_settings(), installed=()); print('pinecone' in sys.modules)"
+        "Host(load_settings()).load(); print('pinecone' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.strip() == b"False"
@@ -224,7 +250,59 @@ def test_the_sdk_is_not_imported_to_configure_pinecone(monkeypatch: pytest.Monke
 
 def test_settings_of_a_host_never_show_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PINECONE_API_KEY", KEY)
-    loaded: LoadedSettings = load_settings()
-    host = Host(loaded, installed=())
-    assert KEY not in repr(loaded) + repr(host.catalog) + str(loaded.settings)
+    host = load()
+    loaded = host.loaded
+    assert KEY not in repr(loaded) + repr(host.service(Catalog)) + str(loaded.settings)
     assert KEY in host.secrets()
+
+
+def test_an_old_table_is_refused_with_its_new_name(write_toml: Any) -> None:
+    write_toml("strict = true\n[catalog.local]\nmodel = 'none'\n")
+    with pytest.raises(
+        ConfigError,
+        match=r"^standards-mcp.toml:2: \[catalog\] is \[plugins.catalog\] now, and "
+        r"\[catalog.NAME\] is \[plugins.catalog.NAME\]$",
+    ):
+        load()
+
+
+def test_an_old_variable_is_refused_with_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDARDS_MCP_CATALOG__LOCAL__MODEL", "none")
+    now = "STANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL"
+    with pytest.raises(ConfigError, match=f"CATALOG__LOCAL__MODEL: it is {now} now$"):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("file", "is no folder; correct the path"), ("gone/data", "there is no folder .*gone, in")],
+)
+def test_a_folder_that_cannot_be_made_is_a_mistake(
+    write_toml: Any, path: str, message: str
+) -> None:
+    Path("file").touch()
+    write_toml(f"[plugins.catalog]\npath = '{path}'\n")
+    with pytest.raises(ConfigError, match=f":2: .plugins.catalog. path: .*{message}"):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[plugins.catalog.pinecone]\ndeadline = inf", "deadline: input should be a finite number"),
+        (
+            "[plugins.catalog.pinecone]\nindex_name = 'A'",
+            "index_name: input should be up to 45 small",
+        ),
+        ("[plugins.catalog]\nbackend = 'web'", "backend: input should be 'auto', 'local' or 'pin"),
+        ("[plugins.catalog]\nbackend = 'pincone'", "backend: .*; did you mean 'pinecone'"),
+        ("[plugins.catalog.local]\nmodle = 'x'", "modle: unknown key; did you mean 'model'"),
+        ("[plugins.catalog.local]\nmodel = 5", "model: input should be text in quotes"),
+    ],
+)
+def test_a_mistake_stops_the_host_as_one_in_a_table_of_its_own(
+    write_toml: Any, text: str, message: str
+) -> None:
+    write_toml(text)
+    with pytest.raises(ConfigError, match=rf"^standards-mcp.toml:2: \[plugins.*\] {message}"):
+        load()

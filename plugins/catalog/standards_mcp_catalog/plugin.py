@@ -1,0 +1,98 @@
+"""The plugin: the service `Catalog`, and the commands ``standards-mcp data``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from standards_mcp import Health, Plugin, Service, ServiceError, hookimpl
+
+from . import open_catalog
+from .base import Catalog, CatalogStats
+from .settings import CatalogSettings
+
+
+class CatalogPlugin(Plugin[CatalogSettings]):
+    """Provides the standards of the configured store."""
+
+    title = "Educational standards"
+    settings_type = CatalogSettings
+    uses = (Catalog,)  # its own, unless the configuration chooses another plugin's
+
+    @hookimpl
+    def register_services(self) -> Iterable[Service[Any]]:
+        """Return the one service."""
+        return [self._service()]
+
+    def _service(self) -> Service[Catalog]:
+        backend, reason = self.settings.choice
+        facts = {"backend": backend, "reason": reason}
+        if backend == "pinecone":
+            facts["index"] = self.settings.pinecone.index_name
+        return Service(
+            type=Catalog,
+            factory=self.open,
+            health=self._health,
+            close=lambda catalog: catalog.aclose(),
+            facts=facts,
+            is_remote=backend == "pinecone",
+        )
+
+    def open(self) -> Catalog:
+        """Return the configured catalog. Nothing is read before its first use."""
+        settings, local = self.settings, self.settings.local
+        access = settings.pinecone.access if settings.choice[0] == "pinecone" else None
+        return open_catalog(settings.path, local.model, access, key=local.api_key)
+
+    @hookimpl
+    def register_commands(self) -> Iterable[click.Command]:
+        """Return ``standards-mcp data``."""
+        from .commands import data_commands  # noqa: PLC0415  - costs start-up time
+        from .commands.workplace import Workplace  # noqa: PLC0415  - as above
+
+        return [data_commands(Workplace(self.settings, self._configured))]
+
+    def _configured(self) -> Catalog:
+        return self.context.service(Catalog)
+
+    @hookimpl
+    async def check_health(self) -> Health:
+        """Try everything that a search needs."""
+        catalog = self.context.service(Catalog)
+        try:
+            notes = await catalog.check()
+            stats = await catalog.stats()
+        except ServiceError as exc:
+            return Health(status="failed", message=_with_command(str(exc)))
+        message = ". ".join((_holds(stats), *notes))
+        return Health(status="degraded" if notes else "ok", message=message)
+
+    async def _health(self, catalog: Catalog) -> Health:
+        """Return what the catalog holds; no model is loaded for it."""
+        try:
+            stats = await catalog.stats()
+        except ServiceError as exc:
+            return Health(status="failed", message=str(exc))
+        return Health(status="ok", message=_holds(stats), facts=_facts(stats))
+
+
+def _facts(stats: CatalogStats) -> dict[str, Any]:
+    known = {
+        "backend": stats.backend,
+        "records": stats.records,
+        "location": stats.location,
+        "model": stats.model or "none; searches by words",
+        "size_bytes": stats.size_bytes,
+    }
+    return {name: value for name, value in known.items() if value is not None} | dict(stats.details)
+
+
+def _holds(stats: CatalogStats) -> str:
+    pending = stats.details.get("pending")
+    return str(pending or f"{stats.records:,} records in the {stats.backend} catalog")
+
+
+def _with_command(message: str) -> str:
+    return f"{message.rstrip('.')}; `standards-mcp data status` says more"

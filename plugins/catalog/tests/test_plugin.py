@@ -1,0 +1,104 @@
+"""The plugin as the host sees it: its service, its own check, and its command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from standards_mcp.cli import run
+from standards_mcp_catalog.starter import starter_records
+from standards_mcp_encoders import minilm
+
+
+class TestPluginsCheck:
+    """What ``standards-mcp plugins check`` says of the plugin."""
+
+    @pytest.fixture
+    def check(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+        def check(path: Path = tmp_path / "catalog", model: str = "minilm") -> tuple[str, str]:
+            settings = (
+                f"plugins.catalog.path={path}",
+                f"plugins.catalog.local.model={model}",
+                "plugins.catalog.backend=local",
+            )
+            options = [part for setting in settings for part in ("--set", setting)]
+            code = run([*options, "plugins", "check", "--json"])
+            states = {each["name"]: each["health"] for each in json.loads(capsys.readouterr().out)}
+            health = states["catalog"]
+            assert code == (1 if health["status"] == "failed" else 0)
+            return health["status"], health["message"]
+
+        return check
+
+    def test_tells_what_a_new_catalog_begins_with_and_does_not_fill_it(
+        self, check: Callable[..., Any], tmp_path: Path
+    ):
+        assert check() == ("ok", "starter set, loaded at the first search")
+        assert not (tmp_path / "catalog" / "catalog.sqlite3").exists()
+
+    def test_opens_the_model_and_says_when_only_words_are_searched(
+        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ):
+        assert check(model="none")[0] == "degraded"
+        monkeypatch.setitem(sys.modules, "onnxruntime", None)
+        monkeypatch.setattr(minilm, "_SHARED", {})  # another test may have the model open
+        status, message = check()
+        assert status == "degraded"
+        assert "Searched by words only: onnxruntime cannot be imported" in message
+        assert "pip install onnxruntime" in message
+
+    def test_fails_where_a_model_needs_what_is_not_installed(
+        self, check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setitem(sys.modules, "fastembed", None)
+        status, message = check(model="fastembed:some")
+        assert status == "failed"
+        assert "install 'fastembed<1" in message
+
+    def test_fails_where_the_index_is_damaged(self, check: Callable[..., Any], own_catalog: Path):
+        assert check(own_catalog) == (
+            "ok",
+            f"{len(starter_records()):,} records in the local catalog",
+        )
+        (own_catalog / "index" / "current").write_text("elsewhere")
+        status, message = check(own_catalog)
+        assert status == "failed"
+        assert "current is not a pointer to an index" in message
+
+
+def test_only_the_plugin_of_a_command_is_loaded_for_it(
+    capsys: pytest.CaptureFixture[str], starter_catalog: Path
+):
+    del starter_catalog
+    before = set(sys.modules)
+    assert run(["data", "sets", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    loaded = {name.partition(".")[0] for name in sys.modules.keys() - before}
+    assert not loaded & {"standards_mcp_search", "standards_mcp_lookup"}
+
+
+def test_a_disabled_plugin_says_so_in_place_of_its_command(capsys: pytest.CaptureFixture[str]):
+    assert run(["--set", "plugins.catalog.enabled=false", "data", "sets"]) == 1
+    error = capsys.readouterr().err
+    assert "plugin 'catalog' is disabled: [plugins.catalog] enabled = false" in error
+    assert "No such command" not in error
+
+
+def test_what_needs_the_catalog_is_disabled_with_it(capsys: pytest.CaptureFixture[str]):
+    assert run(["--set", "plugins.catalog.enabled=false", "tools"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    reason = "it needs Catalog, and plugin 'catalog' is disabled: [plugins.catalog] enabled = false"
+    assert shown.count(reason) == 2  # search and lookup
+
+
+def test_a_mistake_in_its_table_ends_a_command_with_2(capsys: pytest.CaptureFixture[str]):
+    assert run(["--set", "plugins.catalog.backend=web", "tools"]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.startswith("standards-mcp: command line: [plugins.catalog] backend: input should")
+    assert error.count("\n") == 1

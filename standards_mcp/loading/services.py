@@ -1,0 +1,192 @@
+"""The services that plugins provide to each other: one object of each type in a process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from standards_mcp._utils.text import describe_exception
+from standards_mcp.config.layers import key_name
+from standards_mcp.errors import PluginError
+from standards_mcp.plugin import MissingServiceError, Service, service_name
+
+from .records import PluginKind, PluginRecord, Status
+
+log = logging.getLogger(__name__)
+
+Wanted: TypeAlias = Callable[..., Any]
+"""The type of a service."""
+
+
+class Services:
+    """Opens services at their first use, and closes them in the reverse order.
+
+    Args:
+        records: The plugins by name.
+        choices: The names of the plugins to use, by names of services, see ``[services]``.
+        given: Objects to use in place of providers, by their types.
+    """
+
+    def __init__(
+        self,
+        records: Mapping[str, PluginRecord],
+        choices: Mapping[str, str],
+        given: Mapping[Wanted, object],
+    ) -> None:
+        self._records = records
+        # Variables of the environment give the names in small letters.
+        self._choices = {name.casefold(): plugin for name, plugin in choices.items()}
+        self._offers: dict[Wanted, dict[str, Service[Any]]] = {
+            wanted: {"": _constant(wanted, value)} for wanted, value in given.items()
+        }
+        self._open: dict[Wanted, tuple[Service[Any], Any]] = {}
+        self._lock = threading.RLock()
+
+    def add(self, record: PluginRecord, services: Iterable[object]) -> None:
+        """Take the services of a plugin.
+
+        Raises:
+            PluginError: Something is not a service, or two of them have one type.
+        """
+        added: dict[Wanted, Service[Any]] = {}
+        for each in services:
+            if not isinstance(each, Service):
+                reason = f"register_services returned a {type(each).__name__}"
+                raise PluginError(record.name, reason)
+            if each.type in added:
+                raise PluginError(record.name, f"it provides {each.name} twice")
+            added[each.type] = each
+        for wanted, each in added.items():
+            self._offers.setdefault(wanted, {})[record.name] = each
+
+    def withdraw(self, plugin: str) -> None:
+        """Forget the services of a plugin that has failed."""
+        for offers in self._offers.values():
+            offers.pop(plugin, None)
+
+    def check(self, needs: Iterable[Wanted]) -> None:
+        """Check that each of these services has one provider; open none.
+
+        Raises:
+            MissingServiceError: One has not; the message says what to do.
+        """
+        for wanted in needs:
+            self._offer(wanted)
+
+    def get(self, record: PluginRecord, wanted: Wanted) -> Any:
+        """Return a service that a plugin asks for; see `PluginContext.service`.
+
+        Raises:
+            MissingServiceError: There is no provider, or it cannot be told which one to use.
+            PluginError: The plugin does not declare that it uses it, or the provider failed.
+        """
+        if wanted not in used_services(record):
+            reason = f"it asks for {service_name(wanted)}; name it in the class's needs or uses"
+            raise PluginError(record.name, reason)
+        return self.open(wanted)
+
+    def open(self, wanted: Wanted) -> Any:
+        """Return a service, for the host itself. See `get`."""
+        with self._lock:
+            if wanted not in self._open:
+                plugin, service = self._offer(wanted)
+                try:
+                    self._open[wanted] = service, service.factory()
+                except Exception as exc:
+                    reason = f"it cannot provide {service.name}: {describe_exception(exc)}"
+                    raise PluginError(plugin, reason) from exc
+            return self._open[wanted][1]
+
+    def _offer(self, wanted: Wanted) -> tuple[str, Service[Any]]:
+        offers, name = self._offers.get(wanted, {}), service_name(wanted)
+        if given := offers.get(""):
+            return "", given
+        if chosen := self._choices.get(name.casefold()):
+            if chosen not in offers:
+                why = self._why_not(chosen, name)
+                raise MissingServiceError(f"[services] {name} = {chosen!r}, and {why}")
+            return chosen, offers[chosen]
+        if len(offers) > 1:
+            names = " and ".join(map(repr, sorted(offers)))
+            how = f'set {name} = "{min(offers)}" in [services], for example'
+            raise MissingServiceError(f"it needs {name}, which plugins {names} provide; {how}")
+        if not offers:
+            raise MissingServiceError(f"it needs {name}, and {self._remedy(wanted, name)}")
+        return next(iter(offers.items()))
+
+    def _remedy(self, wanted: Wanted, name: str) -> str:
+        usual = providers_by_package(wanted, self._records)
+        reasons = [self._why_not(plugin, name) for plugin in usual]
+        return "; ".join(reasons) or "no installed plugin provides it"
+
+    def _why_not(self, plugin: str, name: str) -> str:
+        """Return why a plugin does not provide a service, and what to do."""
+        record = self._records.get(plugin)
+        if record is None:
+            return f"no plugin {plugin!r} is installed"
+        if record.info.kind is PluginKind.ISOLATED:
+            key = key_name(("plugins", plugin, "isolate"))
+            return f"plugin {plugin!r} is isolated, so it provides none; take out {key}"
+        if record.status is Status.DISABLED:
+            return f"plugin {plugin!r} is disabled: {record.reason}"
+        if record.status is Status.FAILED:
+            return f"plugin {plugin!r} failed: {record.reason}"
+        return f"plugin {plugin!r} does not provide {name}"
+
+    def likely(self, used: Iterable[Wanted]) -> set[str]:
+        """Return the plugins that probably provide services, before they are loaded."""
+        found = set[str]()
+        for wanted in used:
+            chosen = self._choices.get(service_name(wanted).casefold())
+            found |= {chosen} if chosen else {*providers_by_package(wanted, self._records)}
+        return found
+
+    def providers(self, used: Iterable[Wanted]) -> set[str]:
+        """Return the names of the plugins that provide services, as far as there are any."""
+        found = set[str]()
+        for wanted in used:
+            try:
+                found.add(self._offer(wanted)[0])
+            except MissingServiceError:
+                continue
+        return found - {""}
+
+    def provided(self) -> dict[str, tuple[str, Service[Any]]]:
+        """Return the services in use by their names, each with the name of its plugin."""
+        found: dict[str, tuple[str, Service[Any]]] = {}
+        for wanted in self._offers:
+            try:
+                plugin, service = self._offer(wanted)
+            except MissingServiceError:
+                continue
+            found[service.name] = plugin, service
+        return found
+
+    async def aclose(self) -> None:
+        """Close what is open, the last one first. A service that is used again opens again."""
+        for service, value in reversed(list(self._open.values())):
+            if service.close is None:
+                continue
+            try:
+                await service.close(value)
+            except Exception:
+                log.exception("service did not close cleanly", extra={"service": service.name})
+
+
+def used_services(record: PluginRecord) -> tuple[Wanted, ...]:
+    """Return the services that a plugin needs, and those that it uses."""
+    plugin = record.plugin
+    return () if plugin is None else (*type(plugin).needs, *type(plugin).uses)
+
+
+def providers_by_package(wanted: Wanted, records: Mapping[str, PluginRecord]) -> Collection[str]:
+    """Return the plugins that are in the package of a service's type, which usually provide it."""
+    package = str(getattr(wanted, "__module__", "")).partition(".")[0]
+    return [name for name, record in records.items() if record.info.package == package]
+
+
+def _constant(wanted: Wanted, value: object) -> Service[Any]:
+    # Who made the object closes it.
+    return Service(type=wanted, factory=lambda: value)
