@@ -297,12 +297,12 @@ REFUSED = {
     "catalog": (
         '[plugins.catalog]\npath = "none/such"\n',
         1,
-        "2: [plugins.catalog] path: its parent folder ",
+        "2: [plugins.catalog] path: there is no folder",
     ),
     "file": (
         '[plugins.catalog]\npath = "standards-mcp.toml"\n',
         1,
-        "standards-mcp.toml is not a folder",
+        "standards-mcp.toml is no folder; c",
     ),
     "twice": (
         "[tools]\ntimeout = 5\n\n[tools]\n",
