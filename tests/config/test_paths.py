@@ -54,7 +54,7 @@ def test_a_relative_path_from_elsewhere_starts_in_the_working_directory(
     assert given.catalog.path == Path.cwd() / "given"
 
 
-def test_a_blank_path_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blank_path_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDARDS_MCP_CATALOG__PATH", " ")
     assert load_settings().settings.catalog.path is None
     Path(FILE_NAME).write_text('[catalog]\npath = "data"\n', "utf-8")
