@@ -171,7 +171,7 @@ def ask_tool(
     Args:
         call: The object that `click.pass_obj` passes.
         name: The declared name of the tool.
-        arguments: Those that are None are left out, such as options that the user did not set.
+        arguments: The arguments; None is left out, such as an option that the user did not set.
         text: Returns the text for people, from the structure of an answer.
         is_found: Returns a true value if the structure has a result.
     """

@@ -56,9 +56,7 @@ def stdout(monkeypatch: pytest.MonkeyPatch) -> Stdout:
         ("one\n\ttwo Łódź", "one\n\ttwo Łódź"),
     ],
 )
-def test_what_would_steer_a_terminal_is_printed_as_an_escape(
-    text: str, shown: str, capsys: Captured
-):
+def test_control_characters_are_printed_as_escapes(text: str, shown: str, capsys: Captured):
     print_text(text)
     print_text(text, err=True)
     assert tuple(capsys.readouterr()) == (f"{shown}\n", f"{shown}\n")
@@ -73,7 +71,7 @@ def test_what_would_steer_a_terminal_is_printed_as_an_escape(
         ("ascii", "Łódź 🧪".encode()),  # click takes a stream for UTF-8 then
     ],
 )
-def test_what_a_stream_cannot_show_is_printed_as_an_escape(
+def test_characters_that_a_stream_cannot_encode_are_printed_as_escapes(
     encoding: str, written: bytes, stdout: Stdout
 ):
     read = stdout(encoding)
@@ -139,7 +137,7 @@ def test_the_answer_of_a_tool_is_printed_as_people_or_programs_read_it(capsys: C
         (None, "It failed."),
     ],
 )
-def test_why_a_tool_failed_is_told_on_stderr(
+def test_the_reason_of_a_failed_tool_goes_to_stderr(
     structured: dict[str, str] | None, told: str, capsys: Captured
 ):
     answer = ToolResult(text="It failed.", structured=structured, is_error=True)
@@ -168,7 +166,7 @@ def test_a_bar_counts_up_on_a_terminal(capsys: Captured, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_there_is_no_bar_and_no_line_where_none_is_wanted(
+def test_progress_can_be_switched_off(
     is_terminal: bool, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
@@ -203,7 +201,7 @@ def lines_are_printed() -> bool:
     return "progress" in {each.name for each in threading.enumerate()}
 
 
-def test_a_stderr_that_nobody_reads_ends_no_command(monkeypatch: pytest.MonkeyPatch):
+def test_a_closed_stderr_does_not_end_a_command(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(progress_module, "PAUSE", 0.01)
     closed = io.TextIOWrapper(io.BytesIO())
     closed.isatty = lambda: False  # type: ignore[method-assign]
@@ -263,7 +261,7 @@ def test_a_command_asks_a_tool_with_the_options_that_are_set():
     assert calls == {"find": {"word": "b", "top": 2}}
 
 
-def test_notes_of_the_host_go_to_stderr_beside_text_and_json():
+def test_notes_of_the_host_go_to_stderr_with_text_and_json():
     answer = ToolResult(text="", structured={"books": ["Bees"]}, notes=("It was cut.",))
     assert ask(answer, "b")[1:3] == ("Bees\n", "It was cut.\n")
     code, out, err, _ = ask(answer, "b", "--json")

@@ -56,7 +56,7 @@ def served() -> set[str]:
         "[plugins.search]\nmax_results = 3\n",
     ],
 )
-def test_what_was_disabled_and_enabled_again_is_as_it_was(text: str):
+def test_disabling_and_enabling_restores_the_text(text: str):
     assert with_tool_enabled(with_tool_disabled(text, "g*"), "g*") == text
 
 
@@ -86,7 +86,7 @@ def test_a_plugin_that_was_disabled_and_enabled_again_is_as_it_was(
     assert FILE.read_bytes().decode() == text
 
 
-def test_enabling_what_was_disabled_adds_nothing_to_an_allow_list(install: Install):
+def test_enabling_a_disabled_tool_does_not_extend_an_allow_list(install: Install):
     install("greeter", GREETER)
     text = '[tools]\nenable = ["greet"]\n'
     FILE.write_text(text)
@@ -97,7 +97,7 @@ def test_enabling_what_was_disabled_adds_nothing_to_an_allow_list(install: Insta
     assert (FILE.read_text(), served()) == (text, before)
 
 
-def test_what_is_then_served_is_told_and_done_only_if_it_is_agreed_to(install: Install):
+def test_newly_served_tools_are_listed_and_need_confirmation(install: Install):
     install("greeter", GREETER)
     text = '[tools]\nenable = ["find_*"]\n'
     FILE.write_text(text)
@@ -126,7 +126,7 @@ def test_a_terminal_is_asked(install: Install):
     assert (code, FILE.read_text()) == (0, "")
 
 
-def test_a_profile_in_force_hides_nothing_of_what_others_are_served(install: Install):
+def test_a_profile_does_not_hide_gains_of_other_users(install: Install):
     install("greeter", GREETER)
     FILE.write_text(
         'profile = "class"\n[tools]\ndisable = ["grow"]\n[profiles.class]\nplugins = ["search"]\n'
@@ -134,7 +134,7 @@ def test_a_profile_in_force_hides_nothing_of_what_others_are_served(install: Ins
     assert "This also serves: grow" in run("tools", "enable", "grow").stderr
 
 
-def test_a_plugin_that_failed_may_have_more_than_can_be_told(install: Install):
+def test_the_tools_of_a_failed_plugin_are_announced_as_unknown(install: Install):
     install("broken", "raise RuntimeError('not today')")
     FILE.write_text('[tools]\ndisable = ["b*"]\n')
     assert "all matches in broken, which failed" in run("tools", "enable", "b*").stderr
@@ -142,7 +142,7 @@ def test_a_plugin_that_failed_may_have_more_than_can_be_told(install: Install):
     assert "which cannot be listed (plugin 'broken' failed" in run("tools", "enable", "b*").stderr
 
 
-def test_a_plugin_that_was_off_is_switched_on_only_if_that_is_agreed_to(install: Install):
+def test_enabling_a_plugin_that_was_off_needs_confirmation(install: Install):
     install("greeter", GREETER)
     FILE.write_text("autoload = false\n")
     refused = run("plugins", "enable", "greeter")
@@ -156,7 +156,7 @@ def test_a_plugin_that_was_off_is_switched_on_only_if_that_is_agreed_to(install:
     assert run("plugins", "enable", "greeter").exit_code == 0  # it was on already
 
 
-def test_an_entry_loses_what_narrows_it_only_if_that_is_agreed_to():
+def test_an_entry_loses_its_limits_only_after_confirmation():
     FILE.write_text("[profiles.class]\nread_only = true\n")
     narrow = ["--set", "tools.read_only=true", "install", "cursor", "--profile", "class"]
     assert run(*narrow).exit_code == 0
@@ -185,7 +185,7 @@ def test_a_configuration_that_an_entry_names_by_a_variable_is_not_replaced_unask
 
 
 @pytest.mark.slow
-def test_what_doctor_says_to_run_keeps_all_that_narrows_an_entry():
+def test_the_command_that_doctor_suggests_keeps_the_limits_of_an_entry():
     school = Path("the school.toml")
     school.write_text("[profiles.class]\nread_only = true\n")
     options = ["--config", str(school), "--set", 'tools.disable=["a", "b"]']
@@ -230,7 +230,7 @@ def test_doctor_has_no_command_for_an_entry_whose_file_is_gone(entry: dict[str, 
 
 
 @pytest.mark.slow
-def test_doctor_does_not_say_to_disable_what_the_server_must_not_be_without(install: Install):
+def test_doctor_does_not_suggest_to_disable_a_required_plugin(install: Install):
     install("guard", "raise RuntimeError('not today')")
     FILE.write_text("[plugins.guard]\nrequired = true\nisolate = true\n")
     assert "plugins disable guard" not in " ".join(run("doctor").stdout.split())

@@ -47,7 +47,7 @@ def schema(acme: None) -> Draft202012Validator:
         "[plugins.another]\nanything = 1",
     ],
 )
-def test_the_schema_passes_what_the_host_takes(schema: Draft202012Validator, text: str):
+def test_the_schema_accepts_valid_files(schema: Draft202012Validator, text: str):
     assert [error.message for error in schema.iter_errors(tomllib.loads(text))] == []
 
 
@@ -69,7 +69,7 @@ def test_the_schema_refuses_mistakes(schema: Draft202012Validator, text: str):
     assert list(schema.iter_errors(tomllib.loads(text)))
 
 
-def test_a_plugin_whose_settings_no_schema_can_tell_spoils_none(install: Install):
+def test_settings_without_a_schema_do_not_spoil_the_others(install: Install):
     source = """
         from collections.abc import Callable
         from pydantic import ConfigDict
@@ -155,7 +155,7 @@ def test_every_key_of_a_new_file_can_be_uncommented(acme: None):
     assert "# Opens the door.\n# token = ...\n" in text
 
 
-def test_each_key_of_the_hosts_own_tables_works_where_it_stands():
+def test_each_uncommented_key_works_in_its_place():
     done("config", "init")
     text = FILE.read_text()
     FILE.write_text(text.replace("# read_only = false", "read_only = true", 1))

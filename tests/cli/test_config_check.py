@@ -91,7 +91,7 @@ def test_a_check_runs_values_of_overrides_through_the_tools_own_validation(insta
         '[plugins.acme]\nisolate = true\nmemory = "much"',
     ],
 )
-def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: str):
+def test_a_check_reports_each_mistake_once_in_words(install: Install, text: str):
     source = """
         from standards_mcp import Plugin, PluginSettings
 
@@ -127,7 +127,7 @@ def test_a_check_tells_each_mistake_once_and_in_words(install: Install, text: st
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="paths and modes of POSIX")
-def test_a_check_says_where_the_program_of_a_server_was_looked_for(server: str, told: str):
+def test_a_check_reports_a_missing_program_with_the_searched_places(server: str, told: str):
     Path("server.py").write_text("print()")
     FILE.write_text(f"[servers.a]\n{server}\n")
     result = run("config", "check")
@@ -136,7 +136,7 @@ def test_a_check_says_where_the_program_of_a_server_was_looked_for(server: str, 
     assert told in result.stdout
 
 
-def test_a_check_misses_the_interpreter_of_an_isolated_plugin(install: Install):
+def test_a_check_reports_a_missing_interpreter(install: Install):
     install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): pass")
     FILE.write_text("[plugins.acme]\npython = '/no/such/python'\n")
     result = run("config", "check")
@@ -145,7 +145,7 @@ def test_a_check_misses_the_interpreter_of_an_isolated_plugin(install: Install):
     assert result.stdout.startswith(expected)
 
 
-def test_a_check_says_what_it_does_not_start(install: Install):
+def test_a_check_lists_the_plugins_that_it_does_not_start(install: Install):
     install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): pass")
     FILE.write_text("[plugins.acme]\nisolate = true\n")
     result = run("config", "check")
@@ -155,7 +155,7 @@ def test_a_check_says_what_it_does_not_start(install: Install):
     )
 
 
-def test_a_check_finds_the_programs_that_are_there():
+def test_a_check_accepts_existing_programs():
     text = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
     unused = '[servers.b]\ncommand = "no-such"\nenabled = false\n'
     elsewhere = '[servers.c]\ncommand = "no-such"\nenv = {PATH = "/elsewhere"}\n'
@@ -172,7 +172,7 @@ def test_a_check_finds_the_programs_that_are_there():
         ("win32", "isolate = true", "it has no effect on "),
     ],
 )
-def test_a_check_tells_of_limits_that_hold_nothing(
+def test_a_check_reports_limits_without_effect(
     monkeypatch: pytest.MonkeyPatch, system: str, keys: str, told: str
 ):
     FILE.write_text(f'[plugins.search]\nmemory = "2GB"\nprocesses = 9\n{keys}\n')
@@ -193,13 +193,13 @@ def test_a_check_names_variables_for_a_plugin_that_shares_the_environment_of_the
     assert "hunter" not in done("config", "show")
 
 
-def test_limits_that_nobody_set_are_no_mistake(monkeypatch: pytest.MonkeyPatch):
+def test_default_limits_are_not_reported(monkeypatch: pytest.MonkeyPatch):
     FILE.write_text("[plugins.search]\nisolate = true\n")
     monkeypatch.setattr("standards_mcp.config.problems.sys", SimpleNamespace(platform="darwin"))
     assert done("config", "check")
 
 
-def test_a_value_of_no_alternative_is_told_with_the_line_of_its_key(install: Install):
+def test_a_value_that_fits_no_alternative_is_reported_with_its_line(install: Install):
     source = """
         from standards_mcp import Plugin, PluginSettings
 
@@ -218,7 +218,7 @@ def test_a_value_of_no_alternative_is_told_with_the_line_of_its_key(install: Ins
 
 
 @pytest.mark.usefixtures("acme")
-def test_an_override_that_cannot_be_applied_is_told_with_the_line_of_its_key(monkeypatch: Any):
+def test_an_invalid_override_is_reported_with_its_line(monkeypatch: Any):
     monkeypatch.setenv("STANDARDS_MCP_TOOLS__OVERRIDES__ACME.WRITE__TIMEOUT", "3")
     FILE.write_text(
         WITH_TOKEN
@@ -252,7 +252,7 @@ def test_an_override_that_cannot_be_applied_is_told_with_the_line_of_its_key(mon
         ('[tools.overrides.get_standard_details]\ntitle = "\\u001b[31m"', ["tools", "--json"]),
     ],
 )
-def test_what_a_file_says_never_steers_the_terminal(text: str, arguments: list[str]):
+def test_a_file_cannot_print_control_characters(text: str, arguments: list[str]):
     FILE.write_text(text)
     shown = CliRunner().invoke(cli, arguments, color=True)
     assert "\x1b" not in shown.output
@@ -260,7 +260,7 @@ def test_what_a_file_says_never_steers_the_terminal(text: str, arguments: list[s
     assert "1b[31m" in shown.output
 
 
-def test_what_metadata_say_never_steers_the_terminal(install: Install):
+def test_metadata_cannot_print_control_characters(install: Install):
     install("acme", "", version="1\x1b[31m")
     for arguments in (["plugins", "list"], ["plugins", "info", "acme"], ["tools"]):
         shown = CliRunner().invoke(cli, arguments, color=True)
@@ -324,7 +324,7 @@ REFUSED = {
 
 @pytest.mark.usefixtures("starter_catalog")
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_work_is_no_valid_configuration(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_settings_that_cannot_work_are_refused(name: str, monkeypatch: pytest.MonkeyPatch):
     text, code, message = REFUSED[name]
     if "path" in text:  # the variable would win
         monkeypatch.delenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH")
@@ -352,7 +352,7 @@ def test_a_value_that_calls_accept_is_fixed():
         ("[tools]".encode("utf-16"), "standards-mcp.toml: it is UTF-16 text; save it as UTF-8"),
     ],
 )
-def test_a_file_that_is_not_utf_8_is_told_by_its_line(data: bytes, message: str):
+def test_a_file_that_is_not_utf_8_is_reported_with_its_line(data: bytes, message: str):
     FILE.write_bytes(data)
     for command in (["config", "check"], ["tools", "disable", "find_*"]):
         result = run(*command)

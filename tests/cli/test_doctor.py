@@ -62,7 +62,7 @@ def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: In
     assert {each["level"] for each in found.values()} <= {"ok", "warning"}
 
 
-def test_a_failed_plugin_is_an_error_with_what_to_do(install: Install):
+def test_a_failed_plugin_is_an_error_with_a_fix(install: Install):
     install("broken", "raise RuntimeError('not today')")
     shown = run("doctor")
     assert shown.exit_code == 1
@@ -121,7 +121,7 @@ PROGRAM = "set [servers.clock] command to the whole path of a program that exist
         ),
     ],
 )
-def test_what_to_do_about_a_failed_plugin_follows_from_why_it_failed(
+def test_the_fix_for_a_failed_plugin_depends_on_the_reason(
     install: Install, text: str, plugin: str, reason: str, fix: str
 ):
     install("keyed", KEYED)
@@ -132,7 +132,7 @@ def test_what_to_do_about_a_failed_plugin_follows_from_why_it_failed(
     assert finding["fix"] == f"{fix[:1].upper()}{fix[1:]}, or {command}"
 
 
-def test_a_required_plugin_that_fails_is_told_beside_the_rest(install: Install):
+def test_a_failed_required_plugin_does_not_hide_other_findings(install: Install):
     install("broken", "raise RuntimeError('not today')")
     FILE.write_text("[plugins.broken]\nrequired = true\n")
     found = findings(code=1)
@@ -140,7 +140,7 @@ def test_a_required_plugin_that_fails_is_told_beside_the_rest(install: Install):
     assert "Python" in found["versions"][0]["message"]
 
 
-def test_a_file_with_mistakes_is_told_with_its_line():
+def test_a_file_with_mistakes_is_reported_with_the_line():
     FILE.write_text("[tools]\nread_onyl = true\n")
     (finding,) = findings(code=1)["configuration"]
     assert finding["level"] == "error"
@@ -169,7 +169,7 @@ def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPat
     assert finding["fix"] == "Run `standards-mcp data status` to see more."
 
 
-def test_a_client_that_starts_what_is_gone_is_an_error():
+def test_an_entry_with_a_missing_program_is_an_error():
     FILE.write_text("[plugins.search]\nenabled = false\n")
     assert run("install", "cursor", "--env", "STANDARDS_MCP_PLUGINS__CATALOG__PATH").exit_code == 0
     assert run("install", "windsurf").exit_code == 0

@@ -109,7 +109,7 @@ def test_adding_it_twice_changes_nothing(client: Client):
     assert not list(client.file(System.current()).parent.glob("*.bak"))
 
 
-def test_what_else_the_file_holds_stays(tmp_path: Path):
+def test_the_rest_of_the_file_is_unchanged(tmp_path: Path):
     text = '{\n  // mine\n  "mcpServers": {"other": {"command": "o"}},\n  "theme": "dark"\n}\n'
     edited = with_server(by_key["cursor"], tmp_path / "mcp.json", text, "standards", LAUNCH)
     assert "// mine" in edited
@@ -131,7 +131,7 @@ def test_comments_of_toml_and_yaml_stay(tmp_path: Path):
     assert "cmd: /opt/bin/standards-mcp" in edited
 
 
-def test_an_entry_keeps_what_its_user_added(tmp_path: Path):
+def test_an_entry_keeps_the_keys_of_its_user(tmp_path: Path):
     file = tmp_path / "cline_mcp_settings.json"
     old = {
         "command": "/old/standards-mcp",
@@ -163,7 +163,7 @@ def test_an_entry_keeps_what_its_user_added(tmp_path: Path):
         ([""], False),
     ],
 )
-def test_only_what_starts_this_very_program_is_ours(command: list[str], ours: bool):
+def test_only_entries_that_start_this_program_are_ours(command: list[str], ours: bool):
     first, *rest = command
     assert is_ours(by_key["cursor"], {"command": first, "args": rest}) is ours
 
@@ -348,7 +348,7 @@ def test_clients_are_listed_with_their_state():
     assert "not found on this machine" in text
 
 
-def test_removing_what_is_not_there_says_so():
+def test_removing_a_missing_server_is_reported():
     absent = run("uninstall", "cursor")
     assert absent.exit_code == 1
     assert "has no server 'standards'" in absent.output

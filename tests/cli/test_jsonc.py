@@ -123,7 +123,7 @@ def test_comments_and_layout_stay():
     )
 
 
-def test_what_was_added_can_be_taken_out_again():
+def test_an_added_server_can_be_removed():
     edited = set_value(SETTINGS, ["servers", "new"], {"command": "c"})
     assert remove_value(edited, ["servers", "new"]) == SETTINGS
 

@@ -108,7 +108,7 @@ def test_a_tool_is_switched_also_where_a_required_plugin_fails(install: Install)
 
 
 @pytest.mark.usefixtures("acme")
-def test_enabling_tells_what_still_keeps_a_tool_from_being_served():
+def test_enabling_a_tool_reports_why_it_is_still_not_served():
     FILE.write_text(WITH_TOKEN + '[tools]\ndisable = ["acme.*"]\n')
     result = run("tools", "enable", "acme.find")
     assert result.exit_code == 0
@@ -117,7 +117,7 @@ def test_enabling_tells_what_still_keeps_a_tool_from_being_served():
 
 
 @pytest.mark.usefixtures("acme")
-def test_tools_show_what_they_cost_and_the_total():
+def test_tools_are_listed_with_their_costs_and_the_total():
     tools = json.loads(done("tools", "--json"))
     cost = sum(each["tokens"] for each in tools if each["served"])
     assert all(each["tokens"] > 10 for each in tools)
@@ -156,7 +156,7 @@ def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
     assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
 
 
-def test_a_secret_where_others_can_read_it_is_told_and_taken(install: Install):
+def test_a_secret_that_others_can_read_is_reported_and_accepted(install: Install):
     source = """
         from pydantic import BaseModel, SecretStr
         from standards_mcp import Plugin, PluginSettings
@@ -198,7 +198,7 @@ def test_a_secret_where_others_can_read_it_is_told_and_taken(install: Install):
     assert "opensesame" not in logged
 
 
-def test_patterns_that_may_be_of_a_failed_plugin_are_told_as_such(install: Install):
+def test_a_pattern_without_match_is_reported_with_the_failed_plugins(install: Install):
     install("acme", ACME)
     FILE.write_text('[tools]\ndisable = ["acme.*"]\n[tools.overrides."acme.find"]\nname = "f"\n')
     lines = run("config", "check").stdout.splitlines()
@@ -240,7 +240,7 @@ def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_fi
     assert "standards-mcp.toml" not in result.stdout
 
 
-def test_a_secret_is_marked_wherever_it_stands_in_a_key(install: Install):
+def test_a_secret_is_marked_at_any_depth_of_a_key(install: Install):
     source = """
         from pydantic import SecretStr
         from standards_mcp import Plugin, PluginSettings
@@ -278,7 +278,7 @@ def test_a_secret_is_marked_wherever_it_stands_in_a_key(install: Install):
         (["--set", "plugins.broken.required=true", "tools"], 1),
     ],
 )
-def test_what_lists_is_done_where_a_plugin_failed_and_what_judges_is_not(
+def test_lists_succeed_with_a_failed_plugin_and_checks_fail(
     install: Install, arguments: list[str], code: int
 ):
     install("broken", "raise RuntimeError('not today')")
@@ -312,7 +312,7 @@ def test_a_pattern_without_a_tool_is_taken_out_again():
 # Profiles and trust
 
 
-def test_a_profile_narrows_what_is_served_and_is_installed_with_it():
+def test_a_profile_limits_the_tools_and_is_kept_by_install():
     FILE.write_text('[profiles.teacher]\nenable = ["find_*"]\n')
     served = [
         each["name"]
@@ -361,7 +361,7 @@ def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, p
     assert not Path("imported").exists()
 
 
-def test_what_keeps_an_enabled_plugin_from_loading_is_told(install: Install):
+def test_enabling_a_plugin_reports_why_it_is_still_not_loaded(install: Install):
     install("acme", ACME)
     FILE.write_text('trusted = ["standards-mcp"]\n')
     assert run("plugins", "enable", "acme", "--dry-run").stderr == ""
@@ -401,7 +401,7 @@ def test_what_keeps_an_enabled_plugin_from_loading_is_told(install: Install):
         ),
     ],
 )
-def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str, told: str):
+def test_a_check_reports_patterns_that_match_nothing_in_all_profiles(text: str, told: str):
     FILE.write_text(text)
     result = run("config", "check")
     assert (result.exit_code, result.stdout) == (1, f"standards-mcp.toml:{told}\n")
@@ -414,7 +414,7 @@ def test_a_check_tells_of_patterns_that_match_nothing_in_force_or_not(text: str,
         ("auth.required = true", "no token exists"),
     ],
 )
-def test_a_check_tells_whom_a_service_lets_in(text: str, told: str):
+def test_a_check_reports_a_service_with_too_many_users_or_none(text: str, told: str):
     FILE.write_text(f"[server]\n{text}\n")
     result = run("config", "check")
     assert result.exit_code == 0

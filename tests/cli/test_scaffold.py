@@ -51,7 +51,7 @@ def begin(name: str, *options: str) -> Path:
 
 @pytest.mark.parametrize("name", ["x", LONGEST])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_is_linted_and_formatted_whatever_the_name(kind: str, name: str):
+def test_a_new_project_is_linted_and_formatted_for_any_name(kind: str, name: str):
     project = begin(name, "--kind", kind)
     run(TOOLS / "ruff", "check", "--no-cache", project)
     run(TOOLS / "ruff", "format", "--check", "--no-cache", project)
@@ -218,7 +218,7 @@ def test_nothing_is_ever_overwritten(capfd: pytest.CaptureFixture[str]):
     assert cli.run(["plugins", "new", "other"]) == 1
 
 
-def test_a_project_that_cannot_be_written_is_told_with_the_reason(
+def test_a_project_that_cannot_be_written_is_reported_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     write, texts = Path.write_text, []

@@ -106,7 +106,7 @@ def test_tools_and_doctor_name_the_command():
 
 
 @pytest.mark.usefixtures("changed")
-def test_a_host_that_runs_serves_what_is_approved_without_a_restart():
+def test_a_running_host_serves_approved_definitions_without_a_restart():
     client = Peer("serve")
     try:
         client.initialize()
@@ -121,7 +121,7 @@ def test_a_host_that_runs_serves_what_is_approved_without_a_restart():
         client.kill()
 
 
-def test_a_damaged_file_is_told_and_written_anew(folder: Path):
+def test_a_damaged_file_is_reported_and_replaced(folder: Path):
     assert served() == {"peer_echo"}
     (file,) = folder.parent.rglob("approved-*.json")
     file.write_text("{")
@@ -143,7 +143,7 @@ def test_a_damaged_file_is_told_and_written_anew(folder: Path):
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_where_nothing_can_be_approved_the_reason_is_told(
+def test_an_impossible_approval_is_refused_with_the_reason(
     change: str, name: str, code: int, says: str
 ):
     FILE.write_text(FILE.read_text() + change)
@@ -152,7 +152,7 @@ def test_where_nothing_can_be_approved_the_reason_is_told(
     assert says in result.output
 
 
-def test_a_server_that_does_not_start_is_told(folder: Path):
+def test_a_server_that_does_not_start_is_reported(folder: Path):
     (folder / "die").touch()
     result = run("servers", "approve", "peer")
     assert result.exit_code == 1

@@ -38,7 +38,7 @@ def told(text: str) -> str:
         ("[tools]\n[tools]", 2, "[tools] is set twice; put its keys into one table"),
     ],
 )
-def test_a_usual_mistake_is_told_with_what_to_write(text: str, line: int, advice: str):
+def test_a_usual_mistake_is_reported_with_the_correction(text: str, line: int, advice: str):
     message = told(text)
     assert message.startswith(f"standards-mcp.toml:{line}: not valid TOML: ")
     assert advice in message
@@ -49,7 +49,7 @@ def test_a_usual_mistake_is_told_with_what_to_write(text: str, line: int, advice
     "text",
     ['state_dir = "C:\\temp"', '[servers.a]\ncommand = "x"\nargs = ["-f", "C:\\new\\file"]'],
 )
-def test_a_path_of_which_toml_made_something_else_is_refused(text: str):
+def test_a_path_with_escapes_is_refused(text: str):
     message = told(text)
     assert message.startswith(f"standards-mcp.toml:{text.count(chr(10)) + 1}: ")
     assert message.endswith("write the path in single quotes")
@@ -58,7 +58,7 @@ def test_a_path_of_which_toml_made_something_else_is_refused(text: str):
 @pytest.mark.parametrize(
     "text", ["state_dir = 'C:\\temp'", 'state_dir = "C:\\\\temp"', 'state_dir = "C:/temp"']
 )
-def test_a_path_that_is_written_as_it_should_be_is_taken(text: str):
+def test_a_correct_path_is_accepted(text: str):
     FILE.write_text(text)
     assert load_settings().settings.state_dir
 
@@ -77,7 +77,7 @@ def test_a_table_of_a_profile_has_its_name_in_the_plural(text: str, line: int, t
     )
 
 
-def test_other_mistakes_are_told_in_the_words_of_the_parser():
+def test_other_mistakes_have_the_message_of_the_parser():
     assert "Invalid hex value" in told('profile = "\\uZZ"')
     assert "Unterminated string" in told('profile = """x')
 

@@ -54,7 +54,7 @@ def test_a_relative_path_from_elsewhere_starts_in_the_working_directory(
     assert given.server.audit.path == Path.cwd() / "given"
 
 
-def test_a_blank_path_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blank_path_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDARDS_MCP_SERVER__AUDIT__PATH", " ")
     assert load_settings().settings.server.audit.path is None
     Path(FILE_NAME).write_text('[server.audit]\npath = "data"\n', "utf-8")

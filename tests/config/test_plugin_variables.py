@@ -135,14 +135,14 @@ async def test_a_path_starts_in_the_folder_of_its_file(tmp_path: Path, isolate: 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_find")
-async def test_what_a_variable_says_is_masked_as_a_secret(isolate: str):
+async def test_the_value_of_a_variable_is_masked_as_a_secret(isolate: str):
     write("standards-mcp.toml", f"[plugins.find]\n{isolate}\n")
     async with started(host()) as running:
         assert "refused ***" in (await running.call_tool("fail", {})).text
         assert "hunter-4242" in running.secrets()
 
 
-def test_a_key_that_is_missing_is_told_by_the_name_of_its_variable(
+def test_a_missing_key_is_reported_with_its_variable(
     install: Install, capfd: pytest.CaptureFixture[str]
 ):
     install("find", PLUGIN)
@@ -151,7 +151,7 @@ def test_a_key_that_is_missing_is_told_by_the_name_of_its_variable(
 
 
 @pytest.mark.usefixtures("_find")
-def test_a_key_in_the_file_is_told_by_the_name_of_its_variable(
+def test_a_secret_key_in_the_file_is_reported_with_its_variable(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     monkeypatch.delenv("FIND_API_KEY")

@@ -573,12 +573,15 @@ def test_an_address_that_is_taken_is_named():
 @pytest.mark.parametrize(
     ("auth", "message"),
     [
-        ({"tokens": {"ann": {"sha256": "0" * 64, "scopes": ["gone"]}}}, "has the scope 'gone'"),
+        (
+            {"tokens": {"ann": {"sha256": "0" * 64, "scopes": ["gone"]}}},
+            "has the unknown scope 'gone'",
+        ),
         ({"tokens": {"ann": {"sha256": ANN}}}, "`auth token new` writes"),
         ({"tokens": {"a\nb": {"sha256": "0" * 64}}}, "a name of up to 64 letters"),
         ({"tokens": {"local": {"sha256": "0" * 64}}}, "not 'local' or 'anonymous'"),
         ({"jwt": {"issuer": "https://login.example.org"}}, "it needs both issuer and audience"),
-        ({"scopes": {"reader": {"profile": "gone"}}}, r"there is no \[profiles.gone\]"),
+        ({"scopes": {"reader": {"profile": "gone"}}}, r"no table \[profiles.gone\]"),
     ],
     ids=["scope", "token", "name", "taken", "jwt", "profile"],
 )
