@@ -17,7 +17,7 @@ from standards_mcp.calls.steps.output import definition_tokens, tokens
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp_catalog import open_local
+from standards_mcp_catalog import Catalog, open_local
 
 ACTIVITIES = (
     "Students fold paper strips into equal parts and compare the fractions",
@@ -39,7 +39,8 @@ async def main() -> None:
     sizes: dict[str, list[int]] = {"full": [], "short": []}
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(state_dir=Path(folder))
-        host = Host(LoadedSettings(settings, None), catalog=open_local(Path(folder) / "catalog"))
+        services = {Catalog: open_local(Path(folder) / "catalog")}
+        host = Host(LoadedSettings(settings, None), services=services)
         host.load()
         async with host.running():
             for activity in ACTIVITIES:

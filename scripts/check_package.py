@@ -28,7 +28,13 @@ from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-SHIPPED = {"standards_mcp", "standards_mcp_lookup", "standards_mcp_search"}
+SHIPPED = {
+    "standards_mcp",
+    "standards_mcp_catalog",
+    "standards_mcp_encoders",
+    "standards_mcp_lookup",
+    "standards_mcp_search",
+}
 TOOLS = ["find_relevant_standards", "get_standard_details"]
 PLUGINS = sorted(LIGHT.values())
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from standards_mcp.config.models.settings import PluginSection
 from standards_mcp.config.schema import Key, config_keys
+from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_search import SearchPlugin
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
@@ -35,9 +36,11 @@ def table() -> str:
 
 
 def _keys() -> Iterator[Key]:
-    for key in config_keys({"search": SearchPlugin.settings_type}):
+    own = {"catalog": CatalogPlugin, "search": SearchPlugin}
+    tables = {f"plugins.{name}" for name in own}
+    for key in config_keys({name: plugin.settings_type for name, plugin in own.items()}):
         # What the host reads of every plugin's table stands in a row for all of them.
-        if key.table != "plugins.search" or key.name not in PluginSection.model_fields:
+        if key.table not in tables or key.name not in PluginSection.model_fields:
             yield key
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Report",
+    "ask",
     "ask_tool",
     "counted",
     "divert_stdout",
@@ -250,3 +251,18 @@ def offer(
         ]
 
     return complete
+
+
+def ask(question: str) -> None:
+    """Print the effect of a command and ask for confirmation on a terminal; both go to stderr.
+
+    Raises:
+        click.ClickException: The user declines, or cannot be asked without a terminal.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.ClickException(
+            f"{question} Nothing was changed. Run again with --yes to confirm"
+        )
+    print_text(question, err=True)
+    if not click.confirm("Go on?", err=True):
+        raise click.ClickException("nothing was changed")

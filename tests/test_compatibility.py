@@ -17,7 +17,8 @@ from mcp import Client
 from mcp_types import ResourceTemplateReference
 
 from standards_mcp import Plugin, PluginDeprecationWarning, Tool, cli, hookimpl
-from standards_mcp.config.loading import load_settings
+from standards_mcp.config.loading import LoadedSettings, load_settings
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.hookspecs import PROJECT
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
@@ -102,7 +103,7 @@ def loaded(*plugins: type[Plugin]) -> Host:
         PluginInfo(name=f"p{number}", load=lambda found=plugin: found)
         for number, plugin in enumerate(plugins)
     ]
-    host = Host(load_settings(), installed=records)
+    host = Host(LoadedSettings(Settings(), None), installed=records)
     host.manager._hookspecs.append(OldSpecs)
     host.load()
     return host

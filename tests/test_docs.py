@@ -259,6 +259,7 @@ def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: 
     file = module.with_name("test_rubrics.py")
     file.write_text(tests, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", file]
+    command += ["-pno:standards_mcp_catalog", "-pstandards_mcp_catalog.testing"]
     command += ["-pstandards_mcp.testing", f"--rootdir={tmp_path}", "-cno.ini"]
     (tmp_path / "no.ini").touch()
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -20,6 +20,7 @@ from standards_mcp import Plugin
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp.testing import Allowed, Call, ConnectHttp, check_plugin
+from standards_mcp_catalog import Catalog, open_local
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -93,12 +94,15 @@ def test_every_pattern_keeps_the_rules_of_the_test_kit(
     service: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    catalog: Catalog,
 ):
     pattern = importable(name, tmp_path, monkeypatch)
     settings = {"url": service, "token": TOKEN} if name == "weather" else {}
     # A client of httpx reads all certificates first, which a busy machine takes its time for.
     allow = Allowed(destructive=("delete_drafts",), blocked_seconds=1)
-    check_plugin(pattern, name=name, calls=calls, allow=allow, **settings)
+    check_plugin(
+        pattern, name=name, calls=calls, allow=allow, services={Catalog: catalog}, **settings
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +172,7 @@ async def test_a_database_that_outlives_the_server(make_host: MakeHost):
 
 async def test_an_expensive_call_that_is_kept(make_host: MakeHost, planted: Path):
     terms = plugin("terms")
-    host = make_host({"terms": terms}, catalog={"path": planted})
+    host = make_host({"terms": terms}, given={Catalog: open_local(planted)})
     first, second = [await host.call_tool("common_terms", {"topic": "fractions"}) for _ in "ab"]
     assert first == second
     assert "fraction" in first.text
@@ -196,12 +200,21 @@ async def test_a_question_to_the_user(
         assert (await client.call_tool("delete_drafts", {})).content[0].text == expected
 
 
-async def test_a_route_answers_with_a_standard(connect_http: ConnectHttp):
-    async with connect_http(plugin("reports"), name="reports", scopes=["reports"]) as client:
+async def test_a_route_answers_with_a_standard(connect_http: ConnectHttp, catalog: Catalog):
+    services = {Catalog: catalog}
+    reports = plugin("reports")
+    async with connect_http(
+        reports, name="reports", scopes=["reports"], services=services
+    ) as client:
         found = await client.get("/standards/3.NF.A.1")
         assert found.json() == {"text": "Cut a pizza into equal parts", "for": "tester"}
         assert (await client.get("/standards/none")).status_code == 404
 
 
-def test_the_plugin_with_a_route_keeps_the_rules():
-    check_plugin(plugin("reports"), name="reports", requests=[("GET", "/standards/3.NF.A.1")])
+def test_the_plugin_with_a_route_keeps_the_rules(catalog: Catalog):
+    check_plugin(
+        plugin("reports"),
+        name="reports",
+        services={Catalog: catalog},
+        requests=[("GET", "/standards/3.NF.A.1")],
+    )

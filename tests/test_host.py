@@ -171,15 +171,18 @@ def test_state_is_kept_in_the_users_folder_by_default():
     assert host.state_dir == user_state_path("standards-mcp", appauthor=False)
 
 
-def test_a_catalog_may_be_given(tmp_path: Path):
-    catalog: Any = object()
-    record = PluginInfo(name="acme", load=lambda: Acme)
+def test_a_service_may_be_given(tmp_path: Path):
+    class Reading(Plugin):
+        needs = (dict,)
+
+    given = {"title": "books"}
+    record = PluginInfo(name="acme", load=lambda: Reading)
     settings = LoadedSettings(Settings(state_dir=tmp_path / "state"), None)
-    host = Host(settings, installed=[record], catalog=catalog)
+    host = Host(settings, installed=[record], services={dict: given})
     host.load()
     made = host.manager.records["acme"].plugin
     assert made is not None
-    assert made.context.catalog is catalog
+    assert made.context.service(dict) is given
 
 
 def test_a_table_for_a_plugin_that_is_not_installed_stops_the_host(make_host: MakeHost):

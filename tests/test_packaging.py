@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from standards_mcp.config.plugin_values import plugin_variables
 
 from standards_mcp.config.models.settings import ENV_PREFIX, Settings
-from standards_mcp_catalog.settings import VARIABLES as NAMED
-from standards_mcp_catalog.settings import PineconeCatalogSettings
+from standards_mcp_catalog.settings import CatalogSettings, PineconeCatalogSettings
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -36,8 +36,14 @@ def setting_variables(model: type[BaseModel], prefix: str = ENV_PREFIX) -> Itera
             yield from setting_variables(field.annotation, f"{prefix}{name.upper()}__")
 
 
+NAMED = plugin_variables(CatalogSettings)
 PINECONE_VARIABLES = {path[-1]: name for path, name in NAMED.items() if "pinecone" in path}
-VARIABLES = {"STANDARDS_MCP_CONFIG", *NAMED.values(), *setting_variables(Settings)}
+VARIABLES = {
+    "STANDARDS_MCP_CONFIG",
+    *NAMED.values(),
+    *setting_variables(Settings),
+    *setting_variables(CatalogSettings, f"{ENV_PREFIX}PLUGINS__CATALOG__"),
+}
 
 
 def instructions(kind: str) -> list[str]:

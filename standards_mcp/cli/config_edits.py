@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Final
 
 import click
 
 from standards_mcp._utils.text import describe_decoding
-from standards_mcp.commands import print_text
+from standards_mcp.commands import ask, print_text
 from standards_mcp.config.edits import (
     Gains,
     change_config,
@@ -39,21 +38,6 @@ def agree(change: str, *, yes: bool) -> None:
         print_text(change)
     else:
         ask(f"{change}.")
-
-
-def ask(question: str) -> None:
-    """Print the effect of a command and ask for confirmation on a terminal; both go to stderr.
-
-    Raises:
-        click.ClickException: The user declines, or cannot be asked without a terminal.
-    """
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.ClickException(
-            f"{question} Nothing was changed. Run again with --yes to confirm"
-        )
-    print_text(question, err=True)
-    if not click.confirm("Go on?", err=True):
-        raise click.ClickException("nothing was changed")
 
 
 def edit_config(

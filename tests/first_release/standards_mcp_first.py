@@ -58,6 +58,7 @@ def shout(call: ToolCaller) -> None:
 
 class FirstPlugin(Plugin[FirstSettings]):
     settings_type = FirstSettings
+    needs = (Catalog,)
 
     def __init__(self, settings: FirstSettings, context: PluginContext) -> None:
         super().__init__(settings, context)
@@ -170,7 +171,7 @@ class FirstPlugin(Plugin[FirstSettings]):
         filter: FilterExpression | None = None,  # noqa: A002
     ) -> list[Found]:
         """Find standards by code."""
-        catalog: Catalog = self.context.catalog
+        catalog = self.context.service(Catalog)
         try:
             records: list[StandardRecord] = await catalog.find(code)
         except CatalogError as exc:

@@ -321,23 +321,6 @@ async def test_a_lifespan_may_hold_a_task_group(make_host: MakeHost, events: lis
     assert events == ["background ended", "background ended"]
 
 
-async def test_the_catalog_is_released_at_the_end_even_when_cancelled(make_host: MakeHost):
-    class Catalog:
-        closed = 0
-
-        async def aclose(self) -> None:
-            await anyio.lowlevel.checkpoint()
-            self.closed += 1
-
-    host = make_host({})
-    host.catalog = Catalog()
-    with anyio.CancelScope() as scope:
-        async with host.running():
-            scope.cancel()
-            await anyio.sleep(60)
-    assert host.catalog.closed == 1
-
-
 async def test_a_failed_start_is_remembered(make_host: MakeHost, living: Any):
     host = make_host({"acme": living("acme", raising(ValueError("x"))), "good": living("good")})
     async with host.running():

@@ -379,7 +379,7 @@ def test_a_plugin_gets_its_validated_settings_and_its_place(make_host: MakeHost,
     assert plugin is not None
     assert plugin.settings == AcmeSettings(limit=7)
     assert plugin.context == PluginContext(
-        name="acme", state_dir=tmp_path / "state" / "plugins" / "acme", catalog=host.catalog
+        name="acme", state_dir=tmp_path / "state" / "plugins" / "acme"
     )
     assert not plugin.context.state_dir.exists()
 

@@ -41,7 +41,6 @@ from standards_mcp import (
     hookimpl,
 )
 from standards_mcp.testing import Allowed, Connect, check_plugin
-from standards_mcp_catalog.local.catalog import LocalCatalog
 
 Number = Annotated[int, Field(description="A number")]
 
@@ -230,20 +229,23 @@ def test_a_form_has_plain_fields_only(field: Any, fits: bool):
         assert "crashes: TypeError: Elicitation schema field 'field'" in found
 
 
-def test_the_check_gives_the_plugin_a_catalog_of_the_test(catalog: LocalCatalog):
+def test_the_check_gives_the_plugin_the_services_of_the_test():
     given: list[object] = []
+    shelf = {"title": "books"}
 
     class Finder(Plugin):
+        needs = (dict,)
+
         @hookimpl
         def register_tools(self):
             return [Tool(name="find", function=self.find, read_only=True)]
 
         def find(self) -> None:
-            """Note which catalog the plugin was given."""
-            given.append(self.context.catalog)
+            """Note which service the plugin was given."""
+            given.append(self.context.service(dict))
 
-    check_plugin(Finder, name="finder", catalog=catalog, calls=[("find", {})])
-    assert given == [plugins.catalog]
+    check_plugin(Finder, name="finder", services={dict: shelf}, calls=[("find", {})])
+    assert given == [shelf]
 
 
 def test_an_event_loop_that_is_not_of_asyncio_is_refused(connect: Connect):
@@ -270,43 +272,24 @@ def sum_up(*, tools: dict[str, str]) -> str:
 
 
 @pytest.mark.anyio
-async def test_plugins_see_the_catalog_of_the_kit_and_keep_state_in_a_folder_of_the_test(
+async def test_plugins_get_services_and_keep_state_in_a_folder_of_the_test(
     connect: Connect, tmp_path: Path
 ):
     class Finder(Plugin):
+        needs = (dict,)
+
         @hookimpl
         def register_tools(self):
             return [Tool(name="count", description="Count", function=self.count)]
 
-        async def count(self, code: str) -> list[str]:
-            found = await self.context.catalog.find(code)
-            return [str(self.context.state_dir), *(each.jurisdiction_title for each in found)]
+        def count(self) -> list[str]:
+            return [str(self.context.state_dir), *self.context.service(dict)]
 
-    async with connect(Finder, name="finder") as client:
-        result = await client.call_tool("count", {"code": "3.nf.1"})
-    folder, *states = result.structured_content["result"]
+    async with connect(Finder, name="finder", services={dict: {"title": "books"}}) as client:
+        result = await client.call_tool("count", {})
+    folder, *titles = result.structured_content["result"]
     assert Path(folder).is_relative_to(tmp_path)
-    assert states == ["Aland"]
-
-
-def test_the_catalog_has_ten_records_in_trees(catalog):
-    records = {each.statement_notation: each for each in catalog.store.records()}
-    assert len(records) == 10
-    part = records["3.NF.A.2a"]
-    assert part.description == "Mark one part of a whole"
-    assert [each.statement_notation for each in anyio.run(catalog.fetch, part.ancestor_ids)] == [
-        "3.NF",
-        "3.NF.A",
-        "3.NF.A.2",
-    ]
-    facets = anyio.run(catalog.facets)
-    assert (len(facets.subjects), len(facets.jurisdictions), len(facets.education_levels)) == (
-        2,
-        2,
-        3,
-    )
-    hits = anyio.run(catalog.search, "slices of pizza", 1).hits
-    assert hits[0].record.statement_notation == "3.NF.A.1"
+    assert titles == ["title"]
 
 
 @pytest.mark.anyio

@@ -26,7 +26,9 @@ def anyio_backend() -> str:
 
 def example() -> dict[str, Any]:
     """Return the names of the example in the document, which is the plugin that is tested."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
     (source,) = (block for block in blocks if "class ListCatalog" in block)
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102  - a document of our own
@@ -34,7 +36,7 @@ def example() -> dict[str, Any]:
 
 
 @pytest.fixture
-async def client(connect: Connect, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+async def client(connect: Connect) -> AsyncIterator[Client]:
     filters = pytest.importorskip("standards_mcp_filters")
     resources = pytest.importorskip("standards_mcp_resources")
     beside: Mapping[str, type[Plugin[Any]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import httpx2
@@ -13,7 +13,7 @@ import pytest
 from support.http import patient_client, served_over_http
 from support.waiting import WAIT, let_time_pass
 
-from standards_mcp import Health, Plugin, hookimpl
+from standards_mcp import Health, Plugin, Service, hookimpl
 from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
 from standards_mcp.server.http import health
@@ -72,7 +72,7 @@ async def test_health_has_the_plugins_own_checks_however_often_it_is_asked(make_
     message = "check_health did not answer within 90 seconds"
     assert found.pop("uptime_seconds") >= 0
     assert found.pop("version")
-    assert found.pop("catalog")["records"] is not None
+    assert found.pop("services") == {}
     assert found == {
         "status": "degraded",
         "audit": {"status": "off"},
@@ -103,20 +103,51 @@ async def test_a_service_without_what_failed_is_well(
     assert (await health_of(make_host(plugins, server={"port": 0})))["status"] == status
 
 
-async def test_a_catalog_that_does_not_answer_cannot_be_read(
-    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(health, "_CATALOG_SECONDS", 0.1)
-    host = make_host({}, server={"port": 0, "metrics": True})
-    monkeypatch.setattr(host, "catalog_stats", anyio.sleep_forever)
+class ShelfPlugin(Plugin):
+    @hookimpl
+    def register_services(self):
+        async def health(shelf: dict[str, int]) -> Health:
+            if not shelf:
+                await anyio.sleep_forever()
+            return Health(status="ok", facts={**shelf, "room": "hall"})
+
+        return [Service(type=dict, factory=lambda: dict(self.shelf), health=health)]
+
+    shelf: ClassVar[dict[str, int]] = {}
+
+
+class FullShelfPlugin(ShelfPlugin):
+    shelf: ClassVar[dict[str, int]] = {"books": 7}
+
+
+async def test_a_service_that_does_not_answer_has_failed(make_host: MakeHost):
+    timing = Timing(health=0.1)
+    config = {"port": 0, "metrics": True}
+    host = make_host({"shelf": ShelfPlugin}, server=config, timing=timing)
     async with served_over_http(host) as url, patient_client(base_url=url) as http:
         assert (await http.get("/health/ready")).status_code == 503
         told = (await http.get("/health")).json()
-        assert (told["status"], told["catalog"]) == (
+        assert (told["status"], told["services"]) == (
             "degraded",
-            {"error": "the catalog does not answer"},
+            {
+                "dict": {
+                    "status": "failed",
+                    "message": "check_health did not answer within 0.1 seconds",
+                    "facts": {},
+                }
+            },
         )
-        assert "standards_mcp_catalog_up 0.0" in (await http.get("/metrics")).text
+        assert 'standards_mcp_service_up{service="dict"} 0.0' in (await http.get("/metrics")).text
+
+
+async def test_the_numbers_of_a_service_are_metrics(make_host: MakeHost):
+    host = make_host({"shelf": FullShelfPlugin}, server={"port": 0, "metrics": True})
+    async with served_over_http(host) as url, patient_client(base_url=url) as http:
+        assert (await http.get("/health/ready")).status_code == 200
+        text = (await http.get("/metrics")).text
+    assert 'standards_mcp_service_up{service="dict"} 1.0' in text
+    assert 'standards_mcp_service_fact{fact="books",service="dict"} 7.0' in text
+    assert "hall" not in text
 
 
 async def test_who_waits_no_longer_leaves_the_question_to_others():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from standards_mcp.cli.config_edits import ask
 from standards_mcp.commands import (
+    ask,
     counted,
     divert_stdout,
     examples,

@@ -187,7 +187,8 @@ class SqliteFile:
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     if int(connection.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
         raise CatalogUnavailableError(
-            f"{path} is not a catalog of standards; move it away or set another [plugins.catalog] path"
+            f"{path} is not a catalog of standards; move it away or set another "
+            "[plugins.catalog] path"
         )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in (_WITHOUT_RELATIONS, SCHEMA_VERSION):

@@ -323,11 +323,9 @@ class TestStatus:
     def test_is_one_line_where_there_can_be_no_catalog(self, status, tmp_path):
         (tmp_path / "file").write_text("in the way")
         code, facts, err = status("file")
-        assert (code, facts) == (1, None)
-        assert (
-            "file is not a folder; set [plugins.catalog] path (STANDARDS_MCP_PLUGINS__CATALOG__PATH)"
-            in err
-        )
+        assert (code, facts) == (2, None)
+        assert "[plugins.catalog] path: " in err
+        assert "file is no folder; correct the path" in err
         assert err.count("\n") == 1
 
 

@@ -163,7 +163,8 @@ class Engine:
         if indexed != encoder.name:
             raise CatalogUnavailableError(
                 f"the index at {served.folder} was built with the model {indexed!r}, and the "
-                f"configured one is {encoder.name!r}; {REBUILD}, or set [plugins.catalog.local] model"
+                f"configured one is {encoder.name!r}; {REBUILD}, or set "
+                "[plugins.catalog.local] model"
             )
         return encoder, ()
 

@@ -11,7 +11,9 @@ import pytest
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.host import Host
-from standards_mcp_catalog import open_local
+from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog import Catalog
+from standards_mcp_catalog.plugin import CatalogPlugin
 
 pytestmark = [
     pytest.mark.anyio,
@@ -35,9 +37,13 @@ async def test_every_file_of_the_catalog_is_released_when_the_host_ends(
     own_catalog: Path, tmp_path: Path, *, fails: bool
 ) -> None:
     folder = own_catalog
-    catalog = open_local(folder)
-    loaded = LoadedSettings(Settings(state_dir=tmp_path / "state"), None)
-    host = Host(loaded, installed=(), catalog=catalog)
+    plugin = PluginInfo(name="catalog", load=lambda: CatalogPlugin)
+    settings = Settings(
+        state_dir=tmp_path / "state", plugins={"catalog": {"path": str(folder), "backend": "local"}}
+    )
+    host = Host(LoadedSettings(settings, None), installed=[plugin])
+    host.load()
+    catalog = host.service(Catalog)
 
     async def serve() -> None:
         async with host.running():
