@@ -17,7 +17,6 @@ from support.waiting import WAIT, let_time_pass, until
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
 from standards_mcp.calls.invocation import THREADS_PER_PLUGIN, PluginThreads
 from standards_mcp.host import Host
-from standards_mcp_catalog.local.catalog import LocalCatalog
 
 pytestmark = pytest.mark.anyio
 
@@ -148,20 +147,3 @@ async def test_a_call_that_is_cancelled_before_it_begins_leaves_its_place_free()
     with anyio.fail_after(WAIT):
         assert await threads.run(lambda: "done") == "done"
     assert began == []
-
-
-async def test_the_catalog_answers_while_others_hold_the_default_threads(
-    release: threading.Event, tmp_path: Any
-):
-    catalog = LocalCatalog(tmp_path / "catalog", "none")
-    limiter = anyio.to_thread.current_default_thread_limiter()
-    async with anyio.create_task_group() as group:
-        for _ in range(int(limiter.total_tokens)):
-            group.start_soon(anyio.to_thread.run_sync, release.wait)
-        await anyio.wait_all_tasks_blocked()
-        try:
-            with anyio.fail_after(WAIT):
-                assert (await catalog.search("counting")).hits == ()
-        finally:
-            release.set()
-    await catalog.aclose()

@@ -151,7 +151,7 @@ def test_every_key_of_a_new_file_can_be_uncommented(acme: None):
     )
     assert values["plugins"]["acme"]["weights"] == {"a b": 0.5}
     assert values["plugins"]["acme"]["by_name"] == {"name": {"depth": 1}}
-    assert "api_key" not in values["catalog"]["pinecone"]
+    assert "api_key" not in values["plugins"]["catalog"]["pinecone"]
     assert "# Opens the door.\n# token = ...\n" in text
 
 
@@ -167,7 +167,7 @@ def test_every_key_is_explained():
     keys = list(config_keys({}))
     assert {key.table for key in keys} >= {
         "",
-        "plugins.catalog.pinecone",
+        "server.audit",
         'tools.overrides."<name>"',
     }
     assert [(key.table, key.name) for key in keys if not key.description] == []
@@ -185,6 +185,7 @@ def test_every_setting_appears_in_a_new_file():
             if name == "csp":  # it holds a secret alone, which does not belong in a file
                 continue
             is_table = isinstance(field.default, Table) or field.default_factory is not None
+            is_table = is_table and name != "services"  # its keys are plain texts
             pattern = rf"^(# )?\[.*\b{name}\b" if is_table else f"^# {name} = "
             assert re.search(pattern, text, re.MULTILINE), name
 

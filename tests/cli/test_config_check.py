@@ -296,12 +296,12 @@ REFUSED = {
     ),
     "catalog": (
         '[plugins.catalog]\npath = "none/such"\n',
-        1,
+        2,
         "2: [plugins.catalog] path: there is no folder",
     ),
     "file": (
         '[plugins.catalog]\npath = "standards-mcp.toml"\n',
-        1,
+        2,
         "standards-mcp.toml is no folder; c",
     ),
     "twice": (

@@ -56,7 +56,8 @@ def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: In
     found = {each["subject"]: each for each in json.loads(ran.stdout)}
     assert "tokens of a model's context" in found["tools"]["message"]
     assert "stdout is clean" in found["start"]["message"]
-    assert "standards" in found["catalog"]["message"]
+    assert "records in the local catalog" in found["service Catalog"]["message"]
+    assert "PINECONE_API_KEY is not set" in found["service Catalog"]["message"]
     assert "stdout" not in found
     assert (found["plugin loud"]["level"], found["plugin loud"]["message"]) == ("warning", "hoarse")
     assert {each["level"] for each in found.values()} <= {"ok", "warning"}
@@ -160,13 +161,21 @@ def test_a_secret_in_the_file_is_a_warning_and_so_is_a_service_for_everybody(ins
     assert warning["fix"] == "Set the variable, and remove the key."
 
 
-def test_a_catalog_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
-    Path("file").write_text("no folder")
-    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(Path("file").resolve()))
-    (finding,) = findings(code=1)["catalog"]
+def test_a_service_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    folder = Path("broken").resolve()
+    folder.mkdir()
+    (folder / "catalog.sqlite3").write_bytes(b"this is no database" * 1000)
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(folder))
+    found = findings(code=1)
+    (finding,) = found["service Catalog"]
     assert finding["level"] == "error"
-    assert "file" in finding["message"]
-    assert finding["fix"] == "Run `standards-mcp data status` to see more."
+    assert "catalog.sqlite3" in finding["message"]
+    assert (
+        finding["fix"]
+        == "Correct the reported problem, in the settings of the plugin that provides it."
+    )
+    (finding,) = found["plugin catalog"]
+    assert "`standards-mcp data status` says more" in finding["message"]
 
 
 def test_an_entry_with_a_missing_program_is_an_error():

@@ -319,7 +319,7 @@ def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.Mo
         with pytest.raises(BlockingIOError):
             listening.accept()
     (started,) = [event for event in peer.events() if event["event"] == "started"]
-    assert started["catalog"] == {
+    assert started["services"]["Catalog"] == {
         "backend": "pinecone",
         "reason": '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is set',
         "index": "common-core-standards",
@@ -470,9 +470,9 @@ def test_the_log_tells_of_the_start_and_of_each_call(start: Start):
     assert peer.end() == 0
     events = {event["event"]: event for event in peer.events()}
     started, called = events["started"], events["tool call"]
-    assert started["plugins"] == {"lookup": "started", "search": "started"}
+    assert started["plugins"] == dict.fromkeys(("catalog", "lookup", "search"), "started")
     assert started["tools"] == ["get_standard_details", "find_relevant_standards"]
-    assert started["catalog"]["backend"] == "local"
+    assert started["services"]["Catalog"]["backend"] == "local"
     assert started["milliseconds"] > 0
     assert (called["tool"], called["plugin"]) == ("find_relevant_standards", "search")
     assert (called["outcome"], called["results"]) == ("ok", 2)
@@ -488,8 +488,9 @@ def test_the_first_line_says_what_a_new_catalog_will_hold(
     peer.initialize()
     assert peer.end() == 0
     (started,) = [event for event in peer.events() if event["event"] == "started"]
-    assert started["catalog"]["pending"] == "starter set, loaded at the first search"
-    assert "records" not in started["catalog"]
+    catalog = started["services"]["Catalog"]
+    assert catalog["pending"] == "starter set, loaded at the first search"
+    assert "records" not in catalog
 
 
 @pytest.mark.measured

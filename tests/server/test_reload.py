@@ -166,8 +166,8 @@ def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: Ma
 def test_what_counts_from_the_next_start_on_is_named(host: Host):
     text = """
         autoload = false
-        [plugins.catalog]
-        backend = "local"
+        [services]
+        Catalog = "acme"
         [tools]
         storage = "redis://127.0.0.1/0"
         [plugins.acme]
@@ -176,16 +176,15 @@ def test_what_counts_from_the_next_start_on_is_named(host: Host):
         enabled = true
         isolate = true
     """
-    before = host.settings.catalog
     assert reload(host, loaded(host, text)).needs_restart == (
         "autoload",
-        "catalog",
+        "services",
         "tools.storage",
         "plugins.acme",
         "plugins.off",
         "plugins.off.enabled",
     )
-    assert host.settings.catalog == before
+    assert host.settings.services == {}
     assert host.settings.tools.storage is None
 
 

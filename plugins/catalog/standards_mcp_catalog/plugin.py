@@ -86,6 +86,8 @@ def _facts(stats: CatalogStats) -> dict[str, Any]:
         "model": stats.model or "none; searches by words",
         "size_bytes": stats.size_bytes,
     }
+    if "pending" in stats.details:
+        del known["records"]  # what it begins with is not there yet
     return {name: value for name, value in known.items() if value is not None} | dict(stats.details)
 
 

@@ -17,7 +17,7 @@ import pytest
 from support.http import bearer, http_client, patient_client, served_over_http
 from support.waiting import WAIT, until
 
-from standards_mcp import Health, Plugin, Prompt, ToolError, hookimpl, tool
+from standards_mcp import Health, Plugin, Prompt, Service, ToolError, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.config.loading import Sources
 from standards_mcp.config.timing import Timing
@@ -52,6 +52,16 @@ class DeskPlugin(Plugin):
         self.going.set()
         await self.go.wait()
         return "waited"
+
+    @hookimpl
+    def register_services(self):
+        facts = {"books": 2115, "size_bytes": 2000, "readers": {"Ann": 3}}
+        facts["place"] = "<i>on the left</i>"
+
+        async def health(_: object) -> Health:
+            return Health(status="ok", facts=facts)
+
+        return [Service(type=dict, factory=dict, health=health)]
 
     @hookimpl
     def register_prompts(self):
@@ -150,10 +160,7 @@ async def test_without_tokens_the_page_is_for_programs_of_this_machine_only(make
     assert "auth token new NAME --scope admin" in answer.text
 
 
-async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_the_catalog(
-    starter_catalog: Path,
-):
-    del starter_catalog
+async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_services():
     async with administered(written()) as (host, url):
         desk: Any = host.manager.records["desk"].plugin
         async with http_client(url, mode="legacy") as client, anyio.create_task_group() as tasks:
@@ -181,7 +188,11 @@ async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_the_catal
             "without a token",
             "no &lt;i&gt;ledger&lt;/i&gt;",
             "&lt;b&gt;dusty&lt;/b&gt;",
-            "<dt>Standards</dt><dd>2,",
+            "<dt>Services</dt><dd>1 <small>of 1</small>",
+            "<dt>Books</dt><dd>2,115</dd>",
+            "<dt>Size bytes</dt><dd>2.0 kB</dd>",
+            'Ann <span class="quiet">3</span>',
+            "&lt;i&gt;on the left&lt;/i&gt;",
         ):
             assert shown in text, shown
         assert "<script" not in text
@@ -189,8 +200,7 @@ async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_the_catal
             assert (await http.get(f"{url}/admin?refresh=")).headers["refresh"] == "10"
 
 
-async def test_texts_of_plugins_are_text_on_the_page(starter_catalog: Path):
-    del starter_catalog
+async def test_texts_of_plugins_are_text_on_the_page():
     async with administered(written()) as (_, url), patient_client() as http:
         page = (await http.get(f"{url}/admin/tools")).text
         odd = (await http.get(f"{url}/admin/tools?changed=<script>alert(2)</script>")).text
