@@ -21,10 +21,10 @@ import pytest
 from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
 
 import standards_mcp_catalog as catalog
+import standards_mcp_encoders as public
 from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp_catalog import CatalogError, CatalogUnavailableError
-import standards_mcp_encoders as public
 from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.texts import ancestors_text, comparable, passages, text_hash

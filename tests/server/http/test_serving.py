@@ -39,10 +39,10 @@ from support.waiting import WAIT, until
 from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
 from standards_mcp._utils.tokens import new_token, token_hash
 from standards_mcp.cli import cli
+from standards_mcp.config.edits import without_token
 from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.edits import without_token
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of

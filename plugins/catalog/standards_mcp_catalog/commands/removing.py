@@ -11,8 +11,8 @@ import click
 
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp._utils.text import counted
-from standards_mcp.cli.config_edits import ask
 from standards_mcp.cli.completion import loaded_sets_and_crosswalks, offer
+from standards_mcp.cli.config_edits import ask
 from standards_mcp.cli.invocation import Invocation
 from standards_mcp.commands import examples, json_option, print_json, print_text
 
