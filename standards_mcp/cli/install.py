@@ -205,8 +205,8 @@ def _variables(invocation: Invocation) -> dict[str, str]:
     invocation.configure_logging(silent=True)
     try:
         return invocation.loaded_host.layers.variables()
-    except StandardsMcpError:  # the client will show the reason; the host's variables are enough
-        return invocation.load_settings().layers.variables()
+    except StandardsMcpError:  # the client will show the reason; the known variables are enough
+        return invocation.host.layers.variables()
     finally:
         invocation.configure_logging()
 

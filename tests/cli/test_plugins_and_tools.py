@@ -354,6 +354,7 @@ def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, p
     }
     assert states == {
         "acme": "registered",
+        "catalog": "registered",
         "evil": "disabled",
         "lookup": "registered",
         "search": "registered",

@@ -178,8 +178,8 @@ def test_what_counts_from_the_next_start_on_is_named(host: Host):
     """
     assert reload(host, loaded(host, text)).needs_restart == (
         "autoload",
-        "services",
         "tools.storage",
+        "services",
         "plugins.acme",
         "plugins.off",
         "plugins.off.enabled",

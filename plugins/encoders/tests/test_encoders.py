@@ -24,13 +24,14 @@ import standards_mcp_catalog as catalog
 import standards_mcp_encoders as public
 from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
-from standards_mcp_catalog import CatalogError, CatalogUnavailableError
-from standards_mcp_catalog.base import Seed
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog.base import Catalog, Seed
+from standards_mcp_catalog.kit import records
+from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_catalog.texts import ancestors_text, comparable, passages, text_hash
 from standards_mcp_encoders import minilm as embedding
 from standards_mcp_encoders.encoders import open_encoder
-from standards_mcp_encoders.errors import EncoderUnavailableError
+from standards_mcp_encoders.errors import EncoderError, EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder
 
 
@@ -90,10 +91,10 @@ def test_a_changed_model_file_is_refused_by_name(
     other = tmp_path / "model.onnx"
     other.write_bytes(b"something else")
     monkeypatch.setattr(embedding, "locate_minilm", lambda: other)
-    with pytest.raises(CatalogUnavailableError, match=r"onnx is not .* install .*--force"):
+    with pytest.raises(EncoderError, match=r"onnx is not .* install .*--force"):
         MiniLmEncoder()
     other.unlink()
-    with pytest.raises(CatalogUnavailableError, match=r"cannot read .*model\.onnx"):
+    with pytest.raises(EncoderError, match=r"cannot read .*model\.onnx"):
         MiniLmEncoder()
 
 
@@ -119,7 +120,7 @@ def test_none_asks_for_search_by_words() -> None:
 
 @pytest.mark.parametrize("spec", ["", "bert", "fastembed:", "fastembed", "https://host/v1"])
 def test_a_setting_that_names_no_model_is_refused(spec: str) -> None:
-    with pytest.raises(CatalogError, match=r"unknown text model|names no model"):
+    with pytest.raises(EncoderError, match=r"unknown text model|names no model"):
         open_encoder(spec)
 
 
@@ -136,7 +137,7 @@ class TestALibrary:
         self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
     ) -> None:
         monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(CatalogError, match=rf"pip install '{spec.partition(':')[0]}<"):
+        with pytest.raises(EncoderError, match=rf"pip install '{spec.partition(':')[0]}<"):
             open_encoder(spec)
 
     def test_encodes_with_the_named_model(
@@ -152,7 +153,7 @@ class TestALibrary:
         self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
     ) -> None:
         monkeypatch.setitem(sys.modules, module, ModuleType(module))
-        with pytest.raises(CatalogError, match="cannot load the model 'some/model'"):
+        with pytest.raises(EncoderError, match="cannot load the model 'some/model'"):
             open_encoder(spec)
 
 
@@ -221,20 +222,22 @@ def test_an_endpoint_is_asked_for_the_model_with_the_key(endpoint: Any) -> None:
 
 
 def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
-    endpoint: Any, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
+    endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seed = Seed(records=small_catalog, model="other", hashes=(), vectors=np.zeros((0, 2)))
+    seed = Seed(records=records(), model="other", hashes=(), vectors=np.zeros((0, 2)))
     monkeypatch.setattr(catalog, "_starter", lambda: seed)
     Path(".env").write_text(
         f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
         "STANDARDS_MCP_PLUGINS__CATALOG__PATH=here\n",
         encoding="utf-8",
     )
-    host = Host(load_settings(), installed=())
+    plugin = PluginInfo(name="catalog", load=lambda: CatalogPlugin)
+    host = Host(load_settings(), installed=[plugin], remembers=False)
+    host.load()
 
     async def search() -> None:
-        await host.catalog.search("fractions")
-        await host.catalog.aclose()
+        await host.service(Catalog).search("fractions")
+        await host.manager.services.aclose()
 
     anyio.run(search)
     assert {key for key, _ in endpoint.requests} == {"Bearer k-123"}
@@ -255,24 +258,24 @@ def test_a_key_in_the_query_of_an_address_is_asked_with_and_never_shown(endpoint
     assert endpoint.paths == ["/v1/embeddings?key=opensesame"]
     spec = "http://me:opensesame@127.0.0.1:9/v1/embeddings?key=opensesame"
     for wrong in (lambda: open_encoder(spec), lambda: open_encoder(f"{spec}#m").encode(["a"])):
-        with pytest.raises(CatalogError, match=r"http://127\.0\.0\.1:9/v1/embeddings") as caught:
+        with pytest.raises(EncoderError, match=r"http://127\.0\.0\.1:9/v1/embeddings") as caught:
             wrong()
         assert "opensesame" not in str(caught.value)
-    with pytest.raises(CatalogError, match=r"^http://far.invalid/v1: ") as caught:
+    with pytest.raises(EncoderError, match=r"^http://far.invalid/v1: ") as caught:
         open_encoder("http://far.invalid/v1?key=opensesame#m", SecretStr("k-123"))
     assert "opensesame" not in str(caught.value)
     assert open_encoder("https://host/v1#@cf/m?x").name == "https://host/v1#@cf/m?x"
 
 
 def test_a_key_is_not_sent_to_an_endpoint_unencrypted() -> None:
-    with pytest.raises(CatalogError, match="would be sent unencrypted; use https"):
+    with pytest.raises(EncoderError, match="would be sent unencrypted; use https"):
         open_encoder("http://example.invalid/v1/embeddings#m", SecretStr("k-123"))
     assert open_encoder("http://example.invalid/v1/embeddings#m").name.endswith("#m")
 
 
 def test_a_plugin_says_what_to_check_where_its_key_is_not_sent() -> None:
     remedy = "check [plugins.find] model and FIND_KEY"
-    with pytest.raises(CatalogError) as caught:
+    with pytest.raises(EncoderError) as caught:
         open_encoder("http://example.invalid/v1#m", SecretStr("k-123"), remedy=remedy)
     assert str(caught.value).endswith(f"use https; {remedy}")
 
@@ -304,7 +307,7 @@ def test_an_endpoint_without_a_key_gets_no_authorization(endpoint: Any) -> None:
 )
 def test_a_failing_endpoint_is_named_without_the_key(endpoint: Any, answer: Any) -> None:
     endpoint.answer = staticmethod(lambda _body: answer)
-    with pytest.raises(CatalogUnavailableError, match=r"127\.0\.0\.1.*failed") as caught:
+    with pytest.raises(EncoderError, match=r"127\.0\.0\.1.*failed") as caught:
         open_encoder(endpoint.url, SecretStr("k-123")).encode(["a"])
     assert "k-123" not in str(caught.value)
     assert len(endpoint.requests) == 1
@@ -318,7 +321,7 @@ def test_a_failing_endpoint_is_named_without_the_key(endpoint: Any, answer: Any)
     ],
 )
 def test_an_endpoint_out_of_reach_is_one_plain_line(url: str, cause: str) -> None:
-    with pytest.raises(CatalogUnavailableError) as caught:
+    with pytest.raises(EncoderError) as caught:
         open_encoder(url).encode(["a"])
     assert re.search(rf"embeddings failed: .*({cause})", str(caught.value))
     assert "Error" not in str(caught.value)
@@ -388,5 +391,5 @@ def test_the_names_of_models_are_known_without_numpy() -> None:
 def test_an_endpoint_that_fails_names_the_setting_of_whoever_opened_it() -> None:
     spec = "http://127.0.0.1:9/v1/embeddings#m"
     encoder = public.open_encoder(spec, remedy="check [plugins.books] model")
-    with pytest.raises(CatalogUnavailableError, match=r"; check \[plugins.books\] model$"):
+    with pytest.raises(EncoderError, match=r"; check \[plugins.books\] model$"):
         encoder.encode(["x"])

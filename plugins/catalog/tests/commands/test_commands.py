@@ -11,15 +11,20 @@ from click.testing import CliRunner, Result
 from support.waiting import wait_until
 
 from standards_mcp.cli import run as run_program
-from standards_mcp.cli.invocation import Invocation
+from standards_mcp.config.loading import load_settings
+from standards_mcp.host import Host
+from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.commands.importing import import_command
 from standards_mcp_catalog.commands.progress import ImportProgress
 from standards_mcp_catalog.commands.removing import remove
 from standards_mcp_catalog.commands.sets import export, sets
 from standards_mcp_catalog.commands.sets import template as template_command
+from standards_mcp_catalog.commands.workplace import Workplace
 from standards_mcp_catalog.importing.formats.tabular import template
 from standards_mcp_catalog.importing.report import Report
 from standards_mcp_catalog.importing.sources import services
+from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.sets import StandardSet
 
@@ -86,9 +91,13 @@ def store() -> Store:
 @pytest.fixture
 def run(store):
     def run(command: Any, *arguments: str) -> Result:
-        invocation = Invocation()
-        invocation.__dict__["embedded_catalog"] = SimpleNamespace(store=store)
-        return CliRunner().invoke(command, arguments, obj=invocation)
+        plugin = PluginInfo(name="catalog", load=lambda: CatalogPlugin)
+        host = Host(load_settings(), installed=[plugin], remembers=False)
+        host.load()
+        provider: Any = host.manager.records["catalog"].plugin
+        workplace = Workplace(provider.settings, lambda: host.service(Catalog))
+        workplace.__dict__["embedded"] = SimpleNamespace(store=store)
+        return CliRunner().invoke(command, arguments, obj=workplace)
 
     return run
 

@@ -25,7 +25,7 @@ from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
 
 _NOBODY = 65534
-SETTING = r"set \[catalog\] path \(STANDARDS_MCP_PLUGINS__CATALOG__PATH\)"
+SETTING = r"set \[plugins.catalog\] path \(STANDARDS_MCP_PLUGINS__CATALOG__PATH\)"
 
 
 @pytest.fixture
