@@ -1,6 +1,7 @@
-"""What commands share, those of the host and those of plugins: what they print, and how.
+"""Output of commands, for the host and for plugins.
 
-People get tables, lines and a bar of progress; programs get one JSON document.
+People get tables, lines and a progress bar; programs get one JSON document. A command that asks a
+tool, tries a sample or shows records returns a `Report`, and `reports` prints it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import codecs
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 import click
 from click.shell_completion import CompletionItem
@@ -23,10 +26,12 @@ from standards_mcp._utils.text import counted, printable
 from standards_mcp.errors import StandardsMcpError
 
 if TYPE_CHECKING:
-    from standards_mcp.plugin import ToolResult
+    from standards_mcp.plugin import ToolCaller, ToolResult
 
 __all__ = [
+    "Report",
     "ask",
+    "ask_tool",
     "counted",
     "divert_stdout",
     "examples",
@@ -41,10 +46,12 @@ __all__ = [
     "printable",
     "progress_bar",
     "progress_lines",
+    "reports",
     "upgrade_command",
 ]
 
 _WIDTH: Final = 80
+_P = ParamSpec("_P")
 
 json_option: Final = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document."
@@ -53,19 +60,19 @@ json_option: Final = click.option(
 
 
 def print_text(text: str, *, err: bool = False) -> None:
-    r"""Print lines that may hold text of others, such as what a page says.
+    r"""Print lines that may contain foreign text, such as the text of a web page.
 
-    What would steer a terminal, and what the stream cannot show, is printed as ``\u0141``.
+    Control characters, and characters that the stream cannot encode, are printed as ``\u0141``.
     """
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     if codecs.lookup(encoding).name == "ascii":
-        encoding = "utf-8"  # which click writes then
+        encoding = "utf-8"  # click writes UTF-8 in place of ASCII
     shown = printable(text).encode(encoding, "backslashreplace").decode(encoding)
     click.echo(shown, err=err)
 
 
 def print_json(data: Any) -> None:
-    """Print one JSON document, in ASCII where the terminal knows no more."""
+    """Print one JSON document, in ASCII unless stdout is UTF-8."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     print_text(json.dumps(data, ensure_ascii=not unicode, indent=2))
 
@@ -86,7 +93,7 @@ def print_table(rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_result(data: Any, text: Callable[[], str], *, as_json: bool) -> None:
-    """Print *data* as JSON, or what *text* makes of it for people."""
+    """Print *data* as JSON, or the result of *text* for people."""
     if as_json:
         print_json(data)
     else:
@@ -96,27 +103,97 @@ def print_result(data: Any, text: Callable[[], str], *, as_json: bool) -> None:
 def print_answer(
     answer: ToolResult, text: Callable[[dict[str, Any]], str], *, as_json: bool
 ) -> None:
-    """Print what a tool answered.
+    """Print the answer of a tool. `ask_tool` does the same for a command that returns a `Report`.
 
-    As JSON that is its structure, also of a call that failed. People get what *text* makes of the
-    structure, or why the call failed, on stderr. The exit code is left to the command.
+    JSON is the structure of the answer, even of a failed call. People get the result of *text*, or
+    the reason of the failure on stderr. The command sets the exit code.
     """
-    found = answer.structured or {}
+    data = answer.structured or {}
     if answer.is_error and not as_json:
-        print_text(found.get("message", answer.text), err=True)
+        print_text(data.get("message", answer.text), err=True)
     else:
-        print_result(found, lambda: text(found), as_json=as_json)
+        print_result(data, lambda: text(data), as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of a command, as data for programs and as text for people.
+
+    Attributes:
+        data: The JSON document that ``--json`` prints.
+        text: Returns the text for people.
+        exit_code: 0 if something was found or done, 1 if not, 2 for invalid input.
+        notes: Lines that go to stderr, with ``--json``, too.
+        is_error: True if the text is an error message, which goes to stderr.
+    """
+
+    data: Any
+    text: Callable[[], str]
+    exit_code: int = 0
+    notes: Sequence[str] = ()
+    is_error: bool = False
+
+
+def reports(function: Callable[_P, Report]) -> Callable[..., None]:
+    """Make a command of a function that returns a `Report`.
+
+    The command gets the option ``--json``, prints the report, and exits with its code. This is the
+    decorator next to the function, below the options and `click.pass_obj`.
+    """
+
+    @json_option
+    @wraps(function)
+    def command(*args: Any, as_json: bool, **options: Any) -> None:
+        report = function(*args, **options)
+        for note in report.notes:
+            print_text(note, err=True)
+        if report.is_error and not as_json:
+            print_text(report.text(), err=True)
+        else:
+            print_result(report.data, report.text, as_json=as_json)
+        click.get_current_context().exit(report.exit_code)
+
+    return command
+
+
+def ask_tool(
+    call: ToolCaller,
+    name: str,
+    arguments: Mapping[str, Any],
+    text: Callable[[dict[str, Any]], str],
+    *,
+    is_found: Callable[[dict[str, Any]], object] = lambda _: True,
+) -> Report:
+    """Call a tool for a command, and return its answer as a report.
+
+    The report has the structure of the answer, and the notes of the host. Its exit code is 1 for a
+    failed call or an answer without a result, and 2 for invalid arguments.
+
+    Args:
+        call: The object that `click.pass_obj` passes.
+        name: The declared name of the tool.
+        arguments: The arguments; None is left out, such as an option that the user did not set.
+        text: Returns the text for people, from the structure of an answer.
+        is_found: Returns a true value if the structure has a result.
+    """
+    answer = call(name, {key: value for key, value in arguments.items() if value is not None})
+    data = answer.structured or {}
+    if answer.is_error or data.get("success") is False:
+        code = 2 if data.get("error_type") == "invalid_input" else 1
+        message = str(data.get("message", answer.text))
+        return Report(data, lambda: message, code, answer.notes, is_error=True)
+    return Report(data, lambda: text(data), 0 if is_found(data) else 1, answer.notes)
 
 
 @contextmanager
 def progress_bar(label: str, *, is_shown: bool = True) -> Generator[Callable[[int, int], None]]:
-    """Give a function that takes how many are done, and of how many.
+    """Show progress, by a function that takes the number of done items and the total.
 
-    It draws a bar on stderr if that is a terminal. Otherwise it prints a line there every ten
-    seconds, also while the function is not called.
+    It draws a bar on stderr if that is a terminal. Otherwise it prints a line to stderr every ten
+    seconds, even if the function is not called.
 
     Args:
-        is_shown: False for neither.
+        is_shown: If False, print nothing.
     """
     if not is_shown:
         yield lambda _done, _total: None
@@ -133,17 +210,17 @@ def progress_bar(label: str, *, is_shown: bool = True) -> Generator[Callable[[in
         return
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
-        def tell(done: int, total: int) -> None:
+        def update(done: int, total: int) -> None:
             bar.length = total
             bar.update(done - bar.pos)
 
-        yield tell
+        yield update
 
 
 def examples(*lines: str) -> str:
-    """Return the end of a command's help that shows how it is called.
+    """Return examples for the end of a command's help, the *epilog* of `click.command`.
 
-    Each line follows ``standards-mcp``. The text is for the *epilog* of `click.command`.
+    Each line is printed after ``standards-mcp``.
     """
     return "\b\nExamples:\n" + "\n".join(f"  standards-mcp {line}" for line in lines)
 
@@ -176,14 +253,16 @@ def offer(
     return complete
 
 
-def ask(what: str) -> None:
-    """Say what a command would do, and ask the user to agree; both go to stderr.
+def ask(question: str) -> None:
+    """Print the effect of a command and ask for confirmation on a terminal; both go to stderr.
 
     Raises:
-        click.ClickException: The answer is no, or there is no terminal.
+        click.ClickException: The user declines, or cannot be asked without a terminal.
     """
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.ClickException(f"{what} Nothing is changed; add --yes if that is meant")
-    print_text(what, err=True)
+        raise click.ClickException(
+            f"{question} Nothing was changed. Run again with --yes to confirm"
+        )
+    print_text(question, err=True)
     if not click.confirm("Go on?", err=True):
-        raise click.ClickException("nothing is changed")
+        raise click.ClickException("nothing was changed")

@@ -18,10 +18,10 @@ from .calls.call import Call, CallLog, Gate, Observer
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal, Unattended
 from .calls.pipeline import Pipeline, UnjoinedExecutor
-from .config.checks import Names, check_secrets, check_settings
 from .config.layers import Layers
 from .config.loading import LoadedSettings
 from .config.models.settings import Settings
+from .config.problems import Names, check_secrets, check_settings
 from .config.timing import DEFAULT_TIMING, Timing
 from .contributions.resources import RegisteredResource
 from .contributions.results import error_result

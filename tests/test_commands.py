@@ -7,16 +7,19 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 from support.waiting import wait_until
 
-from standards_mcp import ToolResult
+from standards_mcp import ToolCaller, ToolResult
 from standards_mcp._utils import progress as progress_module
 from standards_mcp.commands import (
+    Report,
+    ask_tool,
     examples,
     json_option,
     print_answer,
@@ -25,6 +28,7 @@ from standards_mcp.commands import (
     print_table,
     print_text,
     progress_bar,
+    reports,
 )
 
 Captured = pytest.CaptureFixture[str]
@@ -52,9 +56,7 @@ def stdout(monkeypatch: pytest.MonkeyPatch) -> Stdout:
         ("one\n\ttwo Łódź", "one\n\ttwo Łódź"),
     ],
 )
-def test_what_would_steer_a_terminal_is_printed_as_an_escape(
-    text: str, shown: str, capsys: Captured
-):
+def test_control_characters_are_printed_as_escapes(text: str, shown: str, capsys: Captured):
     print_text(text)
     print_text(text, err=True)
     assert tuple(capsys.readouterr()) == (f"{shown}\n", f"{shown}\n")
@@ -69,7 +71,7 @@ def test_what_would_steer_a_terminal_is_printed_as_an_escape(
         ("ascii", "Łódź 🧪".encode()),  # click takes a stream for UTF-8 then
     ],
 )
-def test_what_a_stream_cannot_show_is_printed_as_an_escape(
+def test_characters_that_a_stream_cannot_encode_are_printed_as_escapes(
     encoding: str, written: bytes, stdout: Stdout
 ):
     read = stdout(encoding)
@@ -135,7 +137,7 @@ def test_the_answer_of_a_tool_is_printed_as_people_or_programs_read_it(capsys: C
         (None, "It failed."),
     ],
 )
-def test_why_a_tool_failed_is_told_on_stderr(
+def test_the_reason_of_a_failed_tool_goes_to_stderr(
     structured: dict[str, str] | None, told: str, capsys: Captured
 ):
     answer = ToolResult(text="It failed.", structured=structured, is_error=True)
@@ -164,7 +166,7 @@ def test_a_bar_counts_up_on_a_terminal(capsys: Captured, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_there_is_no_bar_and_no_line_where_none_is_wanted(
+def test_progress_can_be_switched_off(
     is_terminal: bool, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
@@ -199,7 +201,7 @@ def lines_are_printed() -> bool:
     return "progress" in {each.name for each in threading.enumerate()}
 
 
-def test_a_stderr_that_nobody_reads_ends_no_command(monkeypatch: pytest.MonkeyPatch):
+def test_a_closed_stderr_does_not_end_a_command(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(progress_module, "PAUSE", 0.01)
     closed = io.TextIOWrapper(io.BytesIO())
     closed.isatty = lambda: False  # type: ignore[method-assign]
@@ -225,3 +227,80 @@ def test_a_command_takes_the_option_and_shows_examples():
         '    standards-mcp shelf find "bees" --json',
     ]
     assert told.splitlines()[-3:] == shown
+
+
+def ask(answer: ToolResult, *arguments: str) -> tuple[int, str, str, dict[str, Any]]:
+    """Run a command that asks a tool, and return its exit code, its output and its call."""
+    calls: dict[str, Any] = {}
+
+    def call(name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        calls[name] = dict(arguments)
+        return answer
+
+    @click.command()
+    @click.argument("word")
+    @click.option("--top", type=int)
+    @click.pass_obj
+    @reports
+    def find(call: ToolCaller, word: str, *, top: int | None) -> Report:
+        """Find books."""
+        query = {"word": word, "top": top}
+        books = "\n".join
+        return ask_tool(
+            call, "find", query, lambda data: books(data["books"]), is_found=lambda d: d["books"]
+        )
+
+    done = CliRunner().invoke(find, arguments, obj=call)
+    return done.exit_code, done.stdout, done.stderr, calls
+
+
+def test_a_command_asks_a_tool_with_the_options_that_are_set():
+    answer = ToolResult(text="for a model", structured={"books": ["Bees", "Clocks"]})
+    assert ask(answer, "b") == (0, "Bees\nClocks\n", "", {"find": {"word": "b"}})
+    *_, calls = ask(answer, "b", "--top", "2")
+    assert calls == {"find": {"word": "b", "top": 2}}
+
+
+def test_notes_of_the_host_go_to_stderr_with_text_and_json():
+    answer = ToolResult(text="", structured={"books": ["Bees"]}, notes=("It was cut.",))
+    assert ask(answer, "b")[1:3] == ("Bees\n", "It was cut.\n")
+    code, out, err, _ = ask(answer, "b", "--json")
+    assert (code, json.loads(out), err) == (0, {"books": ["Bees"]}, "It was cut.\n")
+
+
+@pytest.mark.parametrize(
+    ("structured", "is_error", "code"),
+    [
+        ({"books": []}, False, 1),
+        ({"error_type": "api_error", "message": "It is down."}, True, 1),
+        ({"error_type": "invalid_input", "message": "Give a word."}, True, 2),
+        ({"success": False, "error_type": "no_results", "message": "No book."}, False, 1),
+        (None, True, 1),
+    ],
+)
+def test_the_exit_code_tells_results_failures_and_invalid_input_apart(
+    structured: dict[str, Any] | None, is_error: bool, code: int
+):
+    answer = ToolResult(text="It failed.", structured=structured, is_error=is_error)
+    is_failed = structured is None or "error_type" in structured
+    message = (structured or {}).get("message", "It failed.")
+    assert ask(answer, "b")[:3] == (code, *(("", f"{message}\n") if is_failed else ("\n", "")))
+    json_code, out, err, _ = ask(answer, "b", "--json")
+    assert (json_code, json.loads(out), err) == (code, structured or {}, "")
+
+
+def test_a_command_without_a_tool_reports_its_own_data():
+    @click.command()
+    @click.argument("count", type=int)
+    @reports
+    def show(count: int) -> Report:
+        """Show rows."""
+        rows = list(range(count))
+        return Report(rows, lambda: f"{rows}" if rows else "No rows.", exit_code=int(not rows))
+
+    assert CliRunner().invoke(show, ["2"]).output == "[0, 1]\n"
+    empty = CliRunner().invoke(show, ["0", "--json"])
+    assert (empty.exit_code, empty.output) == (1, "[]\n")
+    help_text = CliRunner().invoke(show, ["--help"]).output
+    assert "Show rows." in help_text
+    assert "--json" in help_text

@@ -19,7 +19,7 @@ import pytest
 from pydantic import BaseModel
 
 from standards_mcp.config.models.settings import ENV_PREFIX, Settings
-from standards_mcp.config.plugin_values import plugin_variables
+from standards_mcp.config.variables import plugin_variables
 from standards_mcp_catalog.settings import CatalogSettings, PineconeCatalogSettings
 
 ROOT = Path(__file__).parent.parent

@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 BEGAN: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
-    "auth": "administration.auth:auth",
-    "call": "administration.tools:call",
-    "clients": "install.command:clients",
-    "config": "administration.config:config",
-    "doctor": "doctor.command:doctor",
-    "install": "install.command:install",
-    "plugins": "administration.plugins:plugins",
-    "prompts": "administration.contributions:prompts",
-    "resources": "administration.contributions:resources",
+    "auth": "auth:auth",
+    "call": "tools:call",
+    "clients": "install:clients",
+    "config": "config:config",
+    "doctor": "doctor:doctor",
+    "install": "install:install",
+    "plugins": "plugins:plugins",
+    "prompts": "tools:prompts",
+    "resources": "tools:resources",
     "serve": "serve:serve",
-    "servers": "administration.servers:servers",
-    "tools": "administration.tools:tools",
-    "uninstall": "install.command:uninstall",
+    "servers": "servers:servers",
+    "tools": "tools:tools",
+    "uninstall": "install:uninstall",
 }
 
 
 class _Commands(click.Group):
-    """The host's own commands, then those that plugins contribute under their names."""
+    """The host's own commands, then the commands of plugins under the plugins' names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         from .invocation import Invocation, parse_overrides
@@ -137,7 +137,7 @@ class _Commands(click.Group):
 
 
 def _why_no_command(name: str, invocation: Invocation) -> str:
-    """Return why the plugin *name* has no command, or "" if there is no such plugin."""
+    """Return why the plugin *name* has no command, or "" for an unknown plugin."""
     from standards_mcp._utils.installation import HOST, install_command, own_plugins
     from standards_mcp.loading.records import PluginKind, Status
 
@@ -158,7 +158,7 @@ def _why_no_command(name: str, invocation: Invocation) -> str:
         return f"plugin {name!r} is isolated, so its commands cannot run; {how}"
     if not record.reason:
         return f"plugin {name!r} has no commands"
-    if record.status is Status.FAILED:  # the log has told why
+    if record.status is Status.FAILED:  # the log has the reason
         return f"plugin {name!r} failed, so it has no commands"
     return f"plugin {name!r} is {record.status}: {record.reason}"
 
@@ -277,7 +277,7 @@ def _run_on_the_streams(timing: Timing) -> int:
         return run(timing=timing)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit:  # from click, when nobody reads the output any more
+    except SystemExit:  # from click, if the reader of the output has gone
         return 1
     except OSError as exc:
         return _cannot_write(exc)
@@ -293,7 +293,7 @@ def _cannot_write(failure: OSError) -> int:
 
 
 def run(arguments: Sequence[str] | None = None, timing: Timing = DEFAULT_TIMING) -> int:
-    """Run the command line on *arguments*, those of the process by default.
+    """Run the command line on *arguments*, by default the arguments of the process.
 
     Returns:
         The exit code: 0 found or done, 1 nothing found or failed, 2 bad usage, input or

@@ -1,4 +1,4 @@
-"""What a command raised, as one line for people."""
+"""Format an exception of a command as a one-line error message."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class _ConfigFailure(_Failure):
 
 
 def show_failures(invocation: Invocation) -> None:
-    """Leave the log of plugins that fail to a command that shows the reason of each itself."""
+    """Do not log plugins that fail, for a command that prints the reasons itself."""
     if not invocation.verbosity:
         invocation.configure_logging(without=_FAILURES)
 
 
 def failure(cause: Exception, ctx: click.Context) -> click.ClickException:
-    """Return what click prints about *cause*: one line, and with ``-vv`` the traceback above it.
+    """Return the error that click prints: one line, and with ``-vv`` the traceback above it.
 
-    The exit code is 2 for a configuration that is refused, else 1.
+    The exit code is 2 for an invalid configuration, else 1.
     """
     invocation = ctx.ensure_object(Invocation)
     line = str(cause)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,10 +25,9 @@ from standards_mcp.config.loading import (
     user_config_file,
 )
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.errors import UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
-
-from .calls import ToolCalls
 
 _SILENT: Final = logging.CRITICAL + 1
 
@@ -35,7 +36,7 @@ _CONFIGURATION_LOGGERS: Final = ("standards_mcp.host", "standards_mcp.loading.ma
 
 @dataclass
 class Invocation:
-    """The global options, and what follows from them. Plugins' commands get it as `ToolCaller`."""
+    """The global options and their host. Plugins' commands get it as `ToolCaller`."""
 
     config: Path | None = None
     pairs: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ class Invocation:
 
     @property
     def sources(self) -> Sources:
-        """Where the configuration comes from."""
+        """The sources of the configuration."""
         chosen = {"profile": self.profile} if self.profile else {}
         return Sources(self.config, parse_overrides(self.pairs) | chosen)
 
@@ -106,7 +107,7 @@ class Invocation:
 
     @property
     def shows_tracebacks(self) -> bool:
-        """Whether errors are shown with their tracebacks."""
+        """True if errors are shown with their tracebacks."""
         return self.verbosity > 1
 
     def configure_logging(
@@ -136,9 +137,44 @@ class Invocation:
         """Call a tool by the path that a client's call takes.
 
         Raises:
-            click.UsageError: There is no such tool.
+            click.UsageError: The tool is unknown.
         """
         return self._calls(name, arguments)
+
+
+class ToolCalls:
+    """Calls tools in one event loop, and starts each plugin for the first call that needs it.
+
+    Args:
+        host: A host with loaded plugins that does not run yet.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._runner = asyncio.Runner()
+        self._running = AsyncExitStack()
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a tool by its published or its declared name. See `Host.call_tool`.
+
+        Raises:
+            click.UsageError: The tool is unknown.
+        """
+        try:
+            with divert_stdout():
+                return self._runner.run(self._call(name, arguments))
+        except UnknownToolError as exc:
+            raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
+
+    def close(self) -> None:
+        """Stop the plugins."""
+        with divert_stdout(), self._runner:
+            self._runner.run(self._running.aclose())
+
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        needed = self._host.plugins_behind(name)
+        await self._running.enter_async_context(self._host.running(needed))
+        return await self._host.call_tool(name, arguments)
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:

@@ -29,20 +29,20 @@ _HELPS: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
 def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
-    """Keep the names and the help of the commands of loaded plugins, until a plugin is updated.
+    """Save the names and the help of the loaded plugins' commands, until a plugin is updated.
 
-    A plugin that failed is kept as one without commands, until a command loads it again.
+    A failed plugin is saved without commands, until a command loads it again.
     """
-    known, loaded = _read(host.state_dir), dict[str, dict[str, str]]()
+    saved, current = _read(host.state_dir), dict[str, dict[str, str]]()
     for record in host.manager.records.values():
         if record.info.kind is not PluginKind.IMPORTED:
             continue
         if record.command is not None or record.status is Status.FAILED:
             name = record.command or ""
             text = about(commands[name]) if name in commands else ""
-            loaded[record.name] = {**_identity(record.info), "command": name, "help": text}
-    if any(known.get(name) != each for name, each in loaded.items()):
-        text = json.dumps({**known, **loaded}, indent=1, sort_keys=True)
+            current[record.name] = {**_identity(record.info), "command": name, "help": text}
+    if any(saved.get(name) != entry for name, entry in current.items()):
+        text = json.dumps({**saved, **current}, indent=1, sort_keys=True)
         keep_text(_file(host.state_dir), text)
 
 
@@ -52,37 +52,39 @@ def about(command: click.Command) -> str:
 
 
 def helps(host: Host) -> dict[str, str] | None:
-    """Return the remembered help of the enabled plugins that have commands, by command.
+    """Return the saved help of the enabled plugins with commands, by command.
 
     Returns:
-        None if a plugin is enabled that was never loaded.
+        None if an enabled plugin was never loaded.
     """
-    known = _read(host.state_dir)
-    found: dict[str, str] = {}
+    saved = _read(host.state_dir)
+    texts: dict[str, str] = {}
     for record in host.manager.records.values():
         if record.reason or record.info.kind is not PluginKind.IMPORTED:
             continue
-        remembered = _remembered(record.info, known)
-        if remembered is None:
+        command = _saved_command(record.info, saved)
+        if command is None:
             return None
-        name, text = remembered
-        found[name] = text
-    return {name: text for name, text in found.items() if name}
+        name, text = command
+        texts[name] = text
+    return {name: text for name, text in texts.items() if name}
 
 
 def owner_of(host: Host, command: str) -> str | None:
-    """Return the plugin that has a command, as far as is known without loading plugins."""
-    known = _read(host.state_dir)
+    """Return the plugin of a command, if it is known without loading plugins."""
+    saved = _read(host.state_dir)
     for record in host.manager.records.values():
-        remembered = _remembered(record.info, known)
-        if remembered and remembered[0] == command:
+        entry = _saved_command(record.info, saved)
+        if entry and entry[0] == command:
             return record.name
     return None
 
 
-def _remembered(info: PluginInfo, known: Mapping[str, Mapping[str, str]]) -> tuple[str, str] | None:
-    """Return the name and the help of a plugin's command; None if it was never loaded."""
-    entry = known.get(info.name, {})
+def _saved_command(
+    info: PluginInfo, saved: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str] | None:
+    """Return the name and the help of a plugin's command, or None if it was never loaded."""
+    entry = saved.get(info.name, {})
     if _identity(info).items() <= entry.items() and "command" in entry:
         return entry["command"], entry.get("help", "")
     return _SHIPPED.get(info.name) if info.is_own else None

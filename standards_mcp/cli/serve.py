@@ -53,7 +53,7 @@ _LAST_PORT: Final = 65_535
 @click.option(
     "--port",
     type=click.IntRange(0, _LAST_PORT),
-    help=f"Listen at this port, with --transport http; else {_PORT_VARIABLE} may have it.",
+    help=f"Listen at this port, with --transport http; by default {_PORT_VARIABLE}.",
 )
 @click.option(
     "--uds",
@@ -63,13 +63,17 @@ _LAST_PORT: Final = 65_535
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Serve by so many processes, with --transport http.",
+    help="Number of processes that serve, with --transport http.",
 )
 @click.option("--stateless", flag_value="true", help="Keep no sessions, with --transport http.")
 @click.option(
     "--json-response", flag_value="true", help="Answer without streams, with --transport http."
 )
-@click.option("--insecure", is_flag=True, help="Serve everybody who reaches an address over HTTP.")
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Serve over HTTP without tokens for other machines, too.",
+)
 @click.option("--watch", is_flag=True, help="Reload the configuration file when it changes.")
 @click.pass_context
 def serve(
@@ -83,31 +87,31 @@ def serve(
 ) -> None:
     """Serve MCP: over stdin and stdout for one client, or over HTTP for many.
 
-    The first is what a client such as Claude Desktop starts. Logs go to stderr. SIGHUP reloads the
-    configuration: which tools are served, their overrides and limits, tokens and scopes; the rest
-    needs a restart.
+    A client such as Claude Desktop starts the first. Logs go to stderr. SIGHUP reloads the
+    configuration: the served tools, their overrides and limits, tokens and scopes; the rest needs a
+    restart.
     """
-    # Until the event loop handles it, Ctrl-C just ends the process: raised in the midst of an
-    # import, it can come out as any other exception.
+    # Until the event loop handles it, Ctrl-C ends the process: raised during an import, it may turn
+    # into any other exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if hasattr(signal, "SIGHUP"):  # Windows has none; the start reads the configuration anyway
+    if hasattr(signal, "SIGHUP"):  # Windows does not; the start reads the configuration anyway
         signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     invocation = ctx.ensure_object(Invocation)
-    given = [f"server.{key}={value}" for key, value in options.items() if value is not None]
+    pairs = [f"server.{key}={value}" for key, value in options.items() if value is not None]
     if transport == "http":
-        invocation.pairs += (*given,)
+        invocation.pairs += (*pairs,)
         invocation.pairs += _port_of_environment(invocation)
         _serve_http(invocation, watch=watch, insecure=insecure)
-    elif given or insecure:
+    elif pairs or insecure:
         raise click.UsageError("these options need --transport http")
     else:
         _serve_stdio(invocation, watch=watch)
 
 
 def _port_of_environment(invocation: Invocation) -> tuple[str, ...]:
-    """Return the port of the environment as a setting, if no other setting says where to listen.
+    """Return the port in the environment as a setting, unless another setting has the address.
 
-    Only this command reads the variable: other programs may have set it for themselves.
+    Only this command reads the variable: it may be meant for another program.
 
     Raises:
         click.UsageError: It is not a port.
@@ -119,7 +123,7 @@ def _port_of_environment(invocation: Invocation) -> tuple[str, ...]:
     if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > _LAST_PORT:
         raise click.UsageError(
             f"{_PORT_VARIABLE} in the environment is not a port from 0 to {_LAST_PORT}. Correct "
-            "it, or use --port, which counts more."
+            "it, or use --port, which overrides it."
         )
     return (f"server.port={int(text)}",)
 
@@ -170,7 +174,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         check_exposure(settings)
     check_workers(settings)
     listening = listen(settings)
-    began, on_listening, tell_others = BEGAN, None, _nobody
+    began, on_listening, tell_others = BEGAN, None, _ignore
     if settings.workers > 1:
         shared = shared_settings(settings)
         parent = Workers(settings.workers, listening).run()
@@ -205,27 +209,27 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     _run(invocation, serve_until_the_end)
 
 
-def _nobody() -> None:
-    """Tell no other process: there is none."""
+def _ignore() -> None:
+    """Do nothing: a single process has no others to reload."""
 
 
 def _drains(seconds: float) -> Callable[[], float]:
-    """Return a function that tells how long calls in flight have from now on, at each signal.
+    """Return a function that returns the remaining time for calls in flight, at each signal.
 
-    Who asks a second time does not want to wait. But a terminal and a service manager ask workers
-    at the same moment as their parent, which passes it on.
+    A second signal means that the user does not want to wait. But a terminal and a service manager
+    send a signal to workers and to their parent, which passes it on: these count as one.
     """
-    asked: list[float] = []
+    signals: list[float] = []
 
-    def left() -> float:
-        asked.append(monotonic())
-        return seconds if asked[-1] - asked[0] < _ONE_ORDER_SECONDS else 0.0
+    def remaining() -> float:
+        signals.append(monotonic())
+        return seconds if signals[-1] - signals[0] < _ONE_ORDER_SECONDS else 0.0
 
-    return left
+    return remaining
 
 
 def _reloading(
-    invocation: Invocation, *, watch: bool, tell_others: Callable[[], None] = _nobody
+    invocation: Invocation, *, watch: bool, tell_others: Callable[[], None] = _ignore
 ) -> Reloading:
     from standards_mcp.server.reload import Reloading
 
@@ -248,14 +252,14 @@ def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitab
     try:
         anyio.run(begin)
     except asyncio.CancelledError:
-        why = "all tasks of the server were cancelled, which only a plugin can do"
-        raise click.ClickException(why) from None
+        reason = "all tasks of the server were cancelled, which only a plugin can do"
+        raise click.ClickException(reason) from None
     except (SystemExit, KeyboardInterrupt) as exc:
         if is_from_outside(exc):
             raise
-        # asyncio lets these end the loop from any task or callback. What plugins raise in calls
-        # and hooks is contained before, so this comes from a task that a plugin has begun itself.
-        reason = {"reason": describe_exception(exc)}
-        log.error("a task of a plugin ended the server", exc_info=exc, extra=reason)  # noqa: TRY400
-        why = "a task of a plugin ended the server; the log has its traceback"
-        raise click.ClickException(why) from None
+        # asyncio lets these end the loop from any task or callback. Calls and hooks contain their
+        # exceptions, so this one comes from a task that a plugin started itself.
+        extra = {"reason": describe_exception(exc)}
+        log.error("a task of a plugin ended the server", exc_info=exc, extra=extra)  # noqa: TRY400
+        reason = "a task of a plugin ended the server; the log has its traceback"
+        raise click.ClickException(reason) from None

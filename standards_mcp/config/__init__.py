@@ -1,4 +1,4 @@
-"""The configuration: its sources, and the models that validate it.
+"""The configuration: its models, sources, problems and edits.
 
 `contributions` and every layer above may import it.
 """

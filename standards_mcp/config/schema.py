@@ -1,6 +1,6 @@
-"""The configuration described as JSON Schema, as rows of a table, and as a commented file.
+"""Describe the configuration as JSON Schema, as table rows, and as a commented file.
 
-All of it is derived from the settings models: what a key means is what their docstrings say.
+All three are derived from the settings models; the docstrings of these describe the keys.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
+from .layers import toml_value
 from .models.settings import Settings
-from .plugin_values import own_variables
-from .toml.keys import toml_value
+from .variables import own_variables
 
 Schema = dict[str, Any]
 
 _DEEPEST: Final = 4
-"""Tables in tables and lists of lists are followed so far, since a type may contain itself."""
+"""The depth at which nested tables and lists are no longer followed: a type may contain itself."""
 
 _HEAD: Final = """\
-# Configuration of standards-mcp. Every key is listed with its default. To set one, remove its
-# '# ', and that of its [table] if there is any; write a value for '...' and a name for '<...>'."""
+# Configuration of standards-mcp. Every key is listed with its default. To set one, remove the '# '
+# before it and before its [table]; write a value for '...' and a name for '<...>'."""
 _PLACEHOLDERS: Final = {
     "arguments": "<argument>",
     "overrides": '"<name>"',
@@ -40,10 +40,10 @@ class Key:
     """One key of the configuration.
 
     Attributes:
-        table: Its table as it is written, such as ``tools.overrides."<name>"``; empty at the top.
-        default: As TOML, or empty for a key that has none.
-        required: Whether the file or a variable must give it.
-        secret: Whether it, or something in it, is declared to be a secret.
+        table: Its table as TOML, such as ``tools.overrides."<name>"``; empty at the top.
+        default: The default as TOML, or empty.
+        required: True if the file or a variable must set it.
+        secret: True if it is declared as a secret, or contains one.
     """
 
     table: str
@@ -63,7 +63,7 @@ def config_schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
     """
     schema = _schema(plugins)
     for section in schema["properties"]["plugins"]["properties"].values():
-        section.pop("required", None)  # a variable can give what the file leaves out
+        section.pop("required", None)  # a variable can set the key in place of the file
     return schema
 
 
@@ -98,10 +98,10 @@ def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
     }
     for key in config_keys(plugins):
         if (*key.table.split("."), key.name) in refused:
-            continue  # it would be refused in a file
+            continue  # refused in a file
         if key.table != table:
             table = key.table
-            # The table of a plugin is refused once the plugin is uninstalled.
+            # The table of a plugin that is no longer installed is refused.
             mark = "# " if "<" in table or table.startswith("plugins.") else ""
             lines += ["", f"{mark}[{table}]"]
         lines += ["", *(f"# {line}" for line in textwrap.wrap(key.description, 94))]
@@ -110,25 +110,25 @@ def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
 
 
 def _of_plugin(name: str, model: type[BaseModel]) -> Schema:
-    """Return the schema of a plugin's keys, its definitions under names of the plugin's own."""
+    """Return the schema of a plugin's keys, with the plugin's name before its definitions."""
     reference = f"#/$defs/{name}.{{model}}"
     try:
-        own = model.model_json_schema(ref_template=reference, schema_generator=_AnyWhereUnknown)
+        own = model.model_json_schema(ref_template=reference, schema_generator=_AnyIfUnknown)
     except PydanticUserError:
         return {"type": "object"}
     own["$defs"] = {f"{name}.{key}": value for key, value in own.get("$defs", {}).items()}
     return own
 
 
-class _AnyWhereUnknown(GenerateJsonSchema):
-    """Accept any value where only the plugin's own validator can decide."""
+class _AnyIfUnknown(GenerateJsonSchema):
+    """Accept any value if only the plugin's own validator can decide."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
         del schema, error_info
         return {}
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
-        """Do not warn of a default that JSON cannot express: the key is shown without it."""
+        """Ignore a default that JSON cannot express: the key is listed without it."""
 
 
 def _keys(schema: Schema, definitions: Schema, table: str, depth: int = 0) -> Iterator[Key]:
@@ -153,7 +153,7 @@ def _keys(schema: Schema, definitions: Schema, table: str, depth: int = 0) -> It
 
 
 def _tables(path: str, schema: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
-    """Yield the tables that a key leads to; none if it holds a plain value."""
+    """Yield the tables below a key; a plain value has none."""
     others = schema.get("additionalProperties")
     if not isinstance(others, dict):
         if "properties" in schema:
@@ -195,7 +195,7 @@ def _kind(given: Schema, definitions: Schema, depth: int = 0) -> str:
 
 
 def _is_secret(given: Schema, definitions: Schema, depth: int = 0) -> bool:
-    """Tell whether a value, an alternative to it or what it is a list or a table of is secret."""
+    """Return True if a value, one of its alternatives or its elements are secret."""
     schema = _resolved(given, definitions)
     inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
     if depth > _DEEPEST:

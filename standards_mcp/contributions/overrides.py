@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception, did_you_mean
-from standards_mcp.config.errors import Problem
 from standards_mcp.config.models.tools import (
     ArgumentOverride,
     ContributionSettings,
@@ -17,6 +16,7 @@ from standards_mcp.config.models.tools import (
     ToolOverride,
     ToolSettings,
 )
+from standards_mcp.config.problems import Problem
 from standards_mcp.errors import ServiceError, ToolError
 from standards_mcp.plugin import Filter, Route, Tool
 

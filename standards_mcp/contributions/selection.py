@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import (
@@ -24,6 +23,7 @@ from standards_mcp.config.models.tools import (
     ToolSettings,
     first_match,
 )
+from standards_mcp.config.problems import Problem
 from standards_mcp.plugin import Filter
 
 from .base import Contribution, Limits

@@ -12,9 +12,9 @@ import importlib_metadata
 
 from standards_mcp._utils.installation import HOST, install_command, own_plugins
 from standards_mcp._utils.text import describe_exception, did_you_mean
-from standards_mcp.config.checks import canonical_name, is_trusted
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.problems import canonical_name, is_trusted
 from standards_mcp.errors import ConfigError
 
 from .records import PluginInfo, PluginKind

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from standards_mcp._utils.secrets import mask
-from standards_mcp.config.errors import Problem
+from standards_mcp.config.problems import Problem
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.selection import Contributions

@@ -11,10 +11,9 @@ from typing import Any
 
 from standards_mcp._utils.installation import HOST
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.config.checks import canonical_name
-from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import Layers
-from standards_mcp.config.plugin_values import with_variables
+from standards_mcp.config.problems import Problem, canonical_name
+from standards_mcp.config.variables import with_variables
 from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginSettings

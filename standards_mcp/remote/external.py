@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import SecretStr
 
 from standards_mcp.calls.context import HostContext
-from standards_mcp.config.models.external import Expansion, ServerSection, ServerSettings
+from standards_mcp.config.models.settings import Expansion, ServerSection, ServerSettings
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution

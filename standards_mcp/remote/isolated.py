@@ -21,7 +21,7 @@ from standards_mcp._utils.secrets import long_texts
 from standards_mcp.calls.context import CALL, HostContext
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
 from standards_mcp.config.loading import LoadedSettings
-from standards_mcp.config.models.external import Expansion, HiddenText
+from standards_mcp.config.models.settings import Expansion, HiddenText
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown

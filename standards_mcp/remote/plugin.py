@@ -20,9 +20,9 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
-from standards_mcp.config.errors import InvalidSettingsError, Problem
-from standards_mcp.config.models.external import Expansion, VariableError
+from standards_mcp.config.models.settings import Expansion, VariableError
 from standards_mcp.config.models.tools import Kind
+from standards_mcp.config.problems import InvalidSettingsError, Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ApiError, PluginError
 from standards_mcp.hookspecs import hookimpl

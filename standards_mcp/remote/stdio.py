@@ -30,7 +30,7 @@ from standards_mcp._utils.stdio.messages import (
     read_lines,
     read_message,
 )
-from standards_mcp.config.checks import why_not_found
+from standards_mcp.config.problems import why_not_found
 from standards_mcp.errors import ApiError
 
 from .connection import Transport

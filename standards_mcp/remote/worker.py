@@ -20,9 +20,9 @@ from pydantic import BaseModel, ValidationError
 
 from standards_mcp._utils.secrets import revealed
 from standards_mcp.calls.context import HostContext
-from standards_mcp.config.errors import Problem
 from standards_mcp.config.layers import DOT_ENV, Layers
 from standards_mcp.config.loading import LoadedSettings
+from standards_mcp.config.problems import Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import (
     ApiError,

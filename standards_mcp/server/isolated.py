@@ -36,7 +36,7 @@ from standards_mcp.calls.context import LOCAL, Principal
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layer, Layers
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.plugin_values import plugin_variables
+from standards_mcp.config.variables import plugin_variables
 from standards_mcp.contributions.arguments import Arguments, read_arguments
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt

@@ -15,9 +15,8 @@ from anyio import to_thread
 
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.loading import LoadedSettings, Sources
-from standards_mcp.config.models.base import AtStart, Table
-from standards_mcp.config.models.external import ServerSection
-from standards_mcp.config.models.settings import PluginSection, Settings
+from standards_mcp.config.models import AtStart, Table
+from standards_mcp.config.models.settings import PluginSection, ServerSection, Settings
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host

@@ -1,8 +1,8 @@
 """A pytest plugin for the tests of plugins.
 
-It is announced to pytest, so its fixtures are there wherever this distribution is installed:
-`connect` and `connect_http`. `check_plugin` is a function to import. pytest imports this
-module at the start of every session, so it imports next to nothing itself.
+pytest loads it by an entry point, so the fixtures `connect` and `connect_http` exist if this
+distribution is installed. `check_plugin` is a function to import. pytest imports this module at the
+start of every session, so it imports as little as possible itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Call: TypeAlias = tuple[str, Mapping[str, Any]]
 """A call of a tool or a prompt that succeeds: its declared name and its arguments."""
 
 Request: TypeAlias = tuple[str, str]
-"""A request for a route that succeeds: its method, and its path below that of the plugin."""
+"""A request for a route that succeeds: its method, and its path below the plugin's path."""
 
 Services: TypeAlias = Mapping[Callable[..., Any], object]
 """Objects to use in place of the services of plugins, by their types."""
@@ -40,14 +40,14 @@ _NOTHING: Final[Mapping[Any, Any]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What `check_plugin` lets a plugin do.
+    """Limits and exceptions for `check_plugin`.
 
     Attributes:
-        import_seconds: CPU time of its import, in a fresh interpreter that has the host loaded.
-        imports: Heavy packages that it may import when it is imported itself.
-        start_seconds: How long its lifespan may take to start.
-        blocked_seconds: How long it may keep the event loop from everything else.
-        destructive: Declared names of the tools that are meant to delete or overwrite.
+        import_seconds: CPU time for its import, in a fresh interpreter that has loaded the host.
+        imports: Heavy packages that its import may import.
+        start_seconds: Time for its lifespan to start.
+        blocked_seconds: Time for which it may block the event loop.
+        destructive: Declared names of the tools that delete or overwrite by design.
     """
 
     import_seconds: float = 0.5
@@ -58,7 +58,7 @@ class Allowed:
 
 
 class Connect(Protocol):
-    """What the fixture `connect` is."""
+    """The function of the fixture `connect`."""
 
     def __call__(  # noqa: PLR0913  - all by name, and most seldom given
         self,
@@ -75,21 +75,21 @@ class Connect(Protocol):
     ) -> AbstractAsyncContextManager[Client]:
         """Serve a plugin within this process and connect a client of the official SDK to it.
 
-        No installed plugin is discovered, no setting of the machine is read, and whatever fails
-        raises: the host is strict.
+        The host discovers no installed plugin, reads no setting of the machine, and is strict:
+        every failure raises.
 
         Args:
             plugin_type: The class of the plugin.
             name: Its name, as its entry point gives it.
-            generation: How the client talks: ``auto`` (the newest protocol), ``legacy`` (the
-                handshake of 2024 and 2025) or a version such as ``2026-07-28``.
-            beside: Other plugins by their names, such as those whose tools a prompt needs.
+            generation: The client's protocol: ``auto`` (the newest one), ``legacy`` (the handshake
+                of 2024 and 2025) or a version such as ``2026-07-28``.
+            beside: Other plugins by their names, for example with the tools that a prompt needs.
             services: Objects to use in place of the services of plugins, by their types, such as
                 ``{Catalog: catalog}`` for a plugin that needs a catalog.
-            config: More of the host's configuration, by the keys of the TOML file. The tables of
-                the plugins beside go here, and settings named like an argument of this function.
+            config: More of the host's configuration, by the keys of the TOML file: the tables of
+                the other plugins, and settings named like an argument of this function.
             client: More arguments of the SDK's ``Client``, such as ``elicitation_callback``, which
-                answers what a tool asks.
+                answers the questions of a tool.
             settings: The plugin's own settings.
 
         Raises:
@@ -99,7 +99,7 @@ class Connect(Protocol):
 
 
 class ConnectHttp(Protocol):
-    """What the fixture `connect_http` is."""
+    """The function of the fixture `connect_http`."""
 
     def __call__(
         self,
@@ -120,8 +120,8 @@ class ConnectHttp(Protocol):
         Args:
             plugin_type: The class of the plugin.
             name: Its name, as its entry point gives it.
-            scopes: Those of the client's token; by default it may use all.
-            beside: See `Connect`, as for the rest.
+            scopes: The scopes of the client's token; by default it may use everything.
+            beside: See `Connect`, as for the arguments below.
             services: Objects to use in place of the services of plugins, by their types, such as
                 ``{Catalog: catalog}`` for a plugin that needs a catalog.
             config: More of the host's configuration.
@@ -170,40 +170,40 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
     client: Mapping[str, Any] = _NOTHING,
     **settings: Any,
 ) -> None:
-    """See that a plugin keeps the rules: those of the host, and those of a good neighbour.
+    """Check that a plugin follows the rules of the host, and does not disturb other plugins.
 
-    Call it from a plain test, not from an async one: it runs an event loop of its own. Nothing is
-    called but by *calls*, *prompts*, *reads* and *requests*. The other arguments are those of
-    `Connect`.
+    Call it from a plain test, not from an async one: it runs its own event loop. It calls only the
+    tools, prompts, resources and routes in *calls*, *prompts*, *reads* and *requests*. `Connect`
+    describes the other arguments.
 
     Args:
-        plugin_type: The class of the plugin. Its import is measured where it is importable.
+        plugin_type: The class of the plugin. If it is importable by name, its import is measured.
         name: Its name, as its entry point gives it.
-        calls: Calls of tools to try; all must succeed, and so must the next three.
-        prompts: Prompts to ask for, with their arguments.
+        calls: Calls of tools; all must succeed, like the next three.
+        prompts: Prompts to request, with their arguments.
         reads: URIs of resources to read.
         requests: Requests for routes.
         allow: Exceptions that the plugin needs.
-        generation: How the client talks that makes the calls.
+        generation: The protocol of the client that makes the calls.
         beside: Other plugins by their names.
         services: See `Connect`.
         config: More of the host's configuration.
-        client: More arguments of that client, such as ``elicitation_callback``, without which a
-            tool cannot ask.
+        client: More arguments of that client, such as ``elicitation_callback``, which a tool needs
+            to ask.
         settings: The plugin's own settings.
 
     Raises:
-        AssertionError: It breaks rules. Each line says which, and what to do about it.
+        AssertionError: It breaks rules. Each line names a rule and the correction.
     """
     __tracebackhide__ = True
     from .checks import Probes, faults_of  # noqa: PLC0415  - see the module's docstring
     from .hosts import PluginUnderTest  # noqa: PLC0415
 
     tested = PluginUnderTest(plugin_type, name, settings, beside, config, services)
-    found = faults_of(
+    faults = faults_of(
         tested, Probes(calls, prompts, reads, requests, generation, client), allow or Allowed()
     )
-    if found:
-        rules = "a rule" if len(found) == 1 else f"{len(found)} rules"
-        lines = "".join(f"\n  - {fault}" for fault in found)
+    if faults:
+        rules = "a rule" if len(faults) == 1 else f"{len(faults)} rules"
+        lines = "".join(f"\n  - {fault}" for fault in faults)
         raise AssertionError(f"plugin {name!r} breaks {rules}:{lines}")

@@ -1,4 +1,4 @@
-"""What is wrong with what a plugin declares, and what would be better."""
+"""Lint rules for the declarations of a plugin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from standards_mcp._utils.secrets import declared_secrets, looks_secret
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.config.plugin_values import plugin_variables
+from standards_mcp.config.variables import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
 from standards_mcp.contributions.resources import read_resource
@@ -24,7 +24,7 @@ _MIN_DESCRIPTION: Final = 20
 _MAX_DESCRIPTION: Final = 1024
 _BUNDLED: Final = ("find_relevant_standards", "get_standard_details")
 _MISSPELT: Final = 0.85
-"""How much a wrong name is like the right one; other tools' names are less alike."""
+"""Similarity of a misspelt name to the right one; names of other tools are less similar."""
 _Kind: TypeAlias = type[Tool] | type[Prompt] | type[Resource]
 _Read: TypeAlias = Callable[[str, object], Contribution]
 _HOOKS: Final[dict[str, tuple[_Kind, _Read]]] = {
@@ -38,7 +38,7 @@ _FILTERS: Final = "register_filters"
 def declaration_faults(
     plugin: Plugin[Any], name: str, destructive: Collection[str]
 ) -> Iterator[str]:
-    """Yield what is wrong with what a plugin registers; one fault does not hide another."""
+    """Yield all faults in the declarations of a plugin."""
     answers = _answers(plugin)
     yield from _silence(answers)
     yield from _lost_methods(plugin)
@@ -52,8 +52,8 @@ def declaration_faults(
             else:
                 yield from _advice(registered, destructive)
     for item in _items(answers[_FILTERS]):
-        if why := filter_error(item):
-            yield why
+        if error := filter_error(item):
+            yield error
         elif isinstance(item, Filter):
             yield from _description_advice(f"filter {item.name!r}", item.description)
 
@@ -67,26 +67,26 @@ def _lost_methods(plugin: Plugin[Any]) -> Iterator[str]:
 
 
 def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) -> Iterator[str]:
-    """Yield the tools of prompts that seem to be misspelt.
+    """Yield the names of tools in prompts that seem to be misspelt.
 
-    A name that is like no other may be right: the tool of a plugin that is not here.
+    A name without a similar one may be right: the tool of a plugin that is not tested here.
 
     Args:
-        tools: The declared names of the tools that are here.
+        tools: The declared names of the available tools.
     """
-    known = {*tools, *_BUNDLED}
+    known_tools = {*tools, *_BUNDLED}
     for item in prompts:
         for name in (*item.prompt.needs, *item.prompt.uses):
-            close = get_close_matches(name, known, n=1, cutoff=_MISSPELT)
-            if close and name not in known:
+            close = get_close_matches(name, known_tools, n=1, cutoff=_MISSPELT)
+            if close and name not in known_tools:
                 yield (
                     f"prompt {item.declared!r}: no tool here is called {name!r}; did you mean "
-                    f"{close[0]!r}? If not, give the plugin that has it: beside={{...}}"
+                    f"{close[0]!r}? If not, pass the plugin that has it: beside={{...}}"
                 )
 
 
 def settings_faults(model: object) -> Iterator[str]:
-    """Yield what is wrong with the model of a plugin's settings, if it is one: the host says so."""
+    """Yield the faults of a plugin's settings model; the host reports a class of another kind."""
     if not isinstance(model, type) or not issubclass(model, PluginSettings):
         return
     try:
@@ -108,21 +108,21 @@ def settings_faults(model: object) -> Iterator[str]:
 
 
 def _answers(plugin: Plugin[Any]) -> dict[str, object]:
-    """Return what each hook returns that declares something."""
+    """Return the results of the hooks that declare contributions."""
     hooks = (*_HOOKS, _FILTERS, "register_commands")
     wrapper = _answer(plugin, "wrap_tool_call", None)
     return {hook: _answer(plugin, hook) for hook in hooks} | {"wrap_tool_call": wrapper}
 
 
 def _silence(answers: Mapping[str, object]) -> Iterator[str]:
-    # The host takes None for "nothing", which authors seldom mean.
+    # The host accepts None, but an author who wrote a hook seldom means it.
     for hook, answer in answers.items():
         if answer is None:
             yield f"its {hook} returns nothing; is a `return` missing?"
 
 
 def _answer(plugin: Plugin[Any], hook: str, *arguments: object) -> object:
-    """Return what a hook returns; nothing to see where there is none, or the host says why not."""
+    """Return the result of a hook, or () if it is missing or fails, which the host reports."""
     with suppress(Exception):
         if hasattr(plugin, hook):
             return getattr(plugin, hook)(*arguments)
@@ -130,48 +130,48 @@ def _answer(plugin: Plugin[Any], hook: str, *arguments: object) -> object:
 
 
 def _items(answer: Any) -> Iterator[object]:
-    """Yield what a hook returned, as far as that goes."""
+    """Yield the items that a hook returned, up to the first failure."""
     with suppress(Exception):
         yield from answer
 
 
 def _advice(item: Contribution, destructive: Collection[str]) -> Iterator[str]:
-    what = f"{item.kind} {item.declared!r}"
+    subject = f"{item.kind} {item.declared!r}"
     if len(item.published) > _MAX_NAME:
         yield (
-            f"{what}: its name has {len(item.published)} characters; take {_MAX_NAME} at most, as "
-            "clients put the server's name before it and allow 64"
+            f"{subject}: its name has {len(item.published)} characters; use {_MAX_NAME} at most, "
+            "since clients add the server's name and allow 64"
         )
-    yield from _description_advice(what, item.description)
+    yield from _description_advice(subject, item.description)
     if isinstance(item, RegisteredTool | RegisteredPrompt):
-        yield from _argument_advice(what, item.arguments.schema["properties"])
+        yield from _argument_advice(subject, item.arguments.schema["properties"])
     if isinstance(item, RegisteredTool):
-        yield from _flag_advice(what, item, destructive)
+        yield from _flag_advice(subject, item, destructive)
 
 
-def _description_advice(what: str, description: str) -> Iterator[str]:
+def _description_advice(subject: str, description: str) -> Iterator[str]:
     if not _MIN_DESCRIPTION <= len(description) <= _MAX_DESCRIPTION:
         yield (
-            f"{what}: its description has {len(description)} characters; say in "
-            f"{_MIN_DESCRIPTION} to {_MAX_DESCRIPTION} what it does and when to use it"
+            f"{subject}: its description has {len(description)} characters; describe its effect "
+            f"and its use in {_MIN_DESCRIPTION} to {_MAX_DESCRIPTION}"
         )
 
 
-def _argument_advice(what: str, properties: dict[str, Any]) -> Iterator[str]:
+def _argument_advice(subject: str, properties: dict[str, Any]) -> Iterator[str]:
     for name, schema in properties.items():
         if not str(schema.get("description", "")).strip():
             yield (
-                f"{what}: its argument {name!r} is not described; annotate it with "
+                f"{subject}: its argument {name!r} is not described; annotate it with "
                 "Annotated[..., Field(description=...)]"
             )
 
 
-def _flag_advice(what: str, item: RegisteredTool, destructive: Iterable[str]) -> Iterator[str]:
+def _flag_advice(subject: str, item: RegisteredTool, destructive: Iterable[str]) -> Iterator[str]:
     tool = item.tool
     if tool.destructive and not tool.read_only and tool.name not in destructive:
         yield (
-            f"{what}: clients will assume that it may delete or overwrite, as they do where a tool "
-            "says nothing, and may ask their user before each call. Give it read_only=True if it "
-            "changes nothing, destructive=False if it only adds; or allow it here: "
+            f"{subject}: without a flag, clients assume that it may delete or overwrite, and may "
+            "ask their user before each call. Give it read_only=True if it changes nothing, "
+            "destructive=False if it only adds; or allow it here: "
             f"Allowed(destructive=({tool.name!r},))"
         )

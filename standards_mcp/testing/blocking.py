@@ -1,9 +1,8 @@
-"""Finds code that keeps the event loop from everything else.
+"""Find code that blocks the event loop.
 
-A thread asks the loop, again and again, for a sign of life. While none comes it looks at what the
-loop's thread does, and counts a look only when that is code of the plugin: so a machine that is
-busy with other things is not taken for a plugin that blocks. Imports do not count, as they happen
-once.
+A thread schedules a callback in the loop, again and again. Until the callback runs, the thread
+samples the stack of the loop's thread, and counts a sample only if it is in the plugin's code: so a
+busy machine does not look like a blocking plugin. Imports do not count, since they happen once.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ class LoopMonitor:
 
     Args:
         package: The top-level package of the plugin.
-        seconds: How long the plugin may block.
+        seconds: Time for which the plugin may block.
 
     Attributes:
-        locations: Where it blocked for longer, such as ``plugin.py:12 (open)``.
+        locations: The places that blocked for longer, such as ``plugin.py:12 (open)``.
     """
 
     def __init__(self, package: str, seconds: float) -> None:
@@ -65,14 +64,14 @@ class LoopMonitor:
 
 
 def _location(frame: FrameType | None, package: str) -> list[str]:
-    """Return the innermost line of *package* within the loop's current step, if there is one."""
-    found: list[str] = []
+    """Return the innermost line of *package* within the loop's current step, or []."""
+    location: list[str] = []
     while frame is not None and frame.f_code is not _STEP:
         module = str(frame.f_globals.get("__name__", ""))
         if module == "importlib._bootstrap":
             return []
-        if not found and module.partition(".")[0] == package:
+        if not location and module.partition(".")[0] == package:
             code = frame.f_code
-            found = [f"{Path(code.co_filename).name}:{frame.f_lineno} ({code.co_name})"]
+            location = [f"{Path(code.co_filename).name}:{frame.f_lineno} ({code.co_name})"]
         frame = frame.f_back
-    return found if frame is not None else []
+    return location if frame is not None else []

@@ -1,4 +1,4 @@
-"""Takes a plugin through its life, as a host would, and collects what it does wrong."""
+"""Run a plugin through its life, as a host would, and collect its faults."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from .side_effects import SideEffects
 
 _ROUNDS: Final = ("", " the second time")
 _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
-"""What a plugin may raise without stopping the check."""
+"""Exceptions of a plugin that do not stop the check."""
 
 
 class _UnknownToolError(Exception):
-    """No plugin has the tool that is to be tried."""
+    """No plugin has the tool of a probe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """What to try of a plugin, and by which client; see `check_plugin`."""
+    """The uses of a plugin to try, and the client for them; see `check_plugin`."""
 
     calls: Sequence[Call]
     prompts: Sequence[Call]
@@ -54,10 +54,10 @@ class Probes:
 
 
 def faults_of(tested: PluginUnderTest, probes: Probes, allow: Allowed) -> list[str]:
-    """Return every rule that the plugin breaks, as a sentence with what to do.
+    """Return a sentence for each broken rule, with the correction.
 
     Raises:
-        RuntimeError: An event loop runs already.
+        RuntimeError: An event loop is already running.
     """
     _expect_no_loop()
     effects = SideEffects()
@@ -83,7 +83,7 @@ def _expect_no_loop() -> None:
 def _check_declarations(
     tested: PluginUnderTest, folder: Path, effects: SideEffects, allow: Allowed
 ) -> None:
-    if hasattr(tested.plugin_type, "settings_type"):  # the host reports a class that is no plugin
+    if hasattr(tested.plugin_type, "settings_type"):  # the host reports any other class
         for fault in settings_faults(tested.plugin_type.settings_type):
             effects.add(fault)
     try:
@@ -93,8 +93,8 @@ def _check_declarations(
     except Exception:  # noqa: BLE001  - the host says why, in its own words
         return
     with effects.phase("one of its register hooks"), noted([]):
-        found = list(declaration_faults(plugin, tested.name, allow.destructive))
-    for fault in found:
+        faults = list(declaration_faults(plugin, tested.name, allow.destructive))
+    for fault in faults:
         effects.add(fault)
 
 
@@ -141,7 +141,7 @@ async def _check_life(
 async def _starts_and_stops(
     record: PluginRecord, effects: SideEffects, start_seconds: float
 ) -> bool:
-    """Enter and leave the plugin's lifespan twice; tell whether that works."""
+    """Enter and leave the plugin's lifespan twice; return True if that works."""
     enter: Any = getattr(record.plugin, "lifespan", nullcontext)
     for again in _ROUNDS:
         async with effects.expecting_nothing_left():
@@ -168,14 +168,14 @@ async def _enter_and_leave(
 
 
 @asynccontextmanager
-async def _within(seconds: float, what: str) -> AsyncGenerator[None]:
+async def _within(seconds: float, verb: str) -> AsyncGenerator[None]:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
             yield
     except TimeoutError as exc:
         if limit.expired():
-            raise TimeoutError(f"it does not {what} within {seconds:g} seconds") from exc
+            raise TimeoutError(f"it does not {verb} within {seconds:g} seconds") from exc
         raise
 
 
@@ -221,21 +221,22 @@ async def _request(client: httpx2.AsyncClient, method: str, path: str) -> None:
         raise ToolError(f"{answer.status_code} {answer.text}")
 
 
-async def _check_use(what: str, use: Awaitable[object], effects: SideEffects) -> None:
+async def _check_use(subject: str, use: Awaitable[object], effects: SideEffects) -> None:
     crashes, error = list[str](), ""
     try:
-        with effects.phase(what), _crashes(crashes):
+        with effects.phase(subject), _crashes(crashes):
             await use
     except (_UnknownToolError, NotServedError) as exc:
-        effects.add(f"{exc}; name what the plugin has")
+        effects.add(f"{exc}; use a name that the plugin has")
     except ToolError as exc:
         error = str(exc)
-    except RuntimeError as exc:  # what the SDK's client raises of answers that it cannot take
-        effects.add(f"{what} answers what clients do not take: {str(exc).partition(chr(10))[0]}")
+    except RuntimeError as exc:  # raised by the SDK's client for an invalid answer
+        reason = str(exc).partition(chr(10))[0]
+        effects.add(f"{subject} gives an answer that clients refuse: {reason}")
     if crashes:
-        effects.add(f"{what} crashes: {crashes[0]}; raise a ToolError where it can go wrong")
+        effects.add(f"{subject} crashes: {crashes[0]}; raise a ToolError for expected failures")
     elif error:
-        effects.add(f"{what} answers what is tried with an error: {error}")
+        effects.add(f"{subject} answers with an error: {error}")
 
 
 async def _call(client: Client, name: str, arguments: Mapping[str, Any]) -> None:
@@ -245,21 +246,21 @@ async def _call(client: Client, name: str, arguments: Mapping[str, Any]) -> None
         is_unknown = exc.code == INVALID_PARAMS
         raise (_UnknownToolError if is_unknown else ToolError)(exc.message) from None
     if result.is_error:
-        said: Any = result.structured_content or {}
-        text = " ".join(each.text for each in result.content if isinstance(each, TextContent))
-        raise ToolError(said.get("message", text))
+        data: Any = result.structured_content or {}
+        text = " ".join(part.text for part in result.content if isinstance(part, TextContent))
+        raise ToolError(data.get("message", text))
 
 
 @contextmanager
-def _crashes(found: list[str]) -> Generator[None]:
-    """Collect what the host logs of crashes and keeps from clients."""
+def _crashes(descriptions: list[str]) -> Generator[None]:
+    """Collect the crashes that the host logs and hides from clients."""
 
     class _Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if record.exc_info and (cause := record.exc_info[1]):
                 last = traceback.extract_tb(cause.__traceback__)[-1:]
                 where = "".join(f" at {Path(at.filename).name}:{at.lineno}" for at in last)
-                found.append(describe_exception(cause) + where)
+                descriptions.append(describe_exception(cause) + where)
 
     log, collector = logging.getLogger("standards_mcp"), _Collector(logging.ERROR)
     log.addHandler(collector)

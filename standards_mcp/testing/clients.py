@@ -1,4 +1,4 @@
-"""A client of the official SDK, connected to a plugin within one process."""
+"""A client of the official SDK, connected to a plugin in one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .hosts import PluginUnderTest
 
 
 def connecting(folder: Path) -> Connect:
-    """Return what serves plugins that keep their state in *folder*; see `Connect`."""
+    """Return a function that serves a plugin, with its state in *folder*; see `Connect`."""
 
     @asynccontextmanager
     async def connect(  # noqa: PLR0913  - see `Connect`
@@ -56,14 +56,14 @@ async def connected(
     Args:
         options: More arguments of the SDK's ``Client``.
     """
-    given: dict[str, Any] = {"mode": generation, "cache": None, **options}
+    arguments: dict[str, Any] = {"mode": generation, "cache": None, **options}
     try:
-        async with Client(build_server(host, "0"), **given) as client:
+        async with Client(build_server(host, "0"), **arguments) as client:
             yield client
     except BaseExceptionGroup as group:
-        # The SDK's task groups wrap what a plugin, or the test itself, raised.
-        found = leaves(group)
-        raise found[0] if len(found) == 1 else group from None
+        # The SDK's task groups wrap the exception of a plugin, or of the test itself.
+        causes = leaves(group)
+        raise causes[0] if len(causes) == 1 else group from None
 
 
 def _expect_asyncio() -> None:

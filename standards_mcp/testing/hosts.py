@@ -1,4 +1,4 @@
-"""A host of given plugins alone, in a folder of its own."""
+"""A host with the tested plugins only, in its own folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from standards_mcp.plugin import Plugin
 
 @dataclass(frozen=True, slots=True)
 class PluginUnderTest:
-    """A plugin to be tried, with what stands around it.
+    """A plugin to test, with its environment.
 
     Attributes:
-        settings: The plugin's own.
+        settings: The plugin's own settings.
         beside: Other plugins by their names.
         config: More of the host's configuration.
         services: Objects to use in place of the services of plugins, by their types.
@@ -33,18 +33,17 @@ class PluginUnderTest:
     services: Mapping[Callable[..., Any], object]
 
     def host(self, folder: Path) -> Host:
-        """Return a strict host that has not loaded anything yet.
+        """Return a strict host that has not loaded its plugins yet.
 
         Raises:
-            ConfigError: The configuration has a table of a plugin that is not here.
+            ConfigError: The configuration has a table of an unknown plugin.
             PluginError: The plugin's name is not valid.
             pydantic.ValidationError: The configuration has a wrong key or value.
         """
         tables = dict(self.config.get("plugins", {}))
         tables[self.name] = {**tables.get(self.name, {}), **self.settings}
-        given: dict[str, Any] = {"strict": True, "state_dir": folder / "state"}
-        given |= {**self.config, "plugins": tables}
-        settings = Settings(**given)
+        values: dict[str, Any] = {"strict": True, "state_dir": folder / "state"}
+        settings = Settings(**values | {**self.config, "plugins": tables})
         return Host(
             LoadedSettings(settings, None),
             installed=[

@@ -1,4 +1,4 @@
-"""What importing a plugin costs and does, seen in a fresh interpreter."""
+"""Measure the import of a plugin, and its side effects, in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import Allowed
 _PROBE: Final = "standards_mcp.testing.probe"
 _TIMEOUT: Final = 60
 
-# Each takes a tenth of a second or more, or opens connections; all of them have a later moment.
+# Each takes a tenth of a second or more, or opens connections, and can be imported later.
 _HEAVY: Final = frozenset({
     *("aiohttp", "anthropic", "boto3", "botocore", "faiss", "fitz", "google", "httpx", "keras"),
     *("langchain", "litellm", "lxml", "matplotlib", "nltk", "numpy", "onnxruntime", "openai"),
@@ -31,7 +31,7 @@ _HEAVY: Final = frozenset({
 
 
 def import_faults(plugin_type: type[Plugin[Any]], allow: Allowed) -> Iterator[str]:
-    """Yield what is wrong with the import of a plugin that can be imported by name."""
+    """Yield the faults of a plugin's import, if it can be imported by name."""
     module = plugin_type.__module__
     if not _is_importable(module):
         return
@@ -40,7 +40,7 @@ def import_faults(plugin_type: type[Plugin[Any]], allow: Allowed) -> Iterator[st
         yield f"importing {module} in a fresh interpreter fails: {output}"
         return
     if report["seconds"] > allow.import_seconds:
-        # What has just been compiled is cached by now.
+        # The first import compiled the bytecode; a second one reads it from the cache.
         report = _probe(module)[0] or report
     yield from _costs(report, allow)
     yield from _side_effects(report, output)
@@ -52,7 +52,7 @@ def _costs(report: Mapping[str, Any], allow: Allowed) -> Iterator[str]:
     if report["seconds"] > allow.import_seconds:
         yield (
             f"its import takes {report['seconds']:.2f} s of CPU time, more than "
-            f"{allow.import_seconds:g} s; import and compute later what takes long"
+            f"{allow.import_seconds:g} s; import and compute later"
         )
 
 
@@ -68,7 +68,7 @@ def _side_effects(report: Mapping[str, Any], output: str) -> Iterator[str]:
 
 
 def _is_importable(module: str) -> bool:
-    """Tell whether a module is neither a test nor a program, and can be found."""
+    """Return True if a module is neither a test nor a program, and can be found."""
     if module.rpartition(".")[2].startswith(("__main__", "conftest", "test_")):
         return False
     try:
@@ -78,14 +78,14 @@ def _is_importable(module: str) -> bool:
 
 
 def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the report, or None, and what was written: to stdout, or as the last error."""
+    """Return the report and its stdout, or None and the last error."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         path = os.pathsep.join(str(Path(item).absolute()) for item in sys.path)
         try:
             done = subprocess.run(  # noqa: S603  - our own program
                 [sys.executable, "-P", "-m", _PROBE, module, report],
-                # Without what the import of the plugin may have set in ours already.
+                # A fresh environment: an import of the plugin may have changed ours already.
                 env={**basic_environment(), "PYTHONPATH": path},
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
@@ -97,8 +97,8 @@ def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
             return None, f"it takes more than {_TIMEOUT} seconds"
         if not report.exists():
             return None, _last_line(done.stderr)
-        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-        return found, done.stdout.decode(errors="replace").strip()
+        data: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+        return data, done.stdout.decode(errors="replace").strip()
 
 
 def _last_line(output: bytes) -> str:

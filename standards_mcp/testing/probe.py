@@ -1,4 +1,4 @@
-"""Imports a module as the host would, and reports what that does; a program of its own.
+"""Program that imports a module as the host would, and reports the effects.
 
 usage: python -P -m standards_mcp.testing.probe MODULE REPORT
 """
@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-# What the host has loaded before it imports a plugin is not the plugin's doing.
+# The host's own imports must not count as imports of the plugin.
 importlib.import_module("standards_mcp.loading.manager")
 
 
@@ -24,14 +24,14 @@ def main(module: str, report: str) -> None:
     started = time.process_time()
     importlib.import_module(module)
     seconds = time.process_time() - started
-    found = {
+    data = {
         "seconds": seconds,
         "packages": sorted({name.partition(".")[0] for name in sys.modules.keys() - modules}),
         "variables": sorted({name for name, _ in environment.items() ^ dict(os.environ).items()}),
         "moved": Path.cwd() != folder,
         "threads": threading.active_count() - threads,
     }
-    Path(report).write_text(json.dumps(found), encoding="utf-8")
+    Path(report).write_text(json.dumps(data), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A client over HTTP of the routes of a plugin, within one process and without a port."""
+"""An HTTP client for the routes of a plugin, in one process and without a port."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CALLER = "tester"
 
 
 def connecting_http(folder: Path) -> ConnectHttp:
-    """Return what serves the routes of plugins that keep their state in *folder*."""
+    """Return a function that serves the routes of plugins, with their state in *folder*."""
 
     @asynccontextmanager
     async def connect(
@@ -54,7 +54,7 @@ def connecting_http(folder: Path) -> ConnectHttp:
 async def route_client(
     host: Host, plugin: str, scopes: Collection[str] | None = None
 ) -> AsyncGenerator[httpx2.AsyncClient]:
-    """Open a client of the routes of one plugin of a host that runs."""
+    """Open a client for the routes of one plugin of a running host."""
     principal = Principal(CALLER, scopes=None if scopes is None else frozenset(scopes))
     routes = PluginRoutes(host, lambda _: principal).routes()
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})

@@ -1,4 +1,4 @@
-"""What code does to the process that it runs in."""
+"""Detect side effects of code on its process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 _GRACE_SECONDS: Final = 0.5
 
-# They belong to the event loop, which keeps them for the next call.
+# The event loop owns these threads, and keeps them for the next call.
 _POOLED: Final = ("asyncio_", "AnyIO worker thread")
 _POOL_OF_PROCESSES: Final = "_shutdown_process_pool_on_exit"
 _WAITS_FOR_PROCESS: Final = ("asyncio-waitpid", "waitpid-")
@@ -27,10 +27,10 @@ _OTHERS: Final = frozenset({"PYTEST_CURRENT_TEST", "ORT_DISABLE_TELEMETRY"})
 
 
 class SideEffects:
-    """Collects what phases of a plugin's life do that others in the process would notice.
+    """Collects side effects of the phases of a plugin's life that other plugins would notice.
 
     Attributes:
-        faults: Sentences, each once, in the order in which they were found.
+        faults: Sentences without duplicates, in the order of their detection.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class SideEffects:
         self.faults[fault] = None
 
     @contextmanager
-    def phase(self, what: str) -> Generator[None]:
+    def phase(self, subject: str) -> Generator[None]:
         """Watch the code inside.
 
         Args:
-            what: What that code is, for the sentences.
+            subject: The name of the code in the sentences.
         """
         stdout = _Stdout()
         try:
@@ -56,14 +56,14 @@ class SideEffects:
         finally:
             if stdout.text:
                 shown = repr(stdout.text[:60])
-                self.add(f"{what} writes to stdout ({shown}); log it or write to sys.stderr")
+                self.add(f"{subject} writes to stdout ({shown}); log it or write to sys.stderr")
             if not stdout.is_open:
-                self.add(f"{what} closes or redirects stdout; leave it as it is")
-            self._compare(what)
+                self.add(f"{subject} closes or redirects stdout; do not change it")
+            self._compare(subject)
 
     @asynccontextmanager
     async def expecting_nothing_left(self) -> AsyncGenerator[None]:
-        """Note the threads and tasks that the code inside starts and that do not end soon."""
+        """Note the threads and tasks that the code inside starts and leaves running."""
         threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
         yield
         deadline = time.monotonic() + _GRACE_SECONDS
@@ -79,12 +79,12 @@ class SideEffects:
         os.environ.update(self._environment)
         os.chdir(self._folder)
 
-    def _compare(self, what: str) -> None:
+    def _compare(self, subject: str) -> None:
         pairs = self._environment.items() ^ _variables().items()
         if names := sorted({name for name, _ in pairs}):
-            self.add(f"{what} changes the environment ({', '.join(names)}); use its settings")
+            self.add(f"{subject} changes the environment ({', '.join(names)}); use its settings")
         if Path.cwd() != self._folder:
-            self.add(f"{what} changes the working directory; use whole paths")
+            self.add(f"{subject} changes the working directory; use whole paths")
         self.restore()
 
 
@@ -95,17 +95,17 @@ def _variables() -> dict[str, str]:
 def _running(
     threads: Collection[threading.Thread], tasks: Collection[asyncio.Task[Any]]
 ) -> list[str]:
-    """Return what threads and tasks there are beside these."""
-    others = asyncio.all_tasks().difference(tasks)
-    names = {getattr(each.get_coro(), "__qualname__", each.get_name()) for each in others}
+    """Return the names of new threads and tasks."""
+    new_tasks = asyncio.all_tasks().difference(tasks)
+    names = {getattr(task.get_coro(), "__qualname__", task.get_name()) for task in new_tasks}
     # anyio keeps the workers of `to_process` until the event loop ends.
     pooled = (*_POOLED, *_WAITS_FOR_PROCESS) if _POOL_OF_PROCESSES in names else _POOLED
-    found = [
-        f"thread {each.name!r}"
-        for each in threading.enumerate()
-        if each not in threads and not each.name.startswith(pooled)
+    new_threads = [
+        f"thread {thread.name!r}"
+        for thread in threading.enumerate()
+        if thread not in threads and not thread.name.startswith(pooled)
     ]
-    return [*found, *(f"task {name!r}" for name in sorted(names - {_POOL_OF_PROCESSES}))]
+    return [*new_threads, *(f"task {name!r}" for name in sorted(names - {_POOL_OF_PROCESSES}))]
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class _Stdout:
 
 @contextmanager
 def _captured(stdout: _Stdout) -> Generator[None]:
-    """Take what is written to `sys.stdout` and, by C code and child processes, to descriptor 1."""
+    """Capture `sys.stdout`, and descriptor 1, the stdout of C code and child processes."""
     sys.stdout.flush()
     with tempfile.TemporaryFile() as file:
         saved = os.dup(1)

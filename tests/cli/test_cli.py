@@ -162,7 +162,7 @@ def test_search_as_json_is_the_answer_of_the_tool(run: Run):
     assert len(searched.data["results"]) == 2
 
 
-def test_a_call_prints_what_was_cut_beside_the_answer(run: Run):
+def test_a_call_prints_the_answer_and_the_note_that_it_was_cut(run: Run):
     cut = ("--set", "tools.max_output_tokens=400", "call", "find_relevant_standards")
     arguments = ("--args", '{"activity": "telling time"}')
     outcome = run(*cut, *arguments)
@@ -206,7 +206,7 @@ def test_wrong_input_exits_with_2_in_the_words_of_the_command(
     assert told not in as_json.data["message"] or told == "banana"
 
 
-def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
+def test_lookup_shows_the_standard_and_its_neighbours(run: Run):
     outcome = run("lookup", "3.NF.A.2")
     assert outcome.code == 0
     assert outcome.out.startswith("CCSS.Math.Content.3.NF.A.2\n")
@@ -216,7 +216,7 @@ def test_lookup_shows_the_standard_and_what_stands_around_it(run: Run):
 
 
 @pytest.mark.slow
-def test_a_standard_without_a_code_is_headed_by_what_stands_above(run: Run, tmp_path: Path):
+def test_a_standard_without_a_code_is_headed_by_its_parent(run: Run, tmp_path: Path):
     rows = "id,code,text,parent\nG1,P,Pottery,\nG2,,At the wheel,P\nG3,,Students centre clay.,G2\n"
     (tmp_path / "arts.csv").write_text(f"{rows}G4,,Kilns glow.,\n", encoding="utf-8")
     settings = (f"plugins.catalog.path={tmp_path / 'arts'}", "plugins.catalog.local.model=none")
@@ -239,7 +239,7 @@ def test_lookup_of_several_joins_the_answers(run: Run):
     assert codes == ["CCSS.Math.Practice.MP1", "CCSS.Math.Practice.MP2"]
 
 
-def test_lookup_of_several_in_one_text_tells_what_is_missing(run: Run):
+def test_lookup_of_several_in_one_text_lists_the_missing_ones(run: Run):
     outcome = run("lookup", "MP1 and MP2, 111.5.b.3", "RL.4.3")
     assert outcome.code == 1
     assert [line for line in outcome.out.splitlines() if line.startswith("CCSS")] == [
@@ -285,7 +285,7 @@ def test_quotes_in_a_key_hold_dots(run: Run):
     assert odd.err.startswith("standards-mcp: command line: ")
 
 
-def test_tools_tells_of_plugins_that_are_not_loaded(run: Run, install: Callable[..., Path]):
+def test_tools_lists_plugins_that_are_not_loaded(run: Run, install: Callable[..., Path]):
     install("broken", "raise RuntimeError('not today')")
     options = ["--set", "plugins.search.enabled=false", "tools"]
     listed = {item["plugin"]: item for item in run(*options, "--json").data}
@@ -300,7 +300,7 @@ def test_tools_tells_of_plugins_that_are_not_loaded(run: Run, install: Callable[
     assert "not served: plugin 'broken' failed: RuntimeError: not today" in shown
 
 
-def test_a_pattern_without_effect_is_told_with_the_nearest_tool(run: Run):
+def test_a_pattern_without_effect_is_reported_with_the_nearest_tool(run: Run):
     disable = "tools.disable=['find_relevent*', 'get_*']"
     outcome = run("--set", disable, "tools")
     assert outcome.code == 0
@@ -319,9 +319,7 @@ def test_a_pattern_without_effect_is_told_with_the_nearest_tool(run: Run):
     ("command", "tool"),
     [("search", "find_relevant_standards"), ("lookup", "get_standard_details")],
 )
-def test_a_command_whose_tool_is_disabled_quotes_the_rule_as_it_stands(
-    run: Run, command: str, tool: str
-):
+def test_a_command_with_a_disabled_tool_quotes_the_rule(run: Run, command: str, tool: str):
     refused = run("--set", f"tools.disable=['{tool}']", command, "MP1")
     told = " ".join(refused.err.split())
     assert refused.code == 1
@@ -329,7 +327,7 @@ def test_a_command_whose_tool_is_disabled_quotes_the_rule_as_it_stands(
 
 
 @pytest.mark.usefixtures("greeter")
-def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
+def test_call_prints_the_answer_and_exits_with_its_success(run: Run):
     assert run("call", "greet", "--args", '{"name": "Ada"}').out == "hello Ada\n"
     assert run("call", "people.rename", "--args", '{"name": "Ada"}').code == 1
     wrong = run("call", "greet")
@@ -341,7 +339,7 @@ def test_call_prints_the_answer_and_its_exit_code_tells_success(run: Run):
     ("arguments", "message"),
     [
         (["call", "greeet"], "Unknown tool: greeet; did you mean 'greet'?"),
-        (["call", "greet", "--args", "{"], "--args is not JSON"),
+        (["call", "greet", "--args", "{"], "--args is not valid JSON"),
         (["call", "greet", "--args", "[]"], "--args must be a JSON object"),
         (["lookup"], "Missing argument 'ID...'"),
         (["nonsense"], "No such command 'nonsense'"),
@@ -388,7 +386,7 @@ BREAKING = """
 """
 
 
-def test_a_command_that_raises_is_one_line_and_its_traceback_is_for_those_who_ask(
+def test_a_command_that_raises_prints_one_line_and_a_traceback_on_request(
     run: Run, install: Callable[..., Path]
 ):
     install("step", BREAKING)
@@ -419,7 +417,7 @@ def test_ctrl_c_ends_a_command_without_a_traceback(run: Run, install: Callable[.
     assert b"Traceback" not in err
 
 
-def test_people_read_what_went_wrong_in_plain_lines(run: Run, install: Callable[..., Path]):
+def test_people_get_errors_as_plain_lines(run: Run, install: Callable[..., Path]):
     install("broken", "raise RuntimeError('not today')")
     outcome = run("lookup", "MP1")
     assert outcome.err == "error: plugin 'broken' failed: RuntimeError: not today\n"
@@ -436,7 +434,7 @@ def test_a_plugin_adds_commands_below_its_name(run: Run):
 @pytest.mark.slow
 @pytest.mark.parametrize("isolate", ["false", "true"])
 @pytest.mark.parametrize("command", ["tools", "plugins check", "plugins info broken"])
-def test_why_a_plugin_failed_is_told_once(
+def test_the_reason_of_a_failed_plugin_is_printed_once(
     run: Run, install: Callable[..., Path], isolate: str, command: str
 ):
     install("broken", "raise RuntimeError('not today')")
@@ -461,7 +459,7 @@ def test_help_works_with_a_configuration_that_does_not(run: Run):
 
 
 @pytest.mark.usefixtures("greeter")
-def test_listing_plugins_imports_none_of_them(run: Run):
+def test_listing_plugins_does_not_import_them(run: Run):
     outcome = run("plugins", "list", "--json")
     assert "printed at import" not in outcome.err
     states = {plugin["name"]: plugin["status"] for plugin in outcome.data}
@@ -573,7 +571,7 @@ def test_a_failure_to_start_is_still_listed_after_commands_that_start_nothing(
         assert "its lifespan failed: RuntimeError: not before noon" in run("plugins", "list").out
 
 
-def test_data_status_tells_what_is_loaded(run: Run, starter_catalog: Path):
+def test_data_status_lists_the_loaded_standards(run: Run, starter_catalog: Path):
     status = run("data", "status", "--json").data
     assert status["backend"] == "local"
     assert status["location"] == str(starter_catalog)
@@ -591,7 +589,7 @@ def test_data_build_rebuilds_the_index(run: Run, own_catalog: Path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("greeter")
-def test_json_output_is_one_document_whatever_plugins_print(run: Run):
+def test_json_output_is_one_document_even_if_plugins_print(run: Run):
     del run  # only for its catalog
     command = [sys.executable, "-m", "standards_mcp", "tools", "--json"]
     done = subprocess.run(command, capture_output=True, check=True)
@@ -602,9 +600,7 @@ def test_json_output_is_one_document_whatever_plugins_print(run: Run):
 
 @pytest.mark.smoke
 @pytest.mark.slow
-def test_standards_of_ones_own_are_found_after_an_import(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_imported_standards_are_found(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "own"))
     table = run("data", "template", "csv").out
     Path("own.csv").write_text(table, encoding="utf-8")

@@ -40,7 +40,7 @@ def shown(command: click.Command, name: str) -> str:
 
 
 @each_command
-def test_every_command_says_what_it_does_and_describes_what_it_takes(name: str):
+def test_every_command_and_every_option_has_help(name: str):
     command = COMMANDS[name]
     text = command.help or ""
     assert text
@@ -80,7 +80,7 @@ def test_help_fits_80_columns(name: str):
     assert max(map(len, shown(COMMANDS[name], name).splitlines())) <= 80
 
 
-def test_help_tells_the_exit_codes():
+def test_help_lists_the_exit_codes():
     assert re.search(r"2 +bad usage, input or configuration", shown(cli.cli, ""))
 
 

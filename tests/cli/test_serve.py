@@ -61,7 +61,7 @@ def test_mcp_port_counts_where_nothing_else_has_a_port(
 
 
 @pytest.mark.parametrize("port", ["tcp://10.0.0.1:80", "65536", "\u0661"])
-def test_an_mcp_port_that_is_none_is_refused_by_this_command_alone(
+def test_only_serve_refuses_an_invalid_mcp_port(
     port: str, taken: Taken, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("MCP_PORT", port)

@@ -106,7 +106,7 @@ def test_tables_are_merged_key_by_key(write: Write, monkeypatch: MonkeyPatch):
 
 @pytest.mark.parametrize("nothing", ["", " ", "${user_config.key}"])
 @pytest.mark.parametrize("source", ["environment", ".env"])
-def test_what_a_user_of_a_bundle_left_empty_is_not_set(
+def test_an_empty_field_of_a_bundle_is_not_set(
     nothing: str, source: str, write: Write, monkeypatch: MonkeyPatch
 ):
     names = ["STANDARDS_MCP_STATE_DIR", "STANDARDS_MCP_TOOLS__READ_ONLY", "PINECONE_API_KEY"]
@@ -411,7 +411,7 @@ def test_a_mistake_on_the_command_line_is_one_line(
     assert line.startswith(f"command line: {mistake}")
 
 
-def test_the_source_with_the_say_is_blamed(write: Write, monkeypatch: MonkeyPatch):
+def test_the_source_in_force_is_named(write: Write, monkeypatch: MonkeyPatch):
     write("[tools]\ntimeout = 5\nenable = 5")
     _set(monkeypatch, TOOLS__TIMEOUT="x")
     assert [line.split(": ")[0] for line in _mistakes()] == [f"{FILE_NAME}:3", "environment"]
@@ -440,7 +440,7 @@ def test_the_key_of_the_file_is_blamed_although_a_variable_sets_another_of_its_t
         ("profiles = 5", "PROFILES__X__READ_ONLY", "1: profiles"),
     ],
 )
-def test_a_variable_does_not_hide_what_stands_in_place_of_its_table(
+def test_a_variable_does_not_hide_a_plain_value_in_place_of_its_table(
     text: str, variable: str, place: str, write: Write, monkeypatch: MonkeyPatch
 ):
     write(text)
@@ -448,9 +448,7 @@ def test_a_variable_does_not_hide_what_stands_in_place_of_its_table(
     assert _mistakes() == [f"{FILE_NAME}:{place}: input should be a table"]
 
 
-def test_of_a_table_that_is_put_together_every_source_is_named(
-    write: Write, monkeypatch: MonkeyPatch
-):
+def test_every_source_of_a_merged_table_is_named(write: Write, monkeypatch: MonkeyPatch):
     write("[plugins.acme]\nlow = 1")
     _set(monkeypatch, PLUGINS__ACME__HIGH="0")
     where = load_settings().layers.where
@@ -462,7 +460,7 @@ def test_of_a_table_that_is_put_together_every_source_is_named(
     assert where(("plugins", "beta", "missing")) == "[plugins.beta] missing"
 
 
-def test_what_is_not_toml_is_told_with_its_line(write: Write):
+def test_invalid_toml_is_reported_with_its_line(write: Write):
     write("strict = true\n[tools\n")
     (line,) = _mistakes()
     assert line.startswith(f"{FILE_NAME}:2: not valid TOML: ")
@@ -483,7 +481,7 @@ def test_what_is_not_toml_is_told_with_its_line(write: Write):
     )
 )
 @example({"servers_file": "0"})
-def test_no_values_do_worse_than_a_line_for_each_mistake(overrides: dict[str, Any]):
+def test_any_mistake_is_one_line(overrides: dict[str, Any]):
     told = "command line: "
     try:
         load_settings(overrides=overrides)
@@ -531,7 +529,7 @@ def test_globs_over_both_names_decide_and_deny_wins(table: dict[str, Any], serve
         ({"read_only": True}, "it is not read-only, and [tools] read_only = true"),
     ],
 )
-def test_a_refusal_says_which_key_is_to_blame(table: dict[str, Any], reason: str):
+def test_a_refusal_names_the_key(table: dict[str, Any], reason: str):
     assert ToolSettings(**table).hidden_reason(["web.put"], read_only=False) == reason
 
 
@@ -590,7 +588,7 @@ def test_settings_made_by_hand_have_no_origin():
         ("STANDARDS_MCP_XYZZY", ""),
     ],
 )
-def test_an_unknown_variable_is_told_with_the_one_that_is_meant(
+def test_an_unknown_variable_is_reported_with_the_closest_one(
     monkeypatch: pytest.MonkeyPatch, name: str, meant: str
 ):
     monkeypatch.setenv(name, "true")

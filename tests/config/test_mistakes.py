@@ -22,11 +22,10 @@ def told(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "line", "advice"),
     [
-        ("[tools]\nread_only = True", 2, "True means nothing here; write true"),
+        ("[tools]\nread_only = True", 2, "TOML booleans are lowercase: write true"),
         ("[tools.overrides.x]\narguments = {a = {fixed = False}}", 2, "write false"),
-        ("[server]\n\nhost = None", 3, "None means nothing here; leave the key out"),
-        ("profile = \u201cclass\u201d", 1, '\u201c is a curly quote; write ", before the text'),
-        ("profile = \u2018class\u2019", 1, "\u2018 is a curly quote; write ', before the text"),
+        ("profile = \u201cclass\u201d", 1, "\u201c is a curly quote; write a straight one"),
+        ("profile = \u2018class\u2019", 1, "\u2018 is a curly quote; write a straight one"),
         ("[tools]\ndisable = [\n  \u201ea\u201d,\n]", 3, "\u201e is a curly quote"),
         ("[\u201ctools\u201d]", 1, "\u201c is a curly quote"),
         ('state_dir = "C:\\Users\\me"', 1, "write the path as 'C:\\Users\\me'"),
@@ -34,12 +33,12 @@ def told(text: str) -> str:
         ('strict = true\nstate_dir = "D:\\state\\"\n', 2, "write the path as 'D:\\state\\'"),
         ('state_dir = "\\\\server\\share"', 1, "write the path as '\\\\server\\share'"),
         ("profile = class", 1, 'text must be in quotes; write "..."'),
-        ("[tools]\r\nread_only = True\r\n", 2, "True means nothing here; write true"),
+        ("[tools]\r\nread_only = True\r\n", 2, "TOML booleans are lowercase: write true"),
         ("strict = true\nstrict = true", 2, "strict is set twice; keep one of them"),
         ("[tools]\n[tools]", 2, "[tools] is set twice; put its keys into one table"),
     ],
 )
-def test_a_usual_mistake_is_told_with_what_to_write(text: str, line: int, advice: str):
+def test_a_usual_mistake_is_reported_with_the_correction(text: str, line: int, advice: str):
     message = told(text)
     assert message.startswith(f"standards-mcp.toml:{line}: not valid TOML: ")
     assert advice in message
@@ -50,7 +49,7 @@ def test_a_usual_mistake_is_told_with_what_to_write(text: str, line: int, advice
     "text",
     ['state_dir = "C:\\temp"', '[servers.a]\ncommand = "x"\nargs = ["-f", "C:\\new\\file"]'],
 )
-def test_a_path_of_which_toml_made_something_else_is_refused(text: str):
+def test_a_path_with_escapes_is_refused(text: str):
     message = told(text)
     assert message.startswith(f"standards-mcp.toml:{text.count(chr(10)) + 1}: ")
     assert message.endswith("write the path in single quotes")
@@ -59,7 +58,7 @@ def test_a_path_of_which_toml_made_something_else_is_refused(text: str):
 @pytest.mark.parametrize(
     "text", ["state_dir = 'C:\\temp'", 'state_dir = "C:\\\\temp"', 'state_dir = "C:/temp"']
 )
-def test_a_path_that_is_written_as_it_should_be_is_taken(text: str):
+def test_a_correct_path_is_accepted(text: str):
     FILE.write_text(text)
     assert load_settings().settings.state_dir
 
@@ -78,7 +77,7 @@ def test_a_table_of_a_profile_has_its_name_in_the_plural(text: str, line: int, t
     )
 
 
-def test_other_mistakes_are_told_in_the_words_of_the_parser():
+def test_other_mistakes_have_the_message_of_the_parser():
     assert "Invalid hex value" in told('profile = "\\uZZ"')
     assert "Unterminated string" in told('profile = """x')
 

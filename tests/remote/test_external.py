@@ -37,7 +37,7 @@ from support.waiting import WAIT, let_time_pass, until, wait_until
 from support.web_server import WebServer, web_server
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
-from standards_mcp.config.models.external import ServerSection
+from standards_mcp.config.models.settings import ServerSection
 from standards_mcp.config.timing import Timing
 from standards_mcp.errors import PluginError
 from standards_mcp.host import Host

@@ -190,7 +190,7 @@ def test_the_check_tries_a_tool_that_asks(generation: str):
     (unasked,) = faults(asking, **options)
     assert "This client cannot ask its user." in unasked
     (refused,) = faults(asking, client={"elicitation_callback": refuse}, **options)
-    assert "tool 'made' answers what is tried with an error: " in refused
+    assert "tool 'made' answers with an error: " in refused
 
 
 class Kind(StrEnum):
@@ -310,14 +310,20 @@ def test_a_plugin_without_a_fault_passes(capfd: pytest.CaptureFixture[str]):
     ("fields", "expected"),
     [
         ({"name": "a b"}, "'a b' is not a valid tool name"),
-        ({"name": "x" * 51}, "its name has 51 characters; take 50 at most"),
-        ({"description": "Adds."}, "its description has 5 characters; say in 20 to 1024"),
+        ({"name": "x" * 51}, "its name has 51 characters; use 50 at most"),
+        (
+            {"description": "Adds."},
+            "its description has 5 characters; describe its effect and its use in 20 to 1024",
+        ),
         ({"description": "x" * 1025}, "its description has 1025 characters"),
         (
             {"function": lambda number: number, "description": "x"},
             "its argument 'number' has no annotation",
         ),
-        ({"read_only": False}, "tool 'made': clients will assume that it may delete or overwrite"),
+        (
+            {"read_only": False},
+            "tool 'made': without a flag, clients assume that it may delete or overwrite",
+        ),
         (
             {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
             "has an array without 'items' at a",
@@ -485,7 +491,7 @@ def test_a_wrapper_that_breaks_the_output_schema_is_found():
         register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
     )
     (found,) = faults(made, calls=[("made", {"number": 1})])
-    assert found.startswith("tool 'made' answers what clients do not take: Invalid structured")
+    assert found.startswith("tool 'made' gives an answer that clients refuse: Invalid structured")
     assert "'many' is not of type 'integer'" in found
 
 
@@ -530,10 +536,10 @@ def test_prompts_and_resources_are_tried_as_tools_are():
         reads=["x://a", "x://none", "x://other", "y://a"],
     ) == [
         "prompt 'ask' writes to stdout ('asked'); log it or write to sys.stderr",
-        "Unknown prompt: beg; name what the plugin has",
-        "resource 'x://none' answers what is tried with an error: There is none.",
+        "Unknown prompt: beg; use a name that the plugin has",
+        "resource 'x://none' answers with an error: There is none.",
         *(fault for fault in faults(made, reads=["x://other"]) if "crashes: KeyError" in fault),
-        "Unknown resource: y://a; name what the plugin has",
+        "Unknown resource: y://a; use a name that the plugin has",
     ]
 
 
@@ -631,7 +637,7 @@ def test_what_is_printed_while_tools_are_registered_or_called_is_found():
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (("sums.add", {"number": -1}), "what is tried with an error: The number must not be neg"),
+        (("sums.add", {"number": -1}), "answers with an error: The number must not be neg"),
         (("sums.add", {"numbr": 1}), "did you mean 'number'?"),
         (("sums.ad", {}), "Unknown tool: sums.ad; did you mean 'sums_add'?"),
     ],

@@ -1,4 +1,4 @@
-"""Ten records in words of our own: enough to try a plugin on, and nobody's official text.
+"""Ten invented records to try a plugin with, without official texts.
 
 Aland has a tree for mathematics in grade 3 (a domain, a cluster, two standards, a standard in two
 parts), one standard of grade 4 and one of science; Borduria has fractions of grade 3 and one

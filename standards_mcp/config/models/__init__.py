@@ -1,4 +1,108 @@
-"""The tables of the configuration as pydantic models.
+"""The tables of the configuration as pydantic models; this module has their base and types."""
 
-Imports nothing else of `config`.
-"""
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from typing_extensions import TypeIs
+
+from standards_mcp._utils.documented import Documented
+
+
+def _refuse_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("input should be a number")  # noqa: TRY004  for pydantic
+    return value
+
+
+NoFlag: Final = BeforeValidator(_refuse_flag)
+"""For numbers: pydantic takes true for 1."""
+Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), NoFlag]
+
+
+class Table(Documented):
+    """A table of the host's own, whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def is_table(annotation: object) -> TypeIs[type[BaseModel]]:
+    """Return True if a field of this type is a table with keys of its own."""
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def type_of(model: type[BaseModel], path: Iterable[object]) -> Any:
+    """Return the type of the key at *path*, or None if the host's models do not declare it."""
+    kind: Any = model
+    for part in path:
+        if get_origin(kind) is dict:  # tables by name, such as [plugins.*]
+            kind = get_args(kind)[1]
+        elif is_table(kind) and (field := kind.model_fields.get(str(part))):
+            kind = field.annotation
+        else:
+            return None
+    return kind
+
+
+def takes_json(annotation: Any) -> bool:
+    """Return True if a type is a list or a table, which a variable holds as JSON."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return takes_json(members[0])
+    if origin in (Union, UnionType):
+        return all(takes_json(member) for member in members if member is not NoneType)
+    return is_table(annotation) or (isinstance(origin, type) and issubclass(origin, Collection))
+
+
+@dataclass(frozen=True, slots=True)
+class AtStart:
+    """Mark a setting that takes effect at the next start, not on reload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A format of text: in words for people, as a pattern for editors.
+
+    Attributes:
+        words: The text after "input should be" in an error.
+    """
+
+    pattern: str
+    words: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        """Return the schema of the text, followed by the check."""
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> dict[str, Any]:
+        """Return the schema for editors."""
+        return {**handler(schema), "pattern": f"^({self.pattern})$"}
+
+    def _check(self, text: str) -> str:
+        if not re.fullmatch(self.pattern, text):
+            raise ValueError(f"input should be {self.words}")
+        return text
+
+
+def error_at(key: str, message: str) -> ValidationError:
+    """Return an error at one key, for a validator of its whole table."""
+    error = PydanticCustomError("value_error", "{message}", {"message": message})
+    return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

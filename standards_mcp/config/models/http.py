@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
-from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
+from . import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME_WORDS: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
@@ -40,7 +40,7 @@ Url: TypeAlias = Annotated[
 _Count: TypeAlias = Annotated[int, Field(gt=0), NoFlag]
 _KEY_CHARACTERS: Final = 32
 ALL: Final = "*"
-"""The scope of a token that may use all that is served."""
+"""The scope of a token that may use everything that is served."""
 ADMIN: Final = "admin"
 """The scope of the admin page, and of the plugins in ``/health``."""
 METRICS: Final = "metrics"
@@ -50,12 +50,12 @@ BUILT_IN: Final = (ADMIN, METRICS, ALL)
 
 
 class TokenSection(Table):
-    """``[server.auth.tokens.<name>]``: a token, of which only the hash is kept.
+    """``[server.auth.tokens.<name>]``: the hash of a token.
 
     Attributes:
         sha256: The SHA-256 of the token. ``standards-mcp auth token new`` writes it.
-        scopes: The scopes of the token. ``*`` stands for all that is served; ``admin`` and
-            ``metrics`` are for the pages of these names.
+        scopes: The scopes of the token. ``*`` allows everything that is served; ``admin`` and
+            ``metrics`` are for the pages with these names.
         expires: From this time on the token is refused, in UTC such as ``2026-12-31T23:59:59Z``.
             ``standards-mcp auth token new --expires 90d`` writes it. By default it never expires.
     """
@@ -78,16 +78,16 @@ class TokenSection(Table):
 
     @property
     def is_expired(self) -> bool:
-        """True if the token is no longer accepted."""
+        """True if the token has expired."""
         return self.expires_at is not None and self.expires_at <= time.time()
 
 
 class Scope(Table):
-    """``[server.auth.scopes.<name>]``: what a scope lets its holders see and use.
+    """``[server.auth.scopes.<name>]``: the contributions that a scope allows.
 
     Attributes:
         names: Globs over the names of tools, prompts and resources.
-        profile: This one of the ``profiles`` applies, too.
+        profile: This profile, one of ``profiles``, applies, too.
     """
 
     names: tuple[str, ...] = ("*",)
@@ -98,7 +98,7 @@ class JwtSettings(Table):
     """``[server.auth.jwt]``: tokens of an authorization server, as JSON Web Tokens.
 
     Attributes:
-        issuer: The address of the authorization server, exactly as it stands in ``iss``.
+        issuer: The address of the authorization server, exactly as in ``iss``.
         audience: The address of this service, such as ``https://mcp.example.org/mcp``. Tokens must
             be made for it (``aud``).
         jwks_url: The address of the keys. By default the issuer's OpenID configuration has it.
@@ -116,15 +116,15 @@ class JwtSettings(Table):
 
 
 class AuthSettings(Table):
-    """``[server.auth]``: without it, everybody who reaches the service may use it.
+    """``[server.auth]``: the users of the service; without it, anyone who reaches it may use it.
 
     Attributes:
-        required: If true, requests need a token, even if there is none. By default they need one
-            where there are ``tokens`` or a ``jwt.issuer``.
+        required: If true, requests need a token, even if no token exists. By default they need one
+            if there are ``tokens`` or a ``jwt.issuer``.
         tokens: Each table is a token, with a name of your choice.
         jwt: Tokens of an authorization server are accepted, too.
-        scopes: What the holders of each scope may use: globs over names, or a table with ``names``
-            and ``profile``. Globs of several scopes add up, and each profile narrows.
+        scopes: The contributions that each scope allows: globs over names, or a table with
+            ``names`` and ``profile``. Globs of several scopes add up; each profile narrows them.
     """
 
     required: bool | None = None
@@ -141,10 +141,10 @@ class AuthSettings(Table):
     ) -> dict[str, tuple[str, ...] | Scope]:
         tokens: dict[str, TokenSection] = info.data.get("tokens", {})
         for name, token in tokens.items():
-            if gone := next(
-                (each for each in token.scopes if each not in (*BUILT_IN, *scopes)), None
+            if unknown := next(
+                (scope for scope in token.scopes if scope not in (*BUILT_IN, *scopes)), None
             ):
-                raise ValueError(f"the token {name!r} has the scope {gone!r}, which is not there")
+                raise ValueError(f"the token {name!r} has the unknown scope {unknown!r}")
         return scopes
 
     @property
@@ -158,12 +158,12 @@ class AuditSettings(Table):
     """``[server.audit]``: a file with a line for each call, over stdio too.
 
     Attributes:
-        path: The file, in a folder that is there. Without it there is no audit log.
+        path: The file, in an existing folder. Without it, no audit log is written.
         arguments: With ``hash``, a line has a keyed hash of the arguments. With ``redacted``, it
-            has the arguments, without what is secret or has a name that looks secret.
-        required: If true, a line is written before each call, too, and calls that it cannot be
-            written for do not run.
-        max_bytes: A file of this many bytes is renamed, and a new one begun.
+            has the arguments, without secrets and values whose names look secret.
+        required: If true, a line is also written before each call, and the call does not run if
+            that fails.
+        max_bytes: A file of this many bytes is renamed, and a new one is started.
         files: This many older files are kept.
     """
 
@@ -184,8 +184,8 @@ class TelemetrySettings(Table):
     """``[server.telemetry]``: OpenTelemetry, over stdio too.
 
     Attributes:
-        traces: If true, a span of each request is sent over OTLP, as the environment variables
-            ``OTEL_*`` say. It needs the extra ``otel``.
+        traces: If true, a span of each request is sent over OTLP, as configured by the environment
+            variables ``OTEL_*``. It needs the extra ``otel``.
     """
 
     traces: Annotated[bool, AtStart()] = False
@@ -196,35 +196,34 @@ class HttpSettings(Table):
 
     Attributes:
         host: The service listens at this address.
-        port: The service listens at this port. 0 takes any that is free.
+        port: The service listens at this port; 0 chooses a free port.
         uds: The service listens at the Unix socket with this path, in place of host and port. The
             user and the group of the process may use it.
         allowed_hosts: Requests may name these hosts, such as ``mcp.example.org`` or
-            ``*.example.org``. By default they are those of this machine when the service listens
-            there only, and otherwise any, which needs authorization.
+            ``*.example.org``. By default, a service that listens on this machine only accepts
+            its names, and any other service accepts all names and needs authorization.
         allowed_origins: Pages of these origins may use the service from a browser, such as
             ``https://chat.example.org``.
-        trusted_proxies: Proxies at these addresses or networks say from where a request comes
-            (``X-Forwarded-For``). With ``uds``, ``*`` stands for the proxy that uses it.
-        workers: So many processes serve the port. Several need ``stateless``.
-        state_key: Seals what clients of 2026-07-28 carry while their user is asked, with 32
-            characters or more. Services that a balancer takes for one need the same. By default
-            each start makes one of its own.
-        stateless: If true, the service keeps no sessions. Clients of the generations before
+        trusted_proxies: The ``X-Forwarded-For`` of proxies at these addresses or networks is
+            believed. With ``uds``, ``*`` means the proxy that uses the socket.
+        workers: Number of processes that serve the port. Several need ``stateless``.
+        state_key: Encrypts the state that clients of 2026-07-28 carry while their user is asked. It
+            has 32 characters or more. Services behind one load balancer need the same key. By
+            default, each start makes its own.
+        stateless: If true, the service keeps no sessions. Clients of protocol versions before
             2026-07-28 then get no questions and no notice of changes.
-        json_response: If true, calls are answered with JSON in place of a stream. It is faster,
-            and there is no progress, and clients of those generations get no questions.
+        json_response: If true, calls are answered with JSON in place of a stream. This is faster,
+            but there is no progress, and clients of older versions get no questions.
         max_request_bytes: The body of a request may have this many bytes.
         max_sessions: This many sessions may be open at a time.
-        max_sessions_per_client: So many of them may be those of one token. By default it is a fifth
-            of all.
+        max_sessions_per_client: One token may have this many of them. By default, a fifth of all.
         session_idle: A session without a request for this many seconds is closed.
-        rest: If true, the tools are also a REST API: ``POST /tools/{name}``, described at
+        rest: If true, the tools are also a REST API: ``POST /tools/{name}``, documented at
             ``/openapi.json`` and ``/docs``.
         admin: If true, ``/admin`` is a page that shows the service and switches tools, for tokens
             with the scope ``admin``.
         drain: When the service ends, calls in flight may take this many seconds to finish.
-        auth: Who may use the service.
+        auth: The users of the service.
         metrics: If true, ``/metrics`` has metrics for Prometheus.
         audit: A file with a line for each call.
         telemetry: OpenTelemetry.
@@ -256,7 +255,7 @@ class HttpSettings(Table):
     @classmethod
     def _check_state_key(cls, key: SecretStr | None) -> SecretStr | None:
         if key is not None and len(key) < _KEY_CHARACTERS:
-            raise ValueError(f"it needs {_KEY_CHARACTERS} characters or more, made by chance")
+            raise ValueError(f"it needs {_KEY_CHARACTERS} or more random characters")
         return key
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from .base import AtStart, Like, NoFlag, Seconds, Table, error_at
+from . import AtStart, Like, NoFlag, Seconds, Table, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """The kind of a contribution, by the name of its table."""
@@ -22,7 +22,7 @@ ToolName = Annotated[
 ]
 Count = Annotated[int, Field(gt=0), NoFlag]
 Tokens = Annotated[int, Field(ge=100), NoFlag]
-"""An answer of a tool that is cut to less says nothing."""
+"""A lower limit would cut every answer of a tool to nothing."""
 RATE_LIMIT: Final = r"[1-9][0-9]*/(second|minute|hour|day)"
 RateLimit = Annotated[
     str,
@@ -37,20 +37,20 @@ class Rules(Table):
     """Rules that a prompt or a resource passes to be served. A match in ``disable`` always wins.
 
     Attributes:
-        enable: Only what has a declared or published name that matches one of these globs is
-            served.
-        disable: What has a declared or published name that matches one of these globs is not
-            served.
+        enable: Only contributions with a declared or published name that matches one of these globs
+            are served.
+        disable: Contributions with a declared or published name that matches one of these globs are
+            not served.
     """
 
     enable: tuple[str, ...] = ("*",)
     disable: tuple[str, ...] = ()
 
     def hidden_reason(self, names: Collection[str], table: str) -> str:
-        """Return why what has these names is not served, or an empty string.
+        """Return why a contribution with these names is not served, or an empty string.
 
         Args:
-            table: What to call these rules in the reason.
+            table: The name of these rules in the reason.
         """
         if pattern := first_match(names, self.disable):
             return f"[{table}] disable has {pattern!r}"
@@ -74,8 +74,8 @@ class ToolRules(Rules):
         """Return why a tool with these names is not served, or an empty string.
 
         Args:
-            table: What to call these rules in the reason.
-            read_only: Whether the tool changes nothing.
+            table: The name of these rules in the reason.
+            read_only: True if the tool changes nothing.
         """
         if self.read_only and not read_only:
             return f"it is not read-only, and [{table}] read_only = true"
@@ -83,7 +83,7 @@ class ToolRules(Rules):
 
 
 class Override(Table):
-    """What an admin changes of one prompt or resource.
+    """The changes of an admin to one prompt or resource.
 
     Attributes:
         name: This is the name that clients see.
@@ -122,7 +122,7 @@ class ContributionSettings(Rules):
 
 
 class ArgumentOverride(Table):
-    """What an admin changes of one argument.
+    """The changes of an admin to one argument.
 
     Attributes:
         description: This description replaces the author's.
@@ -142,7 +142,7 @@ class ArgumentOverride(Table):
 
 
 class ToolOverride(Override):
-    """``[tools.overrides."<name>"]``: what an admin changes of one tool.
+    """``[tools.overrides."<name>"]``: the changes of an admin to one tool.
 
     Attributes:
         name: This is the name that clients see. The tool still answers to its declared name.
@@ -169,8 +169,8 @@ class ToolSettings(ToolRules):
             tool's override sets another limit.
         max_output_tokens: An answer has about this many tokens at most, with 4 bytes for a token. A
             longer one is cut, and a note says so.
-        max_argument_values: The arguments of one call may have this many values, with all that
-            lists and objects contain. A call with more is refused.
+        max_argument_values: The arguments of one call may have this many values, including the
+            values in lists and objects. A call with more is refused.
         storage: Several processes share rate limits and cached answers at this ``redis://`` URL.
             Without it, each process keeps its own.
         overrides: Each table changes the tool with this declared or published name.
@@ -202,8 +202,8 @@ class Profile(ToolRules):
 
     Attributes:
         plugins: Only plugins with a name that matches one of these globs serve anything.
-        prompts: These rules for prompts apply beside ``[prompts]``.
-        resources: These rules for resources apply beside ``[resources]``.
+        prompts: These rules for prompts apply in addition to ``[prompts]``.
+        resources: These rules for resources apply in addition to ``[resources]``.
     """
 
     plugins: tuple[str, ...] = ("*",)

@@ -43,10 +43,10 @@ from support.waiting import WAIT, until
 from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
 from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.cli import cli
+from standards_mcp.config.edits import without_token
 from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.toml.editing import without_token
 from standards_mcp.errors import ConfigError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import access_of
@@ -509,7 +509,7 @@ def test_a_token_is_not_revoked_where_another_source_of_settings_has_it(
     monkeypatch.setenv("STANDARDS_MCP_SERVER__AUTH__TOKENS__LIB__SHA256", "0" * 64)
     refused = CliRunner().invoke(cli, ["auth", "token", "revoke", "lib"])
     assert refused.exit_code == 1
-    assert "a variable or --set says otherwise" in refused.output
+    assert "a variable or --set overrides the file" in refused.output
 
 
 def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
@@ -525,8 +525,8 @@ def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
 @pytest.mark.parametrize(
     ("variable", "value", "told"),
     [
-        ("TOKENS__LIB__SHA256", "0" * 64, "another token 'lib' would count"),
-        ("REQUIRED", "false", "the token would not be asked for"),
+        ("TOKENS__LIB__SHA256", "0" * 64, "another token 'lib' would be in force"),
+        ("REQUIRED", "false", "requests would not need the token"),
     ],
 )
 def test_a_token_that_would_not_count_is_not_made(
@@ -538,7 +538,7 @@ def test_a_token_that_would_not_count_is_not_made(
     made = ["auth", "token", "new", "lib", "--scope", "reader"]
     refused = CliRunner().invoke(cli, [*made, *(["--replace"] if "SHA256" in variable else [])])
     assert refused.exit_code == 1, refused.output
-    assert f"{told}: a variable or --set says otherwise" in refused.output
+    assert f"{told}: a variable or --set overrides the file" in refused.output
     assert file.read_text("utf-8") == text
 
 
@@ -557,12 +557,15 @@ def test_an_address_that_is_taken_is_named():
 @pytest.mark.parametrize(
     ("auth", "message"),
     [
-        ({"tokens": {"ann": {"sha256": "0" * 64, "scopes": ["gone"]}}}, "has the scope 'gone'"),
+        (
+            {"tokens": {"ann": {"sha256": "0" * 64, "scopes": ["gone"]}}},
+            "has the unknown scope 'gone'",
+        ),
         ({"tokens": {"ann": {"sha256": ANN}}}, "`auth token new` writes"),
         ({"tokens": {"a\nb": {"sha256": "0" * 64}}}, "a name of up to 64 letters"),
         ({"tokens": {"local": {"sha256": "0" * 64}}}, "not 'local' or 'anonymous'"),
         ({"jwt": {"issuer": "https://login.example.org"}}, "it needs both issuer and audience"),
-        ({"scopes": {"reader": {"profile": "gone"}}}, r"there is no \[profiles.gone\]"),
+        ({"scopes": {"reader": {"profile": "gone"}}}, r"no table \[profiles.gone\]"),
     ],
     ids=["scope", "token", "name", "taken", "jwt", "profile"],
 )

@@ -344,7 +344,7 @@ def test_nothing_is_removed_in_a_script_without_yes(run, store, table):
         refused = run(remove, "Grade 1", *flags)
         assert (refused.exit_code, refused.stdout) == (1, "")
         assert "Would delete 3 records; 0 stay in other sets. To keep a copy" in refused.stderr
-        assert "Nothing is changed; add --yes" in refused.stderr
+        assert "Nothing was changed. Run again with --yes" in refused.stderr
     assert len(store.contents) == 3
 
 

@@ -15,11 +15,16 @@ from anyio import to_thread
 from standards_mcp._utils.files import Edit
 from standards_mcp._utils.secrets import MASK, mask
 from standards_mcp.calls.output import definition_tokens
-from standards_mcp.config.changes import change_config, file_to_change
+from standards_mcp.config.edits import (
+    change_config,
+    disabled_tools,
+    file_to_change,
+    with_tool_disabled,
+    with_tool_enabled,
+)
+from standards_mcp.config.layers import toml_key, toml_value
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Kind, ToolSettings
-from standards_mcp.config.toml.editing import disabled_tools, with_tool_disabled, with_tool_enabled
-from standards_mcp.config.toml.keys import toml_key, toml_value
 from standards_mcp.contributions.selection import gained
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError

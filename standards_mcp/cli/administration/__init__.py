@@ -1,1 +1,0 @@
-"""The commands by which an admin reads and changes what is served."""

@@ -1,0 +1,171 @@
+"""``standards-mcp auth``: the tokens of the service over HTTP."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
+
+import click
+
+from standards_mcp._utils.secrets import new_token, token_hash
+from standards_mcp._utils.text import did_you_mean
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.config.edits import with_token, without_token
+from standards_mcp.config.models.http import (
+    ADMIN,
+    ALL,
+    BUILT_IN,
+    METRICS,
+    AuthSettings,
+    TokenSection,
+)
+
+from .config_edits import edit_config, settings_of
+from .invocation import Invocation
+
+_UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
+_OVERRIDDEN: Final = "a variable or --set overrides the file, see `standards-mcp config show`"
+
+
+def _expiry(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    """Return the time when a new token expires.
+
+    Raises:
+        BadParameter: The text is not a number of hours, days or weeks.
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([hdw])", text)
+    if not match:
+        raise click.BadParameter(
+            f"{text!r} is not a time; give hours, days or weeks, such as 12h, 90d or 4w"
+        )
+    lifetime = timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return (datetime.now(UTC) + lifetime).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@click.group()
+def auth() -> None:
+    """Manage the users of the service over HTTP."""
+
+
+@auth.group()
+def token() -> None:
+    """Make, list and revoke tokens.
+
+    The configuration file keeps only their hashes. A running server applies changes at SIGHUP; with
+    --watch, it does so by itself.
+    """
+
+
+@token.command(
+    epilog=examples(
+        "auth token new library",
+        "auth token new ann --scope teacher",
+        "auth token new guest --expires 90d",
+    )
+)
+@click.argument("name")
+@click.option("--scope", "scopes", multiple=True, help="A scope of the token; may be repeated.")
+@click.option(
+    "--expires",
+    metavar="TIME",
+    callback=_expiry,
+    help="The token expires after this time, such as 12h, 90d or 4w.",
+)
+@click.option("--replace", is_flag=True, help="Replace the token with this name.")
+@click.pass_obj
+def new(
+    invocation: Invocation,
+    name: str,
+    scopes: tuple[str, ...],
+    expires: str | None,
+    *,
+    replace: bool,
+) -> None:
+    """Make a token for NAME, and print it once.
+
+    The scopes are the ones in [server.auth.scopes], "*" for everything, "admin" for the admin page
+    and "metrics" for the metrics.
+    """
+    settings = _settings(invocation)
+    if name in settings.tokens and not replace:
+        raise click.UsageError(f"a token {name!r} exists; --replace makes it invalid")
+    made, chosen = new_token(), _checked(name, scopes, settings)
+    section = TokenSection(sha256=token_hash(made), scopes=chosen, expires=expires)
+
+    def add(text: str) -> str:
+        changed = with_token(text, name, section.sha256, chosen, expires)
+        after = settings_of(invocation, changed).server.auth  # refuses an invalid name
+        if not after.is_required:
+            raise click.ClickException(f"requests would not need the token: {_OVERRIDDEN}")
+        if after.tokens[name] != section:
+            raise click.ClickException(f"another token {name!r} would be in force: {_OVERRIDDEN}")
+        return changed
+
+    edit_config(invocation, add, says=partial(print_text, err=True))
+    print_text(made)
+
+
+@token.command("list", epilog=examples("auth token list"))
+@json_option
+@click.pass_obj
+def list_(invocation: Invocation, *, as_json: bool) -> None:
+    """List the names of the tokens, with their scopes and when they expire."""
+    tokens = _settings(invocation).tokens
+    if as_json:
+        print_json(
+            [
+                {"name": name, "scopes": each.scopes, "expires": each.expires}
+                for name, each in tokens.items()
+            ]
+        )
+    elif tokens:
+        print_table(
+            [(name, ", ".join(each.scopes), _lifetime(each)) for name, each in tokens.items()]
+        )
+    else:
+        print_text("No tokens exist; `standards-mcp auth token new NAME` makes one.")
+
+
+@token.command(epilog=examples("auth token revoke ann"))
+@click.argument("name")
+@click.pass_obj
+def revoke(invocation: Invocation, name: str) -> None:
+    """Remove the token NAME from the configuration. Requests still need a token after the last."""
+    tokens = _settings(invocation).tokens
+    if name not in tokens:
+        hint = did_you_mean(name, tokens) or f"; known tokens: {', '.join(tokens) or 'none'}"
+        raise click.UsageError(f"no token {name!r} exists{hint}")
+    edit_config(invocation, partial(without_token, name=name))
+    settings = invocation.load_settings().settings.server.auth
+    if name in settings.tokens or not settings.is_required:
+        raise click.ClickException(f"{name!r} is not revoked: {_OVERRIDDEN}")
+
+
+def _settings(invocation: Invocation) -> AuthSettings:
+    return invocation.host.settings.server.auth
+
+
+def _lifetime(section: TokenSection) -> str:
+    if not section.expires:
+        return "does not expire"
+    return f"{'expired' if section.is_expired else 'expires'} {section.expires}"
+
+
+def _checked(name: str, scopes: tuple[str, ...], settings: AuthSettings) -> tuple[str, ...]:
+    """Return the scopes of a new token; there is no default if the configuration has scopes."""
+    known = tuple(dict.fromkeys((*settings.scopes, *BUILT_IN)))
+    if unknown := next((scope for scope in scopes if scope not in known), None):
+        hint = did_you_mean(unknown, known) or f"; known scopes: {', '.join(known)}"
+        raise click.UsageError(f"no scope {unknown!r} in [server.auth.scopes]{hint}")
+    if settings.scopes and not scopes:
+        raise click.UsageError(
+            "choose the scopes of the token, since [server.auth.scopes] has some:"
+            f" {', '.join(settings.scopes)}; {ADMIN} and {METRICS} are for the pages of operators,"
+            f" '{ALL}' is for everything that is served. For example:"
+            f" standards-mcp auth token new {name} --scope {next(iter(settings.scopes))}"
+        )
+    return scopes or (ALL,)

@@ -1,0 +1,294 @@
+"""Read and edit the entries of this server in clients' files; the rest stays unchanged.
+
+The caller reads and writes files: all functions but `own_servers` map text to text.
+"""
+
+from __future__ import annotations
+
+import io
+import operator
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path, PureWindowsPath
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from standards_mcp._utils.files import Edit, diff, read_text
+from standards_mcp._utils.secrets import MASK, looks_secret, secret_paths
+from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, keeping_style
+from standards_mcp.config.variables import CONFIG_VARIABLE, is_given
+from standards_mcp.errors import ClientFileError
+
+from . import jsonc
+from .clients import Client, Entry, Launch
+
+_RUNNERS: Final = frozenset({"pipx", "uv", "uvx"})
+
+_T = TypeVar("_T")
+
+Options: TypeAlias = tuple[tuple[str, str], ...]
+"""The options of an entry that limit its server, with their values, in order."""
+
+_OPTIONS: Final = ("--config", "--profile", "--set")
+_PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """The functions that read a text, set a value in it, and remove one."""
+
+    name: str
+    read: Callable[[str], Any]
+    write: Callable[[str, Sequence[str], Any], str]
+    remove: Callable[[str, Sequence[str]], str]
+
+
+def own_servers(client: Client, file: Path) -> dict[str, Entry]:
+    """Return the entries of a client's file that start this server, by name.
+
+    Raises:
+        ClientFileError: The file cannot be read, or is malformed.
+    """
+    try:
+        text = read_text(file) or ""
+    except UnicodeDecodeError as exc:
+        raise ClientFileError(f"{file}: {describe_decoding(exc)}") from None
+    except OSError as exc:
+        raise ClientFileError(f"{file} cannot be read: {exc}; correct it") from None
+    entries = servers(client, file, text).items()
+    return {name: entry for name, entry in entries if is_ours(client, entry)}
+
+
+def servers(client: Client, file: Path, text: str) -> dict[str, Entry]:
+    """Return the entries of a client's file, by name.
+
+    Raises:
+        ClientFileError: The file is malformed.
+    """
+    entries = _entries(client, file, text).items()
+    return {name: dict(cast("Entry", each)) for name, each in entries if isinstance(each, Mapping)}
+
+
+def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
+    """Return True if an entry starts this server."""
+    command, *args = client.command_line(entry)
+    program = PureWindowsPath(command).name.removesuffix(
+        ".exe"
+    )  # it splits at both kinds of slashes
+    if program == "standards-mcp" or args[:2] == ["-m", "standards_mcp"]:
+        return True
+    return program in _RUNNERS and any(_PACKAGE.match(arg) for arg in args)
+
+
+def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the environment variables that an entry gives to its server."""
+    variables = entry.get(client.environment)
+    return dict(cast("dict[str, Any]", variables)) if isinstance(variables, dict) else {}
+
+
+def missing_variables(
+    client: Client, entry: Mapping[str, Any], variables: Iterable[str]
+) -> list[str]:
+    """Return the *variables* that an entry lacks: clients pass on few variables by themselves."""
+    return sorted({*variables} - {name.upper() for name in variables_of(client, entry)})
+
+
+def options_of(line: Sequence[str]) -> Options:
+    """Return the options of a command line that limit the server, with their values."""
+    options: list[tuple[str, str]] = []
+    rest = iter(line)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option in _OPTIONS:
+            options.append((option, value if equals else next(rest, "")))
+    return tuple(options)
+
+
+def options_in_force(client: Client, entry: Entry) -> Options:
+    """Return the options of an entry, with a configuration file from its variables.
+
+    The option wins over the variable.
+    """
+    options = options_of(client.command_line(entry))
+    variable = str(variables_of(client, entry).get(CONFIG_VARIABLE, ""))
+    if "--config" not in dict(options) and is_given(CONFIG_VARIABLE, variable):
+        return (("--config", variable), *options)
+    return options
+
+
+def configuration_of(client: Client, entry: Entry) -> Path | None:
+    """Return the configuration file of an entry, from its option or its variable."""
+    named = dict(options_in_force(client, entry)).get("--config")
+    return None if named is None else Path(os.path.expanduser(named))  # noqa: PTH111  - never raises
+
+
+def lost(before: Options, after: Options) -> list[str]:
+    """Return the options that are lost, as command-line text."""
+    gone = [pair for pair in before if pair not in after]
+    return [f"{option} {_shown(option, value)}" for option, value in gone]
+
+
+def install_command(
+    client: Client, name: str, options: Options, variables: Iterable[str] = ()
+) -> str:
+    """Return the command that writes an entry again with all its options.
+
+    It need not repeat the entry's variables, since `install` keeps them.
+
+    Args:
+        variables: The names of additional variables to pass on.
+    """
+    words = ["standards-mcp"]
+    for option, value in options:
+        words += [option, _shown(option, value)]
+    words += ["install", client.key, "--name", name]
+    words += [word for variable in variables for word in ("--env", variable)]
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def _shown(option: str, value: str) -> str:
+    """Return a value for display; the user fills in a value that looks secret."""
+    key, equals, _ = value.partition("=")
+    is_secret = option == "--set" and equals and looks_secret(key.rpartition(".")[2])
+    return f"{key}={MASK}" if is_secret else value
+
+
+def with_server(client: Client, file: Path, text: str, name: str, launch: Launch) -> str:
+    """Return the text of a client's file with this server under *name*.
+
+    Other keys of an existing entry stay, and so do its environment variables.
+
+    Raises:
+        ClientFileError: The file is malformed, or another server has the name.
+    """
+    existing = _entries(client, file, text).get(name)
+    if not isinstance(existing, Mapping | None):
+        raise ClientFileError(f"{file}: {name!r} is not a server; correct it")
+    old = cast("Entry", existing or {})
+    if old and not is_ours(client, old):
+        command = client.command_line(old)[0]  # its arguments may hold secrets
+        raise ClientFileError(
+            f"{file}: {name!r} is another server ({command}); choose a name with --name"
+        )
+    new = client.entry(name, launch)
+    entry = {**new, **old, **{key: new[key] for key in (client.command, "args")}}
+    if variables := variables_of(client, old) | variables_of(client, new):
+        entry[client.environment] = variables
+    path = (*client.table, name)
+    return _using(file, lambda form: form.write(text, path, entry))
+
+
+def without_server(client: Client, file: Path, text: str, name: str) -> str:
+    """Return the text of a client's file without the entry *name*.
+
+    Raises:
+        ClientFileError: The file is malformed, or the entry is another server's.
+    """
+    entry = servers(client, file, text).get(name)
+    if entry is None:
+        return text
+    if not is_ours(client, entry):
+        raise ClientFileError(f"{file}: {name!r} does not start standards-mcp; left as it is")
+    path = (*client.table, name)
+    return _using(file, lambda form: form.remove(text, path))
+
+
+def snippet(client: Client, file: Path, name: str, entry: Entry) -> str:
+    """Return the text of a file with this entry only."""
+    return _FORMATS[file.suffix].write("", (*client.table, name), entry)
+
+
+def change_of_entry(client: Client, file: Path, edit: Edit, name: str) -> str:
+    """Return the change of an entry as a diff, without other servers and secrets."""
+
+    def shown(text: str) -> str:
+        entry = deepcopy(servers(client, file, text).get(name))
+        for *tables, key in secret_paths(entry):
+            reduce(operator.getitem, tables, cast("Any", entry))[key] = MASK
+        return snippet(client, file, name, entry) if entry else ""
+
+    return diff(file, shown(edit.before), shown(edit.after))
+
+
+def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
+    table: Mapping[str, Any] = {"": _using(file, lambda form: form.read(text))}
+    for key in ("", *client.table):
+        inner: object = table.get(key)
+        if inner is None:
+            return {}
+        if not isinstance(inner, Mapping):
+            where = ".".join(client.table)
+            raise ClientFileError(f"{file}: {where} is not a table of servers; correct it")
+        table = cast("Mapping[str, Any]", inner)
+    return table
+
+
+def _using(file: Path, use: Callable[[_Format], _T]) -> _T:
+    form = _FORMATS[file.suffix]
+    try:
+        return use(form)
+    except Exception as exc:  # noqa: BLE001  - each parser has errors of its own
+        reason = " ".join(str(exc).split())
+        message = f"{file} cannot be edited as {form.name}: {reason}; correct it first"
+        raise ClientFileError(message) from None
+
+
+def _read_toml(text: str) -> Any:
+    import tomlkit
+
+    return tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK)).unwrap()
+
+
+@keeping_style
+def _edit_toml(text: str, path: Sequence[str], value: Any = None) -> str:
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    _edit(document, path, value, lambda: tomlkit.table(is_super_table=True))
+    return tomlkit.dumps(document)
+
+
+def _load_yaml(text: str) -> tuple[Any, Any]:
+    from ruamel.yaml import YAML, util
+
+    yaml: Any = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    guess: Any = cast("Any", util).load_yaml_guess_indent
+    _, sequence, offset = guess(text, yaml=YAML()) if text else (None, None, None)
+    yaml.indent(mapping=2, sequence=sequence or 2, offset=offset or 0)
+    return yaml, yaml.load(text)
+
+
+@keeping_style
+def _edit_yaml(text: str, path: Sequence[str], value: Any = None) -> str:
+    yaml, loaded = _load_yaml(text)
+    document: Any = {} if loaded is None else loaded
+    _edit(document, path, value, dict)
+    out = io.StringIO()
+    yaml.dump(document, out)
+    return out.getvalue()
+
+
+def _edit(document: Any, path: Sequence[str], value: Any, new_table: Callable[[], Any]) -> None:
+    """Set a value of a parsed document, or remove its key if *value* is None."""
+    for key in path[:-1]:
+        if document.get(key) is None:
+            document[key] = new_table()
+        document = document[key]
+    if value is None:
+        document.pop(path[-1], None)
+    else:
+        document[path[-1]] = value
+
+
+_FORMATS: Final = {
+    ".json": _Format("JSON", jsonc.loads, jsonc.set_value, jsonc.remove_value),
+    ".toml": _Format("TOML", _read_toml, _edit_toml, _edit_toml),
+    ".yaml": _Format("YAML", lambda text: _load_yaml(text)[1], _edit_yaml, _edit_yaml),
+}

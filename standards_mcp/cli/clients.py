@@ -1,0 +1,273 @@
+"""The supported MCP clients, with the paths and formats of their files.
+
+The clients' documentation describes these; on Linux, the file of Claude Desktop is the one of its
+unofficial builds.
+
+Four of the clients also have a command for this (`claude mcp add`, `codex mcp add`, `gemini mcp
+add`, `code --add-mcp`). They are not used: a user may not have them on PATH, `code` cannot remove a
+server, none shows the change before it is made or keeps the variables of an existing entry, and
+the files must be read anyway for `clients list`, `doctor` and the check of lost options.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
+
+from standards_mcp._utils.installation import host_source
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The folders and variables of a user.
+
+    Attributes:
+        platform: A value of `sys.platform`; all but ``darwin`` and ``win32`` count as Linux.
+        project: The folder of the project, for a project's own configuration.
+    """
+
+    platform: str
+    home: Path
+    environment: Mapping[str, str]
+    project: Path
+
+    @classmethod
+    def current(cls) -> System:
+        """Return the current user's system, with the working directory as the project."""
+        return cls(sys.platform, Path.home(), os.environ, Path.cwd())
+
+    @property
+    def applications(self) -> Path:
+        """The folder of applications' settings."""
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        if self.platform == "win32":
+            return self.folder("APPDATA", "AppData/Roaming")
+        return self.unix_config
+
+    @property
+    def unix_config(self) -> Path:
+        """The settings folder of programs that use Unix paths even on macOS."""
+        return self.folder("XDG_CONFIG_HOME", ".config")
+
+    def folder(self, variable: str, name: str) -> Path:
+        """Return the folder that *variable* names, or the one called *name* in the home."""
+        value = self.environment.get(variable)
+        return Path(value) if value else self.home / name
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The command with which a client starts this server.
+
+    Attributes:
+        command: An absolute path, since clients search few folders or no folder.
+    """
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def own_command() -> tuple[str, ...]:
+    """Return the absolute command that starts this installation.
+
+    Raises:
+        LookupError: The installation is in a cache that may be emptied at any time.
+    """
+    interpreter = Path(sys.executable)
+    if "archive-v0" in interpreter.parts:  # the cache of uvx
+        again = shlex.join(("uv", "tool", "install", host_source()))
+        raise LookupError(
+            "standards-mcp runs from uv's cache, which may be emptied at any time; install it with "
+            f"`{again}` and run it from there"
+        )
+    script = interpreter.with_name("standards-mcp" + interpreter.suffix)
+    if script.exists():
+        return (str(script),)
+    return (str(interpreter), "-m", "standards_mcp")
+
+
+def _plain(name: str, launch: Launch) -> Entry:
+    del name
+    entry: Entry = {"command": launch.command, "args": list(launch.args)}
+    return entry | ({"env": dict(launch.env)} if launch.env else {})
+
+
+def _typed(name: str, launch: Launch) -> Entry:
+    return {"type": "stdio"} | _plain(name, launch)
+
+
+def _goose(name: str, launch: Launch) -> Entry:
+    return {
+        "name": name,
+        "type": "stdio",
+        "enabled": True,
+        "cmd": launch.command,
+        "args": list(launch.args),
+        "envs": dict(launch.env),
+        "timeout": 300,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """One client.
+
+    Attributes:
+        key: Its name on the command line.
+        table: The keys that lead to its servers.
+        settings: Returns the file of a user's servers; its suffix selects the format. None if the
+            client has no such file and the user imports JSON.
+        project: The file of a project's servers, relative to the project's folder, or "".
+        entry: Returns the client's entry for a server with a name.
+        command: The key of the command in the entry.
+        environment: The key of the variables in the entry.
+        after: The next step for the user.
+    """
+
+    key: str
+    title: str
+    table: tuple[str, ...] = ("mcpServers",)
+    settings: Callable[[System], Path] | None = None
+    project: str = ""
+    entry: Callable[[str, Launch], Entry] = _plain
+    command: str = "command"
+    environment: str = "env"
+    after: str
+
+    def file(self, system: System, *, project: bool = False) -> Path:
+        """Return the file that holds the user's servers, or the project's.
+
+        Raises:
+            LookupError: The client has no configuration for projects, or no file at all.
+        """
+        if self.settings is None:
+            raise LookupError(f"{self.title} has no file of servers. {self.after}")
+        if not project:
+            return self.settings(system)
+        if not self.project:
+            raise LookupError(f"{self.title} has no project configuration; leave out --project")
+        return system.project / self.project
+
+    def command_line(self, entry: Mapping[str, Any]) -> list[str]:
+        """Return the command and the arguments of an entry; invalid ones are left out."""
+        args = entry.get("args")
+        rest = cast("list[object]", args) if isinstance(args, list) else []
+        return [str(entry.get(self.command, "")), *map(str, rest)]
+
+
+def _code(system: System) -> Path:
+    return system.applications / "Code" / "User"
+
+
+def _zed(system: System) -> Path:
+    if system.platform == "win32":
+        return system.applications / "Zed" / "settings.json"
+    return system.unix_config / "zed" / "settings.json"
+
+
+def _goose_file(system: System) -> Path:
+    if system.platform == "win32":
+        return system.applications / "Block" / "goose" / "config" / "config.yaml"
+    return system.unix_config / "goose" / "config.yaml"
+
+
+CLIENTS: Final = (
+    Client(
+        key="claude-desktop",
+        title="Claude Desktop",
+        settings=lambda system: system.applications / "Claude" / "claude_desktop_config.json",
+        after="Quit Claude Desktop completely and open it again.",
+    ),
+    Client(
+        key="claude-code",
+        title="Claude Code",
+        settings=lambda system: system.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json",
+        project=".mcp.json",
+        entry=_typed,
+        after="Start a new Claude Code session; /mcp lists the server.",
+    ),
+    Client(
+        key="cursor",
+        title="Cursor",
+        settings=lambda system: system.home / ".cursor" / "mcp.json",
+        project=".cursor/mcp.json",
+        after="Open Cursor's settings, MCP, and switch the server on.",
+    ),
+    Client(
+        key="vscode",
+        title="VS Code",
+        table=("servers",),
+        settings=lambda system: _code(system) / "mcp.json",
+        project=".vscode/mcp.json",
+        entry=_typed,
+        after="Run `MCP: List Servers` in VS Code and start it.",
+    ),
+    Client(
+        key="windsurf",
+        title="Windsurf",
+        settings=lambda system: system.home / ".codeium" / "windsurf" / "mcp_config.json",
+        after="Refresh the MCP servers in Windsurf's settings.",
+    ),
+    Client(
+        key="zed",
+        title="Zed",
+        table=("context_servers",),
+        settings=_zed,
+        project=".zed/settings.json",
+        after="Zed reads its settings at once; its agent panel lists the server.",
+    ),
+    Client(
+        key="codex",
+        title="Codex",
+        table=("mcp_servers",),
+        settings=lambda system: system.folder("CODEX_HOME", ".codex") / "config.toml",
+        project=".codex/config.toml",
+        after="Start a new Codex session.",
+    ),
+    Client(
+        key="gemini",
+        title="Gemini CLI",
+        settings=lambda system: system.home / ".gemini" / "settings.json",
+        project=".gemini/settings.json",
+        after="Start Gemini CLI again; /mcp lists the server.",
+    ),
+    Client(
+        key="cline",
+        title="Cline",
+        settings=lambda system: (
+            _code(system) / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+        ),
+        after="Open Cline's MCP servers in VS Code; it reads the file at once.",
+    ),
+    Client(
+        key="goose",
+        title="Goose",
+        table=("extensions",),
+        settings=_goose_file,
+        entry=_goose,
+        command="cmd",
+        environment="envs",
+        after="Start a new Goose session.",
+    ),
+)
+"""The clients with a file of servers, which `install` edits."""
+IMPORTING: Final = (
+    Client(
+        key="cherry-studio",
+        title="Cherry Studio",
+        after=(
+            "Its servers are in its own settings: MCP Servers, Add, Import from JSON; remove them "
+            "there, too."
+        ),
+    ),
+)
+"""The clients whose users import JSON in the settings."""

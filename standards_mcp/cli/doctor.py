@@ -1,0 +1,333 @@
+"""``standards-mcp doctor``: find the reasons why a client is not served, with the remedies."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import anyio
+import click
+import importlib_metadata
+
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp.calls.output import definition_tokens
+from standards_mcp.commands import examples, json_option, print_json, print_table
+from standards_mcp.config.layers import key_name
+from standards_mcp.config.loading import LoadedSettings, user_config_file
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.problems import check_programs
+from standards_mcp.errors import ClientFileError, StandardsMcpError
+from standards_mcp.host import Host
+from standards_mcp.loading.health import check_health, services_health
+from standards_mcp.loading.manager import PluginManager
+from standards_mcp.loading.providers import provider_of
+from standards_mcp.loading.records import PluginRecord, Status
+from standards_mcp.plugin import Health
+
+from .client_files import (
+    configuration_of,
+    install_command,
+    missing_variables,
+    options_of,
+    own_servers,
+)
+from .clients import CLIENTS, Client, Entry, System, own_command
+from .config import service_problems, service_warnings
+from .invocation import Invocation
+
+_PACKAGES: Final = ("standards-mcp", "mcp", "pluggy", "pydantic")
+_PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
+_SIGNS: Final = {"ok": "ok", "warning": "!", "error": "ERROR"}
+_MANY_TOOLS: Final = 40  # the limit of one client
+_CORRECT: Final = "Correct it; `standards-mcp config check` reads it again."
+_INSTALL_AGAIN: Final = "Install standards-mcp again."
+_LOST_FILE: Final = (
+    "Put the file back, or correct its path in the entry; without it, the server does not start."
+)
+_CORRECT_SERVICE: Final = (
+    "Correct the reported problem, in the settings of the plugin that provides it."
+)
+_BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read its messages."
+
+
+@click.command(epilog=examples("doctor", "doctor --json"))
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, *, as_json: bool) -> None:
+    """Check everything that a client needs to be served, and suggest corrections.
+
+    Exit code 1 if any check finds an error.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    invocation.report_alone()
+    try:
+        command = own_command()
+    except LookupError:
+        command = (sys.executable, "-m", "standards_mcp")
+    with divert_stdout():
+        findings = anyio.run(
+            examine, lambda: invocation.loaded_host, lambda: [*command, *invocation.options]
+        )
+    if as_json:
+        print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        print_table((_SIGNS[each.level], each.subject, each.text) for each in findings)
+    if any(finding.level == "error" for finding in findings):
+        ctx.exit(1)
+
+
+Level = Literal["ok", "warning", "error"]
+_LEVELS: Final[dict[str, Level]] = {"ok": "ok", "degraded": "warning", "failed": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        fix: The next step; empty for a good result.
+    """
+
+    subject: str
+    level: Level
+    message: str
+    fix: str = ""
+
+    @property
+    def text(self) -> str:
+        """The message and the fix in one line."""
+        return f"{self.message} -> {self.fix}" if self.fix else self.message
+
+
+async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) -> list[Finding]:
+    """Run all checks and return their findings, good and bad.
+
+    Args:
+        load: Returns a host with its plugins loaded.
+        start: Returns the command that serves with the same configuration.
+    """
+    findings = [*_versions()]
+    loaded: LoadedSettings | None = None
+    try:
+        host = load()
+        loaded = dataclasses.replace(host.loaded, layers=host.layers)
+        findings += _configuration(host)
+        async with host.running():
+            await host.manager.wait_started()
+            findings += [finding async for finding in _plugins(host)]
+            findings += [finding async for finding in _services(host)]
+        findings += [*_tools(host), *_start(start(), host.manager)]
+    except StandardsMcpError as exc:  # a server does not start either
+        findings.append(Finding("configuration", "error", str(exc), _CORRECT))
+    return [*findings, *_clients(System.current(), loaded)]
+
+
+def _versions() -> Iterator[Finding]:
+    names: list[str] = []
+    for name in _PACKAGES:
+        try:
+            names.append(f"{name} {importlib_metadata.version(name)}")
+        except importlib_metadata.PackageNotFoundError:
+            yield Finding("versions", "error", f"{name} is not installed", _INSTALL_AGAIN)
+    python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Finding("versions", "ok", f"{python}; {', '.join(names)}")
+
+
+def _configuration(host: Host) -> Iterator[Finding]:
+    file = host.loaded.file
+    message = str(file) if file else "no file; all keys have their defaults"
+    yield Finding("configuration", "ok", message)
+    for warning in host.warnings():
+        yield Finding("configuration", "warning", warning, _CORRECT)
+    for line in host.exposed_secrets():
+        yield Finding("configuration", "warning", line, "Set the variable, and remove the key.")
+    settings = host.settings.server
+    for line in (*service_problems(settings), *service_warnings(settings)):
+        yield Finding("service", "warning", line, _CORRECT)
+
+
+async def _services(host: Host) -> AsyncGenerator[Finding]:
+    # After the plugins, so that it includes services that a plugin's own check has opened.
+    for name, health in (await services_health(host.manager)).items():
+        level = _LEVELS[health.status]
+        facts = (f"{key} {value}" for key, value in health.facts.items() if isinstance(value, str))
+        message = "; ".join((health.message or health.status, *facts))
+        yield Finding(f"service {name}", level, message, "" if level == "ok" else _CORRECT_SERVICE)
+
+
+async def _plugins(host: Host) -> AsyncGenerator[Finding]:
+    healths = await check_health(host.manager)
+    for record in host.manager.records.values():
+        subject = f"plugin {record.name}"
+        health = healths.get(record.name) or Health(status="ok")
+        if record.status is Status.FAILED:
+            fix = _fix_for(record, host.settings, "correct it, update it")
+            yield Finding(subject, "error", record.reason, fix)
+        elif health.status == "ok":
+            yield Finding(subject, "ok", record.reason or health.message or str(record.status))
+        else:
+            level = _LEVELS[health.status]
+            message = health.message or f"it calls itself {health.status}"
+            provider = provider_of(record)
+            is_unapproved = provider is not None and provider.unapproved
+            otherwise = "approve it" if is_unapproved else "correct what it reports"
+            fix = _fix_for(record, host.settings, otherwise)
+            yield Finding(subject, level, message, fix)
+        for use in record.deprecated:
+            fix = "Update it, or ask its author for a version without it."
+            yield Finding(subject, "warning", use, fix)
+
+
+def _fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:
+    """Return the fix for a plugin that fails, by default *otherwise*."""
+    fixes = [item.fix or f"correct {key_name(item.path)}" for item in record.problems]
+    fixes += [item.fix for item in check_programs(settings) if item.path[1] == record.name]
+    text = "; ".join(dict.fromkeys(fixes)) or otherwise
+    text = f"{text[:1].upper()}{text[1:]}"
+    if settings.section(record.name).required:  # the server must not run without it
+        return f"{text}."
+    return f"{text}, or disable it: `standards-mcp plugins disable {record.name}`."
+
+
+def _tools(host: Host) -> Iterator[Finding]:
+    served = host.visible().visible_tools
+    for item in served:
+        if not _PORTABLE_NAME.fullmatch(item.published):
+            fix = 'Set tool_names = "portable", or give it another name in its override.'
+            message = f"some clients refuse the whole server because of the name {item.published!r}"
+            yield Finding("tools", "warning", message, fix)
+    cost = sum(definition_tokens(item) for item in served)
+    message = f"{len(served)} served, about {cost:,} tokens of a model's context"
+    if not served:
+        fix = "Run `standards-mcp tools`: it shows the reasons."
+        yield Finding("tools", "error", "no tool is served", fix)
+    elif len(served) > _MANY_TOOLS:
+        fix = "Disable some of them: `standards-mcp tools disable GLOB`."
+        yield Finding("tools", "warning", message, fix)
+    else:
+        yield Finding("tools", "ok", message)
+
+
+def _clients(system: System, loaded: LoadedSettings | None) -> Iterator[Finding]:
+    for client in CLIENTS:
+        file = client.file(system)
+        try:
+            entries = own_servers(client, file)
+        except ClientFileError as exc:
+            yield Finding(client.title, "error", str(exc), "Correct the file, or move it away.")
+            continue
+        for name, entry in entries.items():
+            finding = _client_entry(client, name, entry)
+            if loaded and finding.level == "ok":
+                finding = _without_settings(client, name, entry, loaded) or finding
+            yield finding
+
+
+def _client_entry(client: Client, name: str, entry: Entry) -> Finding:
+    line = client.command_line(entry)
+    command, file = line[0], configuration_of(client, entry)
+    if file is not None and not file.is_file():
+        # Installing it again without the file would serve more than the file allows.
+        message = f"{name!r} names the configuration {file}, which does not exist"
+        return Finding(client.title, "error", message, _LOST_FILE)
+    fix = f"Run `{install_command(client, name, options_of(line))}` again."
+    if not Path(command).is_absolute():
+        message = f"{name!r} starts {command!r}, which the client may not find"
+        return Finding(client.title, "warning", message, fix)
+    if not Path(command).exists():
+        return Finding(
+            client.title, "error", f"{name!r} starts {command}, which does not exist", fix
+        )
+    return Finding(client.title, "ok", f"{name!r} starts {command}")
+
+
+def _without_settings(
+    client: Client, name: str, entry: Entry, loaded: LoadedSettings
+) -> Finding | None:
+    """Return a finding if the server of an entry lacks variables that are set here.
+
+    An entry with another configuration file is skipped: the variables here are not meant for it.
+    """
+    file = None if loaded.file in (None, user_config_file()) else loaded.file.resolve()
+    missing = missing_variables(client, entry, loaded.layers.variables())
+    if not missing or configuration_of(client, entry) != file:
+        return None
+    command = install_command(client, name, options_of(client.command_line(entry)), missing)
+    message = f"{name!r} starts a server without these variables of .env or the environment: "
+    fix = f"Run `{command}` here to pass them on; or do nothing, if the server needs none of them."
+    return Finding(client.title, "warning", message + ", ".join(missing), fix)
+
+
+def _start(command: Sequence[str], manager: PluginManager) -> Iterator[Finding]:
+    """Start a server as a client does, and check that its stdout has only messages."""
+    began = time.perf_counter()
+    try:
+        ran = subprocess.run(  # noqa: S603  - this installation's own command
+            [*command, "serve"],
+            input=_handshake(),
+            capture_output=True,
+            timeout=manager.timing.trial,
+            check=False,
+        )
+    except OSError as exc:
+        yield Finding("start", "error", str(exc), _BY_HAND)
+        return
+    except subprocess.TimeoutExpired:
+        message = f"the server did not end within {manager.timing.trial:g} seconds"
+        yield Finding("start", "error", _slow_start(message, manager)[0], _BY_HAND)
+        return
+    seconds = time.perf_counter() - began
+    lines = ran.stdout.decode(errors="replace").splitlines()
+    if stray := [line for line in lines if not _is_message(line)]:
+        message = f"not a message of the protocol: {stray[0][:80]!r}"
+        yield Finding("stdout", "error", message, "Disable plugins one by one to find its source.")
+    if not any('"tools"' in line for line in lines):
+        last = ran.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        message = f"the server gave no list of tools; its last words: {''.join(last)[:200]}"
+        yield Finding("start", "error", message, _BY_HAND)
+        return
+    message = f"from start to end with a list of tools in {seconds:.1f} s; stdout is clean"
+    if seconds <= manager.timing.slow_server:
+        yield Finding("start", "ok", message)
+    else:
+        yield Finding("start", "warning", *_slow_start(message, manager))
+
+
+def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:
+    """Return the reason for a slow start, a plugin or missing bytecode, and the fix."""
+    records, limit = manager.records.values(), manager.timing.slow_plugin
+    slow = [record for record in records if record.seconds >= limit]
+    if not slow:
+        folder = Path(__file__).parents[2]
+        return message, f'Compile the bytecode: `"{sys.executable}" -m compileall "{folder}"`.'
+    took = ", ".join(f"plugin {each.name!r} took {each.seconds:.1f} s" for each in slow)
+    names = " and ".join(each.name for each in slow)
+    return f"{message}; when it was loaded here, {took}", f"Correct, update or disable {names}."
+
+
+def _is_message(line: str) -> bool:
+    try:
+        return bool(json.loads(line)["jsonrpc"] == "2.0")
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _handshake() -> bytes:
+    """Return the messages of a client that lists the tools, one on each line."""
+    client = {"name": "standards-mcp doctor", "version": "1"}
+    start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    messages: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": start},
+        {"method": "notifications/initialized", "params": {}},
+        {"id": 1, "method": "tools/list", "params": {}},
+    ]
+    return "".join(json.dumps({"jsonrpc": "2.0"} | each) + "\n" for each in messages).encode()

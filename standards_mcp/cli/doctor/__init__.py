@@ -1,1 +1,0 @@
-"""``standards-mcp doctor``: looks for what keeps a client from being served."""

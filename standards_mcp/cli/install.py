@@ -1,0 +1,301 @@
+"""``standards-mcp install``, ``uninstall`` and ``clients list``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from standards_mcp._utils.files import Edit, edit_text
+from standards_mcp._utils.secrets import looks_secret, mask
+from standards_mcp._utils.text import describe_decoding
+from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.config.layers import variable_name
+from standards_mcp.errors import ClientFileError, StandardsMcpError
+
+from .client_files import (
+    Options,
+    change_of_entry,
+    lost,
+    missing_variables,
+    options_in_force,
+    own_servers,
+    servers,
+    snippet,
+    with_server,
+    without_server,
+)
+from .clients import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_command
+from .config_edits import agree, yes_option
+from .invocation import Invocation, keys_of
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
+_BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
+_JSON: Final = Path("servers.json")
+"""The suffix selects the format; clients without a file import JSON."""
+
+
+def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
+    return _BY_KEY[key]
+
+
+_client = click.argument(
+    "client", type=click.Choice(list(_BY_KEY)), metavar="CLIENT", callback=_client_of
+)
+_name = click.option(
+    "--name", default="standards", show_default=True, help="Name of the server in the client."
+)
+_project = click.option(
+    "--project",
+    is_flag=True,
+    help="Use the project's configuration in this folder, not the user's own.",
+)
+_dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
+
+
+@click.command(
+    epilog=examples(
+        "install claude-desktop",
+        "install cursor --project",
+        "install vscode --env PINECONE_API_KEY=... --dry-run",
+        "install claude-desktop --env PINECONE_API_KEY",
+        "--config school.toml install claude-code --name school",
+    )
+)
+@_client
+@_name
+@_project
+@click.option(
+    "--env",
+    "pairs",
+    multiple=True,
+    metavar="KEY[=VALUE]",
+    help="An environment variable that the client sets for the server; by default with its "
+    "current value. May be repeated.",
+)
+@click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
+@click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
+@_dry_run
+@yes_option
+@click.pass_obj
+def install(invocation: Invocation, /, client: Client, name: str, **options: Any) -> None:
+    """Add this server to CLIENT; `clients list` names them.
+
+    The client starts this installation with the current configuration file. The rest of the
+    client's file stays unchanged, and a copy of the old file is kept. An entry that would lose its
+    configuration, its profile or a setting needs confirmation. A client without a file, such as
+    Cherry Studio, imports the printed entry in its own settings.
+    """
+    if not _NAME.fullmatch(name):
+        raise click.UsageError(
+            f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
+        )
+    if options["profile"]:
+        invocation = replace(invocation, profile=options["profile"])
+    variables = _variables(invocation)
+    _refuse_secrets(invocation)
+    launch = _launch(invocation, options["pairs"], variables)
+    if client.settings is None and not options["project"]:
+        if not options["only_print"]:
+            print_text(f"Nothing was changed. {client.after} Paste this:", err=True)
+        _print_entry(client, _JSON, name, launch, variables)
+        return
+    file = _file(client, project=options["project"])
+    if options["only_print"]:
+        _print_entry(client, file, name, launch, variables)
+        return
+    yes: bool = options["yes"] or options["dry_run"]
+    entry = _add(client, file, name, launch, yes=yes, dry_run=options["dry_run"])
+    _warn_of_missing(client, entry, variables)
+
+
+@click.command(epilog=examples("uninstall claude-desktop", "uninstall cursor --project"))
+@_client
+@_name
+@_project
+@_dry_run
+@click.pass_context
+def uninstall(
+    ctx: click.Context, /, client: Client, name: str, *, project: bool, dry_run: bool
+) -> None:
+    """Remove this server from CLIENT.
+
+    Exit code 1 if CLIENT does not have it.
+    """
+    file = _file(client, project=project)
+    done = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
+    if not done.changes:
+        print_text(f"{client.title} has no server {name!r} in {file}", err=True)
+        ctx.exit(1)
+    if dry_run:
+        _show(client, file, done, name)
+        return
+    _report(file, done)
+    print_text(f"Removed {name!r} from {client.title}. Start it again if it is open.")
+
+
+@click.group()
+def clients() -> None:
+    """Show the MCP clients that this server can be added to."""
+
+
+@clients.command("list", epilog=examples("clients list", "clients list --json"))
+@json_option
+def list_clients(*, as_json: bool) -> None:
+    """List the clients, and show which ones have this server in the user's configuration."""
+    system = System.current()
+    rows = [_as_data(client, system) for client in (*CLIENTS, *IMPORTING)]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        print_table([(f"{row['client']:<14}", row["title"], _state(row))])
+        print_text(f"  {row['file'] or 'Import the output of `install --print` in its settings.'}")
+
+
+def _as_data(client: Client, system: System) -> dict[str, Any]:
+    data: dict[str, Any] = {"client": client.key, "title": client.title, "file": None}
+    if client.settings is None:
+        return data | {"present": None, "names": [], "error": ""}
+    file = client.file(system)
+    data["file"] = str(file)
+    try:
+        names = list(own_servers(client, file))
+        return data | {"present": file.parent.is_dir(), "names": names, "error": ""}
+    except ClientFileError as exc:
+        return data | {"present": True, "names": [], "error": str(exc)}
+
+
+def _state(data: dict[str, Any]) -> str:
+    if data["error"]:
+        return str(data["error"])
+    if data["names"]:
+        return "added as " + ", ".join(map(repr, data["names"]))
+    if data["present"] is None:
+        return "unknown: its servers are in its own settings"
+    return "not added" if data["present"] else "not found on this machine"
+
+
+def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str, str]) -> Launch:
+    current = {**os.environ, **in_force}
+    variables: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key.isidentifier():
+            raise click.UsageError("--env: write KEY=VALUE, for example PINECONE_API_KEY=...")
+        if not equals and key not in current:
+            raise click.UsageError(f"--env {key}: it is not set here; write KEY=VALUE")
+        variables[key] = value if equals else current[key]
+    try:
+        command, *args = own_command()
+    except LookupError as exc:
+        raise click.ClickException(str(exc)) from None
+    return Launch(command, (*args, *invocation.options), variables)
+
+
+def _variables(invocation: Invocation) -> dict[str, str]:
+    """Return the variables that set a key here, including the own variables of plugins."""
+    # A failing plugin does not matter here, so it is not logged.
+    invocation.configure_logging(silent=True)
+    try:
+        return invocation.loaded_host.layers.variables()
+    except StandardsMcpError:  # the client will show the reason; the known variables are enough
+        return invocation.host.layers.variables()
+    finally:
+        invocation.configure_logging()
+
+
+def _refuse_secrets(invocation: Invocation) -> None:
+    """Refuse a secret on the command line of the server, which every process can read."""
+    pairs = [pair.partition("=") for pair in invocation.pairs]
+    if any(keys_of(key)[0] == "plugins" for key, _, _ in pairs):
+        with suppress(StandardsMcpError):  # if a plugin fails, only names of keys can be checked
+            _ = invocation.loaded_host
+    secrets = invocation.secrets()
+    for key, _, text in pairs:
+        path = keys_of(key)
+        if any(map(looks_secret, path)) or mask(text, secrets) != text:
+            raise click.UsageError(
+                f"--set {key}: other users can read the command line of the server, so do not put "
+                f"a secret there; use --env {variable_name(path)}=..."
+            )
+
+
+def _add(
+    client: Client, file: Path, name: str, launch: Launch, *, yes: bool, dry_run: bool
+) -> Entry:
+    """Write the entry into a client's file, report it, and return it."""
+
+    def change(text: str) -> str:
+        after = with_server(client, file, text, name, launch)
+        if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
+            change = (
+                f"{name!r} loses {', '.join(loses)}, so it serves everything that this excluded"
+            )
+            agree(change, yes=yes)
+        return after
+
+    done = _edit(file, change, dry_run=dry_run)
+    if not done.changes:
+        print_text(f"{client.title} already has it: {name!r} in {file}")
+    elif dry_run:
+        _show(client, file, done, name)
+    else:
+        _report(file, done)
+        print_text(f"Added {name!r} to {client.title}. {client.after}")
+    return servers(client, file, done.after)[name]
+
+
+def _print_entry(
+    client: Client, file: Path, name: str, launch: Launch, variables: Iterable[str]
+) -> None:
+    entry = client.entry(name, launch)
+    click.echo(snippet(client, file, name, entry), nl=False)
+    _warn_of_missing(client, entry, variables)
+
+
+def _options(client: Client, file: Path, text: str, name: str) -> Options:
+    """Return the options of an entry in a client's file, or no options without the entry."""
+    entry = servers(client, file, text).get(name)
+    return options_in_force(client, entry) if entry else ()
+
+
+def _file(client: Client, *, project: bool) -> Path:
+    try:
+        return client.file(System.current(), project=project)
+    except LookupError as exc:
+        raise click.UsageError(str(exc)) from None
+
+
+def _edit(file: Path, change: Callable[[str], str], *, dry_run: bool) -> Edit:
+    try:
+        return edit_text(file, change, dry_run=dry_run)
+    except UnicodeDecodeError as exc:
+        raise ClientFileError(f"{file}: {describe_decoding(exc)}; left as it is") from None
+    except OSError as exc:
+        raise ClientFileError(f"{file} cannot be changed: {exc}; left as it is") from None
+
+
+def _warn_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> None:
+    if missing := missing_variables(client, entry, variables):
+        options = " ".join(f"--env {name}" for name in missing)
+        print_text(
+            f"{client.title} will start the server without these variables of .env or the "
+            f"environment: {', '.join(missing)}. To pass them on, add {options}; or do nothing, if "
+            "the server needs none of them.",
+            err=True,
+        )
+
+
+def _show(client: Client, file: Path, done: Edit, name: str) -> None:
+    print_text(change_of_entry(client, file, done, name) or "Only secrets change.")
+
+
+def _report(file: Path, done: Edit) -> None:
+    print_text(f"{file}" + (f" (the old file is {done.backup.name})" if done.backup else " (new)"))

@@ -1,1 +1,0 @@
-"""``standards-mcp install``: adds this server to the configuration of clients."""

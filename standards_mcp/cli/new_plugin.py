@@ -1,0 +1,233 @@
+"""``standards-mcp plugins new``: render a plugin's project from the templates of the host."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from string import Template
+from typing import Final, Literal, TypeAlias, get_args
+
+import click
+import importlib_metadata
+from packaging.version import Version
+
+from standards_mcp._utils.full_disk import reason_of
+from standards_mcp._utils.installation import HOST, host_source, own_plugins
+from standards_mcp.commands import examples, print_text
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.loading.discovery import PLUGIN_NAME, installed_plugins
+
+from . import COMMANDS
+
+Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
+
+
+MAX_NAME: Final = 30
+"""Longer names would make names of tools that some clients refuse."""
+_FILES: Final = {
+    ".github/workflows/test.yml": "workflow.yml",
+    ".gitignore": "gitignore",
+    "README.md": "README.md",
+    "pyproject.toml": "pyproject.toml",
+    "$package/__init__.py": "package.py",
+    "$package/plugin.py": "$kind/plugin.py",
+    "tests/test_$name.py": "$kind/tests.py",
+}
+_EXAMPLE: Final = '{"activity": "halves", "${name}_kind": "cluster"}'
+
+# The contribution, the command that lists it, and a command that uses it.
+_ABOUT: Final[Mapping[Kind, tuple[str, str, str]]] = {
+    "tools": (
+        "the tool `$name.outline`",
+        "tools",
+        """call $name.outline --args '{"code": "3.NF.A.1"}'""",
+    ),
+    "filters": (
+        "the argument `${name}_kind` to every tool that accepts filters",
+        "plugins info $name",
+        f"call find_relevant_standards --args '{_EXAMPLE}'",
+    ),
+    "prompts": ("the prompt `$name.plan_lesson`", "prompts", "plugins info $name"),
+    "resources": (
+        "the resource `$scheme://standards/{code}`",
+        "resources",
+        "plugins info $name",
+    ),
+    "routes": (
+        "the route `/plugins/$name/standards/{code}` of the service over HTTP",
+        "plugins info $name",
+        "serve --transport http",
+    ),
+}
+_KINDS: Final = get_args(Kind)
+_OWN_PREFIX: Final = re.compile(r"standards_mcp(_|$)")
+
+
+@click.command(epilog=examples("plugins new acme", "plugins new acme --kind prompts --into .."))
+@click.argument("name")
+@click.option(
+    "--kind",
+    type=click.Choice(_KINDS),
+    default=_KINDS[0],
+    help="Its first contribution: tools, filters, prompts, resources or routes.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Make its folder in DIR, not in the working directory.",
+)
+def new(name: str, *, kind: Kind, into: Path) -> None:
+    """Create the plugin NAME: a project that installs, with tests that pass.
+
+    NAME is lower_snake_case, such as acme. The folder is standards-mcp-NAME.
+    """
+    _check_name(name)
+    folder = into / distribution_of(name)
+    version = importlib_metadata.version(HOST)
+    write_project(folder, render_plugin(name, kind, version, host_source()))
+    print_text(f"Wrote {folder}. Its README.md explains how to install, test and use it.")
+
+
+def _check_name(name: str) -> None:
+    if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
+        allowed = f"use lower_snake_case, at most {MAX_NAME} characters"
+        raise _bad(f"{name!r} cannot be the name of a plugin; {allowed}{_suggestion(name)}")
+    if _OWN_PREFIX.match(name):
+        raise _bad(
+            f"the prefix standards_mcp is added to each name; leave it out{_suggestion(name)}"
+        )
+    if why := _taken(name):
+        raise _bad(f"{why}; choose another name")
+
+
+def _taken(name: str) -> str:
+    """Return the reason why a name is taken, or an empty string."""
+    plugins = {info.name: info.distribution for info in installed_plugins()}
+    if name in plugins:
+        return f"{name!r} is a plugin of {plugins[name]}, which is installed"
+    if name in COMMANDS:
+        return f"`standards-mcp {name}` is a command"
+    if name == "plugin":
+        return "its settings would be called PluginSettings, like a class of the host"
+    if name in own_plugins():
+        return f"{distribution_of(name)} is a plugin of standards-mcp itself"
+    if find_spec(package_of(name)):
+        return f"the package {package_of(name)} is installed already"
+    return ""
+
+
+def _suggestion(name: str) -> str:
+    words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
+    proposed = _OWN_PREFIX.sub("", "_".join(words)).lstrip("0123456789_")[:MAX_NAME].rstrip("_")
+    return f", such as {proposed!r}" if PLUGIN_NAME.fullmatch(proposed) else ""
+
+
+def _bad(message: str) -> click.BadParameter:
+    return click.BadParameter(message, param_hint="NAME")
+
+
+def distribution_of(name: str) -> str:
+    """Return the name of the distribution, and of the folder, of a new plugin."""
+    return f"standards-mcp-{name.replace('_', '-')}"
+
+
+def package_of(name: str) -> str:
+    """Return the name of the package of a new plugin."""
+    return f"standards_mcp_{name}"
+
+
+def render_plugin(
+    name: str, kind: Kind, host_version: str, host_source: str
+) -> dict[PurePosixPath, str]:
+    """Return the files of a plugin's project by their paths in it.
+
+    Args:
+        name: lower_snake_case, at most `MAX_NAME` characters.
+        host_version: The version of the host that it is written for.
+        host_source: The argument of an installer for the host: a path, an address or its name.
+    """
+    stem = "".join(word.capitalize() for word in name.split("_"))
+    words = {
+        "name": name,
+        "kind": kind,
+        "scheme": name.replace("_", "-"),
+        "distribution": distribution_of(name),
+        "package": package_of(name),
+        "plugin_class": f"{stem}Plugin",
+        "settings_class": f"{stem}Settings",
+        "versions": compatible_versions(host_version),
+        **_host_words(host_source),
+        "imports": '\n  "starlette>=0.48,<2",' if kind == "routes" else "",
+    }
+    about = [_fill(text, words) for text in _ABOUT[kind]]
+    words |= dict(zip(("adds", "shown_by", "try_it"), about, strict=True))
+    rendered = {
+        PurePosixPath(_fill(path, words)): _fill(_template(_fill(source, words)), words)
+        for path, source in _FILES.items()
+    }
+    return rendered | {PurePosixPath(package_of(name), "py.typed"): ""}
+
+
+def _host_words(source: str) -> dict[str, str]:
+    """Return the parts of the texts that depend on the origin of the host."""
+    host = shlex.quote(source)
+    if source == HOST or source.startswith(("http", "git+http", "git+ssh")):
+        line = f"      - run: python -m pip install {host}"
+        return {"host": host, "elsewhere": "", "in_workflow": "", "install_host": line}
+    return {
+        "host": host,
+        "elsewhere": (
+            "\nOn other machines, that is a clone of its repository, or the repository's "
+            "`git+https://` address."
+        ),
+        "in_workflow": " Say there where\nthe host comes from: one line is prepared.",
+        "install_host": (
+            "      # The host was installed from this machine; give its repository's address:\n"
+            "      # - run: python -m pip install git+https://ADDRESS_OF_ITS_REPOSITORY"
+        ),
+    }
+
+
+def compatible_versions(version: str) -> str:
+    """Return the requirement for hosts with the same plugin API as this version.
+
+    Before 1.0 a minor version may change the API.
+    """
+    parsed = Version(version)
+    least = parsed.public if parsed.is_prerelease else f"{parsed.major}.{parsed.minor}"
+    bound = f"{parsed.major + 1}" if parsed.major else f"0.{parsed.minor + 1}"
+    return f">={least},<{bound}"
+
+
+def write_project(folder: Path, rendered: Mapping[PurePosixPath, str]) -> None:
+    """Write a project into a new folder.
+
+    Raises:
+        StandardsMcpError: The folder already exists, or cannot be written.
+    """
+    try:
+        folder.mkdir()
+        for path, text in rendered.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+    except FileExistsError:
+        advice = "choose another name, or another folder with --into"
+        raise StandardsMcpError(f"{folder} already exists; {advice}") from None
+    except OSError as exc:
+        raise StandardsMcpError(f"{folder} cannot be written: {reason_of(exc)}") from exc
+
+
+def _fill(text: str, words: Mapping[str, str]) -> str:
+    return Template(text).substitute(words)
+
+
+def _template(path: str) -> str:
+    source = files("standards_mcp.cli").joinpath("plugin_template", *f"{path}.tmpl".split("/"))
+    return source.read_text(encoding="utf-8")

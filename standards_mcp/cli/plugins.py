@@ -1,0 +1,265 @@
+"""``standards-mcp plugins ...``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final, cast
+
+import anyio
+import click
+
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
+from standards_mcp.config.edits import before_plugin_disabled, with_plugin
+from standards_mcp.config.layers import variable_name
+from standards_mcp.config.models.settings import Settings
+from standards_mcp.config.schema import Key, config_keys
+from standards_mcp.config.variables import plugin_variables
+from standards_mcp.contributions.base import Contribution
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.host import Host
+from standards_mcp.loading.discovery import disabled_reason, install_hint
+from standards_mcp.loading.health import check_health
+from standards_mcp.loading.records import PluginKind, PluginRecord, Status
+from standards_mcp.plugin import Health, PluginSettings
+
+from .completion import installed_plugins
+from .config_edits import dry_run_option, edit_config, settings_of, yes_option
+from .failures import show_failures
+from .invocation import Invocation
+from .new_plugin import new
+
+_ABOUT: Final = (
+    *("name", "version", "distribution", "status", "reason", "deprecated"),
+    *("tools", "prompts", "resources", "filters", "routes"),
+)
+
+
+@click.group()
+def plugins() -> None:
+    """List the installed plugins, check that they work, and create new ones."""
+
+
+plugins.add_command(new)
+
+
+@plugins.command("list", epilog=examples("plugins list", "plugins list --json"))
+@json_option
+@click.pass_obj
+def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
+    """List the installed plugins, without importing them.
+
+    A plugin that failed when the server last started is shown as failed, with the reason.
+    """
+    host = invocation.host
+    host.restore()
+    records = list(host.manager.records.values())
+    if as_json:
+        print_json([_as_data(record) for record in records])
+        return
+    if not records:
+        print_text("No plugin is installed.")
+    _print(records, {})
+
+
+@plugins.command(epilog=examples("plugins check"))
+@json_option
+@click.pass_context
+def check(ctx: click.Context, *, as_json: bool) -> None:
+    """Import and start every enabled plugin, and ask it for its health.
+
+    This includes plugins that are skipped because an earlier start ended or hung while it loaded
+    them. The health checks run at the same time, for up to 10 seconds. Exit code 1 if any plugin
+    fails.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    show_failures(invocation)
+    host = invocation.host
+    host.load(again=True)
+    with divert_stdout():
+        healths = anyio.run(_healths, host)
+    records = list(host.manager.records.values())
+    if as_json:
+        health_data = {name: dataclasses.asdict(health) for name, health in healths.items()}
+        print_json(
+            [_as_data(record) | {"health": health_data.get(record.name)} for record in records]
+        )
+    else:
+        _print(records, healths)
+    failed = any(record.status is Status.FAILED for record in records)
+    if failed or any(health.status == "failed" for health in healths.values()):
+        ctx.exit(1)
+
+
+async def _healths(host: Host) -> dict[str, Health]:
+    async with host.running():
+        await host.manager.wait_started()
+        return await check_health(host.manager)
+
+
+@plugins.command(epilog=examples("plugins info search", "plugins info search --json"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@json_option
+@click.pass_obj
+def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
+    """Show the plugin NAME with its version, contributions and configuration keys."""
+    show_failures(invocation)
+    host = invocation.listed_host
+    record = _record(host, name)
+    keys = _keys(record)
+    selection = host.visible()
+    data = (
+        _as_data(record)
+        | _last_start(invocation, record)
+        | {
+            "requires": list(record.info.requires),
+            "tools": _names(selection.tools, name),
+            "prompts": _names(selection.prompts, name),
+            "resources": _names(selection.resources, name),
+            "filters": [item.name for item in record.contributions.filters],
+            "routes": [item.declared for item in selection.routes if item.plugin == name],
+            "keys": [
+                dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys
+            ],
+        }
+    )
+    if as_json:
+        print_json(data)
+        return
+    print_table((key, _text(data[key])) for key in _ABOUT if data[key])
+    if keys:
+        print_text(f"\n[plugins.{name}]")
+    print_table(_key_row(key, record) for key in keys)
+
+
+def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
+    """Return the status of a plugin at the last start of the server, if it could be loaded now."""
+    if record.status is not Status.REGISTERED:
+        return {}
+    host = Host(invocation.load_settings())
+    host.restore()
+    listed = host.manager.records[record.name]
+    if listed.status is Status.DISCOVERED:  # the last start left no record of it
+        return {}
+    return {"status": listed.status, "reason": listed.reason or record.reason}
+
+
+@plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@dry_run_option
+@yes_option
+@click.pass_obj
+def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) -> None:
+    """Change the configuration file so that the plugin NAME is enabled.
+
+    If that is enough, the lines of `plugins disable` are removed again. A plugin that was not
+    loaded so far needs confirmation.
+    """
+    _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
+    if dry_run:
+        return
+    with suppress(StandardsMcpError):  # the edit is made; other commands report this
+        record = _record(Host(invocation.load_settings()), name)
+        if record.reason:
+            print_text(f"{name} is still not loaded: {record.reason}", err=True)
+
+
+@plugins.command(epilog=examples("plugins disable acme", "plugins disable acme --dry-run"))
+@click.argument("name", shell_complete=offer(installed_plugins))
+@dry_run_option
+@click.pass_obj
+def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
+    """Change the configuration file so that the plugin NAME is disabled: never imported."""
+    _switch(invocation, name, enabled=False, dry_run=dry_run)
+
+
+def _switch(
+    invocation: Invocation, name: str, *, enabled: bool, dry_run: bool, yes: bool = False
+) -> None:
+    plugin = _record(invocation.host, name).info
+    is_server = plugin.kind is PluginKind.SERVER
+    table = "servers" if is_server else "plugins"
+
+    def gains(before: Settings, after: Settings) -> list[str]:
+        if not disabled_reason(plugin, before) or disabled_reason(plugin, after):
+            return []
+        kind = "server" if is_server else "plugin"
+        return [f"all contributions of the {kind} {name!r}, whose code will run"]
+
+    def edit(text: str) -> str:
+        before = before_plugin_disabled(text, name, table=table) if enabled else None
+        if before is not None and not disabled_reason(plugin, settings_of(invocation, before)):
+            return before
+        return with_plugin(text, name, enabled=enabled, table=table)
+
+    edit_config(invocation, edit, dry_run=dry_run, gains=gains if enabled else None, yes=yes)
+
+
+def _record(host: Host, name: str) -> PluginRecord:
+    records = host.manager.records
+    if name not in records:
+        raise click.UsageError(f"no plugin {name!r} is installed{install_hint(name, records)}")
+    return records[name]
+
+
+def _keys(record: PluginRecord) -> list[Key]:
+    """Return the known keys of a plugin's table and of its inner tables."""
+    if record.info.kind is PluginKind.SERVER:
+        return []
+    table = f"plugins.{record.name}"
+    keys = config_keys({record.name: record.settings_type or PluginSettings})
+    return [key for key in keys if f"{key.table}.".startswith(f"{table}.")]
+
+
+def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
+    path = f"{key.table}.{key.name}".removeprefix(f"plugins.{record.name}.")
+    marks = [word for word in ("required", "secret") if getattr(key, word)]
+    about = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
+    variable, own = _variable(key, record), plugin_variables(record.settings_type or PluginSettings)
+    how = f" Set it by {variable}." if key.secret or variable in own.values() else ""
+    return f"{path} = {key.default or '...'}", f"{about}{how}".strip()
+
+
+def _variable(key: Key, record: PluginRecord) -> str:
+    """Return the variable that sets a key: its own one, or the general one."""
+    own = plugin_variables(record.settings_type or PluginSettings)
+    path = (*key.table.split("."), key.name)
+    return own.get(path[2:]) or variable_name(path)
+
+
+def _names(items: Iterable[Contribution], plugin: str) -> list[str]:
+    return [item.published for item in items if item.plugin == plugin]
+
+
+def _text(value: object) -> str:
+    return ", ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
+
+
+def _as_data(record: PluginRecord) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "version": record.info.version,
+        "distribution": record.info.distribution,
+        "status": record.status,
+        "reason": record.reason,
+        "deprecated": record.deprecated,
+    }
+
+
+def _print(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> None:
+    print_table(
+        (each.name, each.info.version, each.status, _remark(each, healths.get(each.name)))
+        for each in records
+    )
+
+
+def _remark(record: PluginRecord, health: Health | None) -> str:
+    if record.reason and (health is None or health.status == "ok"):
+        return record.reason
+    if health:
+        return f"{health.status}: {health.message}" if health.message else health.status
+    if record.status is Status.DISCOVERED:
+        return "not loaded yet; `standards-mcp plugins check` tries it"
+    return ""

@@ -1,1 +1,0 @@
-"""``standards-mcp plugins new``: writes the project of a new plugin."""

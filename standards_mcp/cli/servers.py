@@ -1,0 +1,92 @@
+"""``standards-mcp servers ...``."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import anyio
+import click
+
+from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.text import counted, did_you_mean
+from standards_mcp.commands import examples, offer, print_text
+from standards_mcp.errors import ToolError
+from standards_mcp.host import Host
+from standards_mcp.remote import approvals as remote_approvals
+from standards_mcp.remote.external import ServerPlugin
+
+from .completion import configured_servers
+from .config_edits import agree, yes_option
+from .invocation import Invocation
+
+
+@click.group()
+def servers() -> None:
+    """Approve the definitions of other MCP servers."""
+
+
+@servers.command(epilog=examples("servers approve github", "servers approve github --yes"))
+@click.argument("name", shell_complete=offer(configured_servers))
+@yes_option
+@click.pass_obj
+def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
+    """Show the definitions of the server NAME that are not approved, and approve them.
+
+    These are the tools, prompts and resource templates that were changed or added since the last
+    approval, as the host last saw them. Without changes, NAME is started and asked. Running hosts
+    serve approved definitions within seconds, without a restart.
+    """
+    invocation.configure_logging(without=(remote_approvals.__name__,))
+    server = _server(invocation, name)
+    approvals = server.approvals
+    if approvals is None:
+        print_text(f'{name} has approve = "always": all of its definitions are served.')
+        return
+    approvals.takes_first = False
+    with divert_stdout():
+        anyio.run(_find_changes, invocation.host, server)
+    if not approvals.changes:
+        print_text(f"All definitions of {name} are approved.")
+        return
+    if approvals.problem:
+        print_text(f"The approved definitions cannot be read: {approvals.problem}", err=True)
+    print_text(mask(remote_approvals.difference(approvals.changes), invocation.host.secrets()))
+    counts = Counter("new" if each.before is None else "changed" for each in approvals.changes)
+    changes = " and ".join(counted(n, f"{how} definition") for how, n in counts.items())
+    agree(f"This also serves, if no rule forbids it: {changes} of {name}", yes=yes)
+    try:
+        approvals.approve(approvals.changes)
+    except OSError as exc:
+        raise click.ClickException(
+            f"the approval cannot be saved: {exc}. Make the state folder writable"
+        ) from None
+    print_text(f"Approved: {changes} of {name}.")
+
+
+def _server(invocation: Invocation, name: str) -> ServerPlugin:
+    """Return a server of the configuration.
+
+    Raises:
+        click.ClickException: The server is unknown, disabled or has failed.
+    """
+    configured = invocation.host.settings.servers
+    if name not in configured:
+        hint = (
+            did_you_mean(name, configured) or f"; known servers: {', '.join(configured) or 'none'}"
+        )
+        raise click.UsageError(f"no server {name!r} is configured{hint}")
+    record = invocation.loaded_host.manager.records[name]
+    if not isinstance(record.plugin, ServerPlugin):
+        raise click.ClickException(f"server {name!r} is {record.status}: {record.reason}")
+    return record.plugin
+
+
+async def _find_changes(host: Host, server: ServerPlugin) -> None:
+    """Start the server, unless unapproved definitions of it are already known."""
+    async with host.running([server.context.name]):
+        if server.approvals and not server.approvals.changes:
+            try:
+                await server.connection.open()
+            except ToolError as exc:
+                raise click.ClickException(str(exc)) from None

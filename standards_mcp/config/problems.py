@@ -1,0 +1,358 @@
+"""Problems of a configuration: invalid values, and valid settings that have no effect.
+
+A problem is one line: the source, the key, the reason and the nearest valid name.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from standards_mcp._utils.secrets import declares_secret
+from standards_mcp._utils.text import did_you_mean
+
+from .layers import Layer, Layers, key_name, leaves, set_variable
+from .models import is_table, type_of
+from .models.http import Scope
+from .models.settings import PluginSection, Settings
+from .models.tools import Kind, first_match
+from .variables import plugin_variables
+
+_Location: TypeAlias = tuple[str | int, ...]
+
+_MESSAGES: Final = {
+    **dict.fromkeys(("dict_type", "model_type"), "input should be a table"),
+    **dict.fromkeys(
+        ("list_type", "tuple_type"), """input should be a list, for example '["a", "b"]'"""
+    ),
+    **dict.fromkeys(
+        ("string_type", "secret_type"), """input should be text in quotes, for example '"abc"'"""
+    ),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "input should be true or false"),
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_from_float"), "input should be a whole number"
+    ),
+    **dict.fromkeys(("float_type", "float_parsing"), "input should be a number"),
+    "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
+}
+_ADDRESSES: Final = ("https://", "http://", "${")
+_SEPARATORS: Final = re.compile(r"[-_.]+")
+_LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An invalid value of the configuration, or a missing key.
+
+    Attributes:
+        path: The tables and keys that lead to the value, and its index in a list.
+        message: The reason, with the nearest valid name.
+        fix: The next step, if one is known.
+        where: The source and the key; by default, the source of the value in force.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+    fix: str = ""
+    where: str = ""
+
+    def line(self, layers: Layers) -> str:
+        """Return the problem in one line, with the source of the value and its key."""
+        where = self.where or layers.where(self.path)
+        return " ".join(f"{where}: {self.message}".split())
+
+
+class InvalidSettingsError(Exception):
+    """Settings have problems. The error holds none of their values, which may be secret."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = problems
+
+
+def misplaced_secret(layer: Layer, path: tuple[str, ...], own: str | None = None) -> Problem:
+    """Return the problem of a secret in a layer that others can read. See `set_variable`."""
+    fix = set_variable(path, own)
+    return Problem(path, f"a secret does not belong here; {fix}", fix, layer.where(path))
+
+
+def find_problems(
+    error: ValidationError, model: type[BaseModel], values: Any, prefix: tuple[str, ...] = ()
+) -> list[Problem]:
+    """Return the problems in *error*, one for each key.
+
+    Args:
+        values: The validated values.
+        prefix: The tables that contain the values.
+    """
+    messages: dict[_Location, dict[str, None]] = {}
+    missing: set[_Location] = set()
+    for item in error.errors(include_url=False):
+        item["loc"] = key = _key_of(item["loc"], values)
+        messages.setdefault(key, {})[_message(item, model, prefix)] = None
+        if item["type"] == "missing":
+            missing.add(key)
+    problems: list[Problem] = []
+    for key, alternatives in messages.items():
+        problem = Problem((*prefix, *key), " or ".join(alternatives))
+        problems.append(_missing(problem, model, key) if key in missing else problem)
+    return problems
+
+
+def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> Problem:
+    """Return the problem of a missing key with the key to set; for a secret, with the variable."""
+    key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
+    if len(keys) < len(location) or not declares_secret(model, keys):
+        return replace(problem, fix=f"set {key}")
+    own = plugin_variables(model).get(tuple(keys))
+    fix = set_variable(problem.path, own)
+    return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
+
+
+def _key_of(location: _Location, values: Any) -> _Location:
+    """Return *location* up to the plain value that it leads to.
+
+    If several types are allowed, pydantic appends the type that it tried.
+    """
+    value = values
+    for depth, part in enumerate(location):
+        if not isinstance(value, Mapping | list):
+            return location[:depth]
+        try:
+            value = cast("Any", value)[part]
+        except (LookupError, TypeError):  # the key is missing
+            return location
+    return location
+
+
+def _message(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]) -> str:
+    if item["type"] == "extra_forbidden":
+        return f"unknown key{_nearest_key(model, item, prefix)}"
+    message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
+    return f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
+
+
+def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:
+    *table, key = item["loc"]
+    kind = type_of(model, table)
+    valid_keys = set(kind.model_fields) if is_table(kind) else set[str]()
+    if prefix and not table:
+        valid_keys |= PluginSection.model_fields.keys()
+    listed = ", ".join(sorted(valid_keys)) or "none"
+    return did_you_mean(str(key), valid_keys) or f"; known keys: {listed}"
+
+
+def _nearest_choice(item: ErrorDetails) -> str:
+    if item["type"] not in ("literal_error", "enum"):
+        return ""
+    choices = re.findall(r"'([^']+)'", str(item.get("ctx", {}).get("expected", "")))
+    return did_you_mean(str(item["input"]), choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that patterns can match: contributions, plugins and their distributions.
+
+    Attributes:
+        failed: The plugins that failed, so that their contributions are unknown.
+    """
+
+    contributions: Mapping[Kind, Collection[str]]
+    plugins: Collection[str]
+    distributions: Collection[str]
+    failed: Collection[str] = ()
+
+
+def canonical_name(distribution: str) -> str:
+    """Normalize the name of a distribution.
+
+    https://packaging.python.org/en/latest/specifications/name-normalization/
+    """
+    return _SEPARATORS.sub("-", distribution).lower()
+
+
+def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
+    """Return True if a glob matches a distribution, both normalized."""
+    canonical = [canonical_name(pattern) for pattern in patterns]
+    return bool(first_match((canonical_name(distribution),), canonical))
+
+
+def no_match(
+    pattern: str, kind: Kind | Literal["distributions", "plugins"], names: Iterable[str]
+) -> str:
+    """Return the message that a glob matches none of the names, with the nearest one."""
+    hint = did_you_mean(pattern.strip("*?"), names)
+    listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind)}`"
+    return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
+
+
+def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
+    """Yield the keys that have no effect, such as patterns that match nothing.
+
+    Args:
+        profiles: The profiles whose rules are checked in addition to the general rules.
+    """
+    chosen = tuple(profiles)
+    for pattern in settings.trusted:
+        if pattern != "*" and not any(is_trusted(name, (pattern,)) for name in names.distributions):
+            message = no_match(pattern, "distributions", names.distributions)
+            yield Problem(("trusted",), message)
+    yield from _process_limits(settings)
+    failed = ", ".join(sorted(names.failed))
+    hint = f" (it may belong to a plugin that failed: {failed})" if failed else ""
+    for problem in (*_rules(settings, names, chosen), *_scopes(settings, names)):
+        yield replace(problem, message=problem.message + hint)
+    for profile in chosen:
+        for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
+            message = no_match(pattern, "plugins", names.plugins)
+            yield Problem(("profiles", profile, "plugins"), message)
+
+
+def _scopes(settings: Settings, names: Names) -> Iterator[Problem]:
+    """Yield the globs of scopes that match nothing, if any contributions are known."""
+    contributions = [name for group in names.contributions.values() for name in group]
+    for scope, table in settings.server.auth.scopes.items() if contributions else ():
+        patterns = table.names if isinstance(table, Scope) else table
+        for pattern in _unmatched(patterns, contributions):
+            hint = did_you_mean(pattern.strip("*?"), contributions)
+            message = f"{pattern!r} matches no tool, prompt or resource"
+            message += hint or "; see `standards-mcp tools`"
+            yield Problem(("server", "auth", "scopes", scope), message)
+
+
+def _process_limits(settings: Settings) -> Iterator[Problem]:
+    """Yield the keys for isolated plugins that have no effect."""
+    for name, section in settings.plugins.items():
+        reason = ""
+        if not section.is_isolated:
+            reason = "it is for a plugin in a process of its own; set isolate = true"
+            if "env" in section.model_fields_set:
+                yield Problem(("plugins", name, "env"), reason)
+        elif sys.platform != "linux":
+            reason = f"it has no effect on {platform.system()}; only Linux enforces it"
+        for key in ("memory", "processes") if reason else ():
+            if key in section.model_fields_set:
+                yield Problem(("plugins", name, key), reason)
+
+
+def _rules(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
+    """Yield the patterns and overrides that match no contribution."""
+    for kind, valid_names in names.contributions.items():
+        for table, rules in settings.rules(kind, profiles):
+            for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
+                for pattern in _unmatched(patterns, valid_names):
+                    yield Problem((*table, key), no_match(pattern, kind, valid_names))
+        for name in getattr(settings, kind).overrides:
+            if name not in valid_names:
+                yield Problem((kind, "overrides", name), no_match(name, kind, valid_names))
+
+
+def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:
+    return [glob for glob in patterns if glob != "*" and not first_match(names, (glob,))]
+
+
+def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:
+    """Yield the secrets of plugins that are set outside the environment and ``.env``.
+
+    The secrets of isolated plugins are unknown: only their own processes read their models.
+
+    Args:
+        models: The settings models of plugins, by the plugins' names.
+    """
+    for layer in layers.ordered:
+        if layer.has_variables:
+            continue
+        for name, model in models.items():
+            table, own = ("plugins", name), plugin_variables(model)
+            for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
+                if declares_secret(model, path, value):
+                    names = (own[path[:n]] for n in range(len(path), 0, -1) if path[:n] in own)
+                    yield misplaced_secret(layer, (*table, *path), next(names, None))
+
+
+def check_programs(settings: Settings) -> Iterator[Problem]:
+    """Yield the missing programs of enabled servers, and missing interpreters of plugins.
+
+    A server with its own PATH is skipped: its program is looked for in that PATH at its start.
+    """
+    programs = [
+        (("servers", name, "command"), server.command, "a program", server.cwd)
+        for name, server in settings.servers.items()
+        if server.enabled and server.command and "PATH" not in server.env
+    ] + [
+        (("plugins", name, "python"), plugin.python, "an interpreter", None)
+        for name, plugin in settings.plugins.items()
+        if plugin.enabled is not False and plugin.python
+    ]
+    for path, program, role, folder in programs:
+        if reason := why_not_found(program, None, folder):
+            fix = f"set {key_name(path)} to the whole path of {role} that exists"
+            yield Problem(path, f"{program!r} cannot be started: {reason}", fix)
+
+
+def check_addresses(settings: Settings) -> Iterator[Problem]:
+    """Yield malformed addresses of enabled servers, except addresses with a variable."""
+    for name, server in settings.servers.items():
+        if server.enabled and server.url and not server.url.startswith(_ADDRESSES):
+            yield Problem(("servers", name, "url"), "input should begin with https:// or http://")
+
+
+def check_folders(settings: Settings) -> Iterator[Problem]:
+    """Yield ``state_dir`` if it cannot be opened, or not be created in a missing parent."""
+    folder, path = settings.state_dir, ("state_dir",)
+    if folder is None or folder.is_dir():
+        return
+    if folder.exists():
+        reason = f"{folder} is not a folder"
+    elif not folder.parent.is_dir():
+        reason = f"its parent folder {folder.parent} does not exist"
+    else:
+        return
+    yield Problem(path, f"{reason}; correct the path, or make the folder", f"set {key_name(path)}")
+
+
+def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:
+    """Return the reason why a program cannot be started, with the remedy, or an empty string.
+
+    Args:
+        path: The folders of programs, in the format of PATH; None for PATH of this process.
+        folder: The working directory of the program; by default that of this process.
+    """
+    if folder and not folder.is_dir():
+        return f"its cwd {folder} is not a folder; make it, or correct cwd"
+    by_name = not os.path.dirname(program)  # noqa: PTH120  - `Path` drops the dot of ./server
+    path_or_name = program if by_name else os.path.join(folder or os.curdir, program)  # noqa: PTH118
+    if shutil.which(path_or_name, path=path):
+        return ""
+    if by_name:
+        return _why_not_on_path(program, path)
+    if Path(path_or_name).exists():
+        return (
+            f"{path_or_name} is not executable; make it executable, or set command to its "
+            "interpreter and add the file to args"
+        )
+    if Path(program).is_absolute():
+        return "the file does not exist; correct its path, or install it"
+    where = str(folder) if folder else f"{Path.cwd()}, the working directory of this host"
+    return f"it is not in {where}; give its whole path"
+
+
+def _why_not_on_path(program: str, path: str | None) -> str:
+    first, _, rest = program.partition(" ")
+    if rest and shutil.which(first, path=path):
+        return f"no program has this name; write {first!r} alone, and the rest as a list into args"
+    searched = os.environ.get("PATH", os.defpath) if path is None else path
+    return (
+        f"no such program is on PATH, which is {searched} here and may differ if a desktop client "
+        "starts the host; give its whole path, or install it"
+    )

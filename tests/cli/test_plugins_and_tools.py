@@ -1,0 +1,424 @@
+"""``standards-mcp plugins`` and ``tools``: list, show, enable and disable; profiles."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command_line import ACME, FILE, WITH_TOKEN, backups, done, run
+from support.waiting import WAIT
+
+Install = Callable[..., Path]
+
+
+# plugins and tools enable|disable
+
+
+@pytest.mark.usefixtures("acme")
+def test_switching_a_plugin_keeps_the_rest_of_the_file():
+    FILE.write_text("# mine\n" + WITH_TOKEN + "\n[tools] # see below\ntimeout = 5\n")
+    before = FILE.read_text()
+    preview = done("plugins", "disable", "acme", "--dry-run")
+    assert preview == "standards-mcp.toml\n+[plugins.acme] enabled = false\n"
+    assert FILE.read_text() == before
+    assert "Changed standards-mcp.toml; the old file is" in done("plugins", "disable", "acme")
+    assert backups() == [before]
+    assert FILE.read_text() == before.replace('sesame"\n', 'sesame"\nenabled = false\n')
+    assert "already has this setting" in done("plugins", "disable", "acme")
+    assert "[plugins.acme] enabled = false" in done("plugins", "list")
+    done("plugins", "enable", "acme", "--yes")
+    assert "acme_find" in done("tools")
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_preview_shows_the_changed_keys_alone():
+    text = 'plugins = {acme = {token = "opensesame"}}\ntools = {disable = ["a*"], timeout = 5}\n'
+    FILE.write_text(text)
+    preview = done("plugins", "disable", "acme", "--dry-run").splitlines()
+    assert preview == ["standards-mcp.toml", "+[plugins.acme] enabled = false"]
+    preview = done("tools", "disable", "find_*", "--dry-run").splitlines()
+    assert preview[1:] == ['-[tools] disable = ["a*"]', '+[tools] disable = ["a*", "find_*"]']
+    assert FILE.read_text() == text
+    assert "opensesame" not in done("config", "show")
+
+
+@pytest.mark.slow
+def test_edits_at_one_time_are_all_kept():
+    FILE.write_text("# mine\n")
+    names = ["find_*", "find_r*", "find_re*", "find_rel*", "find_rele*", "find_relev*"]
+    edit = [sys.executable, "-m", "standards_mcp", "tools", "disable"]
+    edits = [subprocess.Popen([*edit, name], stdout=subprocess.DEVNULL) for name in names]
+    assert [each.wait(WAIT) for each in edits] == [0] * len(edits)
+    assert sorted(tomllib.loads(FILE.read_text())["tools"]["disable"]) == names
+
+
+def test_without_a_file_the_users_own_is_made():
+    done("plugins", "disable", "search")
+    from platformdirs import user_config_path
+
+    file = user_config_path("standards-mcp", appauthor=False) / FILE
+    assert tomllib.loads(file.read_text()) == {"plugins": {"search": {"enabled": False}}}
+    done("tools", "disable", "get_*")
+    assert tomllib.loads(file.read_text())["tools"] == {"disable": ["get_*"]}
+    assert len(backups(file)) == 1
+    assert not FILE.exists()
+
+
+@pytest.mark.parametrize("command", [("plugins", "disable", "search"), ("tools", "enable", "x")])
+def test_a_file_with_mistakes_is_not_edited(command: tuple[str, ...]):
+    FILE.write_text("[tools]\nread_onyl = true\n")
+    result = run(*command)
+    assert result.exit_code == 2
+    assert "standards-mcp.toml:2: [tools] read_onyl" in result.stderr
+    assert FILE.read_text() == "[tools]\nread_onyl = true\n"
+    assert backups() == []
+
+
+def test_a_plugin_that_is_not_installed_is_refused_with_the_nearest():
+    result = run("plugins", "disable", "serach")
+    assert result.exit_code == 2
+    assert "no plugin 'serach' is installed; did you mean 'search'?" in result.stderr
+
+
+@pytest.mark.usefixtures("acme")
+def test_tools_are_switched_by_their_names_and_by_globs():
+    done("tools", "disable", "acme.find")
+    done("tools", "disable", "get_*")
+    tools = json.loads(done("tools", "--json"))
+    served = {each["name"] for each in tools if each["served"]}
+    assert served == {"find_relevant_standards", "acme_write"}
+    done("tools", "enable", "get_*", "--yes")
+    assert tomllib.loads(FILE.read_text())["tools"]["disable"] == ["acme.find"]
+    result = run("tools", "disable", "acme.fnd")
+    assert "'acme.fnd' matches no tool; did you mean 'acme.find'?" in result.stderr
+
+
+def test_a_tool_is_switched_also_where_a_required_plugin_fails(install: Install):
+    install("broken", "raise RuntimeError('not today')")
+    FILE.write_text("[plugins.broken]\nrequired = true\n")
+    result = run("tools", "disable", "web.*")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert tomllib.loads(FILE.read_text())["tools"] == {"disable": ["web.*"]}
+
+
+@pytest.mark.usefixtures("acme")
+def test_enabling_a_tool_reports_why_it_is_still_not_served():
+    FILE.write_text(WITH_TOKEN + '[tools]\ndisable = ["acme.*"]\n')
+    result = run("tools", "enable", "acme.find")
+    assert result.exit_code == 0
+    assert "acme_find is still not served: [tools] disable has 'acme.*'" in result.stderr
+    assert "still" not in run("tools", "enable", "acme.*", "--yes").stderr
+
+
+@pytest.mark.usefixtures("acme")
+def test_tools_are_listed_with_their_costs_and_the_total():
+    tools = json.loads(done("tools", "--json"))
+    cost = sum(each["tokens"] for each in tools if each["served"])
+    assert all(each["tokens"] > 10 for each in tools)
+    assert done("tools").endswith(f"\n4 served, about {cost:,} tokens; 0 not\n")
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_plugin_is_shown_with_its_tools_and_keys():
+    data = json.loads(done("plugins", "info", "acme", "--json"))
+    assert data["tools"] == ["acme_find", "acme_write"]
+    keys = {key["name"]: key for key in data["keys"]}
+    assert keys["token"]["description"] == "Opens the door."
+    assert keys["weights"]["default"] == '{ "a b" = 0.5 }'
+    assert set(keys) >= {"enabled", "required", "token", "weights"}
+    assert "[plugins.acme]\n" in done("plugins", "info", "acme")
+    FILE.unlink()
+    assert "field required" in " ".join(done("plugins", "info", "acme").split())
+
+
+@pytest.mark.parametrize("text", [WITH_TOKEN, ""], ids=["configured", "not configured"])
+@pytest.mark.usefixtures("acme")
+def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
+    FILE.write_text(text)
+    marks = {
+        key["name"]: (key["required"], key["secret"])
+        for key in json.loads(done("plugins", "info", "acme", "--json"))["keys"]
+    }
+    assert marks["token"] == (True, True)
+    assert marks["enabled"] == marks["weights"] == marks["depth"] == (False, False)
+    shown = done("plugins", "info", "acme")
+    assert re.search(
+        r"^token = \.\.\. +Required, secret\. Opens the door\. Set", shown, re.MULTILINE
+    )
+    told = "Required, secret. Opens the door. Set it by STANDARDS_MCP_PLUGINS__ACME__TOKEN."
+    assert told in " ".join(shown.split())
+    assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
+
+
+def test_a_secret_that_others_can_read_is_reported_and_accepted(install: Install):
+    source = """
+        from pydantic import BaseModel, SecretStr
+        from standards_mcp import Plugin, PluginSettings
+
+        class Door(BaseModel):
+            key: SecretStr
+            width: int = 1
+
+        class SafeSettings(PluginSettings):
+            token: SecretStr
+            doors: list[Door] = []
+            main: Door | None = None
+            plain: str = ""
+
+        class SafePlugin(Plugin):
+            settings_type = SafeSettings
+    """
+    install("safe", source)
+    Path(".env").write_text("STANDARDS_MCP_PLUGINS__SAFE__TOKEN=opensesame")
+    FILE.write_text(
+        "strict = true\n[plugins.safe]\nplain = 'x'\ntoken = 'opensesame'\n"
+        "doors = [{key = 'opensesame'}]\n[plugins.safe.main]\nwidth = 2\nkey = 'opensesame'\n"
+    )
+    expected = [
+        f"{where}: a secret does not belong here; set STANDARDS_MCP_PLUGINS__SAFE__{variable} in "
+        "the environment or in .env"
+        for where, variable in (
+            ("command line: [plugins.safe] token", "TOKEN"),
+            ("standards-mcp.toml:4: [plugins.safe] token", "TOKEN"),
+            ("standards-mcp.toml:5: [plugins.safe] doors", "DOORS"),
+            ("standards-mcp.toml:8: [plugins.safe.main] key", "MAIN__KEY"),
+        )
+    ]
+    pair = "plugins.safe.token=opensesame"
+    shown = done("--set", pair, "config", "check").splitlines()
+    assert shown == [*expected, "ok: standards-mcp.toml"]
+    logged = run("--set", pair, "tools").stderr
+    assert all(line in logged for line in expected)
+    assert "opensesame" not in logged
+
+
+def test_a_pattern_without_match_is_reported_with_the_failed_plugins(install: Install):
+    install("acme", ACME)
+    FILE.write_text('[tools]\ndisable = ["acme.*"]\n[tools.overrides."acme.find"]\nname = "f"\n')
+    lines = run("config", "check").stdout.splitlines()
+    assert len(lines) == 3
+    assert all(
+        line.endswith(" (it may belong to a plugin that failed: acme)") for line in lines[1:]
+    )
+    Path(".env").write_text("STANDARDS_MCP_PLUGINS__ACME__TOKEN=opensesame")
+    assert done("config", "check") == "ok: standards-mcp.toml\n"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("acme")
+def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
+    def states() -> list[str]:
+        listed = json.loads(done("plugins", "list", "--json"))
+        shown = json.loads(done("plugins", "info", "acme", "--json"))
+        (status,) = (each["status"] for each in listed if each["name"] == "acme")
+        return [status, shown["status"]]
+
+    assert states() == ["discovered", "registered"]
+    assert states() == ["registered", "registered"]
+    done("plugins", "check")
+    assert states() == ["started", "started"]
+    assert states() == ["started", "started"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isolate", ["false", "true"])
+@pytest.mark.usefixtures("acme")
+def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_file(isolate: str):
+    FILE.write_text(f"[plugins.acme]\nisolate = {isolate}\n")
+    result = run("plugins", "check")
+    assert result.exit_code == 1
+    assert (
+        "[plugins.acme] token: field required; set STANDARDS_MCP_PLUGINS__ACME__TOKEN in the "
+        "environment or in .env"
+    ) in " ".join(result.stdout.split())
+    assert "standards-mcp.toml" not in result.stdout
+
+
+def test_a_secret_is_marked_at_any_depth_of_a_key(install: Install):
+    source = """
+        from pydantic import SecretStr
+        from standards_mcp import Plugin, PluginSettings
+
+        class SafeSettings(PluginSettings):
+            one: SecretStr | None = None
+            several: tuple[SecretStr, ...] = ()
+            by_name: dict[str, SecretStr] = {}
+            needed: int
+            plain: str = ""
+
+        class SafePlugin(Plugin):
+            settings_type = SafeSettings
+    """
+    install("safe", source)
+    keys = json.loads(done("plugins", "info", "safe", "--json"))["keys"]
+    assert [key["name"] for key in keys if key["secret"]] == ["one", "several", "by_name"]
+    assert [key["name"] for key in keys if key["required"]] == ["needed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["tools"], 0),
+        (["prompts"], 0),
+        (["resources"], 0),
+        (["plugins", "list"], 0),
+        (["plugins", "info", "broken"], 0),
+        (["config", "show"], 0),
+        (["plugins", "check"], 1),
+        (["config", "check"], 1),
+        (["call", "get_standard_details", "--args", '{"standard_id": ""}'], 2),
+        (["plugins", "info", "nobody"], 2),
+        (["--set", "tools.timeout=0", "tools"], 2),
+        (["--set", "plugins.broken.required=true", "tools"], 1),
+    ],
+)
+def test_lists_succeed_with_a_failed_plugin_and_checks_fail(
+    install: Install, arguments: list[str], code: int
+):
+    install("broken", "raise RuntimeError('not today')")
+    assert run(*arguments).exit_code == code
+
+
+def test_a_file_with_a_byte_mark_is_edited():
+    FILE.write_bytes(b"\xef\xbb\xbf[tools]\r\ntimeout = 5\r\n")
+    done("tools", "disable", "get_*")
+    assert FILE.read_bytes() == (b'\xef\xbb\xbf[tools]\r\ntimeout = 5\r\ndisable = ["get_*"]\r\n')
+
+
+@pytest.mark.parametrize("pattern", ["nosuch", "nosuch.*", "acme.fnd"])
+@pytest.mark.parametrize("command", ["enable", "disable"])
+@pytest.mark.usefixtures("acme")
+def test_a_pattern_without_a_tool_is_refused_and_not_written(command: str, pattern: str):
+    result = run("tools", command, pattern)
+    assert result.exit_code == 2
+    hint = "did you mean 'acme.find'?" if pattern == "acme.fnd" else "see `standards-mcp tools`"
+    assert f"{pattern!r} matches no tool; {hint}; nothing was changed" in result.output
+    assert FILE.read_text() == WITH_TOKEN
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_pattern_without_a_tool_is_taken_out_again():
+    FILE.write_text('[tools]\ndisable = ["gone"]\n')
+    assert "Changed" in done("tools", "enable", "gone", "--yes")
+    assert "gone" not in FILE.read_text()
+
+
+# Profiles and trust
+
+
+def test_a_profile_limits_the_tools_and_is_kept_by_install():
+    FILE.write_text('[profiles.teacher]\nenable = ["find_*"]\n')
+    served = [
+        each["name"]
+        for each in json.loads(done("--profile", "teacher", "tools", "--json"))
+        if each["served"]
+    ]
+    assert served == ["find_relevant_standards"]
+    entry = json.loads(done("install", "cursor", "--profile", "teacher", "--print"))
+    args = entry["mcpServers"]["standards"]["args"]
+    assert args[-4:] == ["--config", str(FILE.resolve()), "--profile", "teacher"]
+    for arguments in (
+        ["--profile", "techer", "tools"],
+        ["install", "cursor", "--profile", "techer", "--print"],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
+
+
+def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    FILE.write_text("")
+    named = tmp_path / "named.toml"
+    named.write_text("")
+    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(named))
+    entry = json.loads(done("install", "cursor", "--print"))
+    assert entry["mcpServers"]["standards"]["args"][-2:] == ["--config", str(named)]
+
+
+@pytest.mark.parametrize("pattern", ["standards-mcp-acme", "standards_mcp_*", "Standards.MCP-Acme"])
+def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, pattern: str):
+    install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): ...")
+    install("evil", "open('imported', 'w')", distribution="evil")
+    FILE.write_text(f'trusted = ["standards-mcp", "{pattern}"]\n')
+    states = {each["name"]: each for each in json.loads(done("plugins", "list", "--json"))}
+    assert states["evil"]["reason"] == "trusted has no pattern for 'evil'"
+    done("tools")
+    states = {
+        each["name"]: each["status"] for each in json.loads(done("plugins", "list", "--json"))
+    }
+    assert states == {
+        "acme": "registered",
+        "catalog": "registered",
+        "evil": "disabled",
+        "lookup": "registered",
+        "search": "registered",
+    }
+    assert not Path("imported").exists()
+
+
+def test_enabling_a_plugin_reports_why_it_is_still_not_loaded(install: Install):
+    install("acme", ACME)
+    FILE.write_text('trusted = ["standards-mcp"]\n')
+    assert run("plugins", "enable", "acme", "--dry-run").stderr == ""
+    told = run("plugins", "enable", "acme")
+    assert told.exit_code == 0
+    assert told.stderr == (
+        "acme is still not loaded: trusted has no pattern for 'standards-mcp-acme'\n"
+    )
+    FILE.write_text("")
+    assert run("plugins", "enable", "acme").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            'trusted = ["standards_mcp", "standards-mcp-acm"]',
+            (
+                "1: trusted: 'standards-mcp-acm' matches no distribution; did you mean "
+                "'standards-mcp'?"
+            ),
+        ),
+        (
+            '[profiles.teacher]\nplugins = ["serach"]',
+            "2: [profiles.teacher] plugins: 'serach' matches no plugin; did you mean 'search'?",
+        ),
+        (
+            '[profiles.teacher]\ndisable = ["zzz.*"]',
+            "2: [profiles.teacher] disable: 'zzz.*' matches no tool; see `standards-mcp tools`",
+        ),
+        (
+            '[server.auth.scopes]\nreader = ["find_relevent*", "*", "get_*"]',
+            (
+                "2: [server.auth.scopes] reader: 'find_relevent*' matches no tool, prompt or "
+                "resource; did you mean 'find_relevant_standards'?"
+            ),
+        ),
+    ],
+)
+def test_a_check_reports_patterns_that_match_nothing_in_all_profiles(text: str, told: str):
+    FILE.write_text(text)
+    result = run("config", "check")
+    assert (result.exit_code, result.stdout) == (1, f"standards-mcp.toml:{told}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('host = "0.0.0.0"\nallowed_hosts = ["a.example.org"]', "needs no token"),
+        ("auth.required = true", "no token exists"),
+    ],
+)
+def test_a_check_reports_a_service_with_too_many_users_or_none(text: str, told: str):
+    FILE.write_text(f"[server]\n{text}\n")
+    result = run("config", "check")
+    assert result.exit_code == 0
+    warning, verdict = result.stdout.splitlines()
+    assert told in warning
+    assert verdict.startswith("ok: ")

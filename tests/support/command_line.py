@@ -1,0 +1,63 @@
+"""Run the command line in this process, with a plugin to configure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from standards_mcp.cli import cli
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+
+FILE = Path("standards-mcp.toml")
+
+ACME = """
+    from pydantic import BaseModel, SecretStr
+    from standards_mcp import Plugin, PluginSettings, Tool, hookimpl
+
+    class Profile(BaseModel):  # a name that the host has too
+        depth: int = 1
+
+    class AcmeSettings(PluginSettings):
+        '''Settings.
+
+        Attributes:
+            token: Opens the door.
+        '''
+
+        token: SecretStr
+        weights: dict[str, float] = {"a b": 0.5}
+        profile: Profile = Profile()
+        by_name: dict[str, Profile] = {}
+
+    class AcmePlugin(Plugin):
+        settings_type = AcmeSettings
+
+        @hookimpl
+        def register_tools(self):
+            def find(text: str) -> str:
+                return text
+
+            return [
+                Tool(name="acme.find", description="Find.", function=find, read_only=True),
+                Tool(name="acme.write", description="Write.", function=find),
+            ]
+"""
+WITH_TOKEN = '[plugins.acme]\ntoken = "opensesame"\n'  # noqa: S105
+
+
+def run(*arguments: str, timing: Timing = DEFAULT_TIMING) -> Result:
+    """Run a command."""
+    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp", obj=timing)
+
+
+def done(*arguments: str) -> str:
+    """Run a command that succeeds, and return its stdout."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def backups(file: Path = FILE) -> list[str]:
+    """Return the texts of the copies of a file."""
+    return [path.read_text() for path in sorted(file.parent.glob(f"{file.name}.*.bak"))]
