@@ -282,7 +282,7 @@ async def test_collections_of_other_programs_are_used_where_they_fit(
             (8, "", ""),
             (9, "", ""),
         ], "equal scores come by their ids"
-        assert "Memories left out, since their ids are no numbers: 1." in str(result.content)
+        assert "Memories left out, because their ids are not numbers: 1." in str(result.content)
         document = await call(client, "memory_fetch", doc_id=7, collection="api")
         assert document["tags"] == ["retry", "http"]
         assert (await call(client, "memory_fetch", doc_id=8, collection="api"))["tags"] == [
@@ -414,8 +414,8 @@ async def test_health_asks_a_server_and_leaves_a_folder_alone(qdrant: Any, tmp_p
         ({"url": "localhost:6333"}, "begins with https"),
         ({"url": "http://example.org", "api_key": "k"}, "use https"),
         ({"model": "http://example.org/v1#m", "embedding_api_key": "k"}, "use https"),
-        ({"model": "voyage:"}, "names no model"),
-        ({"model": "none"}, "there must be a model"),
+        ({"model": "voyage:"}, "lacks the name of a model"),
+        ({"model": "none"}, "memory search needs vectors"),
         ({"model": "minilmm"}, "did you mean"),
         ({"backend": "edge"}, "'qdrant'"),
         ({"timeout": 0}, "greater than 0"),

@@ -27,11 +27,12 @@ KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
 import qdrant_client
-from standards_mcp_memory.cli import commands
+from standards_mcp_memory.commands import Place
+from standards_mcp_memory.import_commands import import_commands
 from standards_mcp_memory.settings import MemorySettings
 
 settings = MemorySettings(path=sys.argv[2], model=sys.argv[3])
-(command,) = [each for each in commands(settings, Path()) if each.name == "import"]
+(command,) = [each for each in import_commands(Place(settings, Path())) if each.name == "import"]
 chance = random.Random(17)
 
 def written():

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp_memory.records import Change, Draft
+from standards_mcp_memory.records import Draft
 from standards_mcp_memory.service import Memory, open_memory
 from standards_mcp_memory.settings import MemorySettings
 from standards_mcp_memory.writing import Writer
@@ -211,7 +211,7 @@ def test_what_a_tool_has_changed_stays_until_the_file_changes(run: Run, notes: P
     imported(run, "notes")
 
     async def change(memory: Memory) -> None:
-        await Writer(memory).update(1, "c", change=Change(content="It is 81, says a tool."))
+        await Writer(memory).update(1, "c", content="It is 81, says a tool.")
 
     in_memory(config, change)
     assert counts(imported(run, "notes")) == (0, 0, 3)
@@ -448,7 +448,7 @@ def test_a_preview_that_a_tool_wrote_stays_until_the_file_changes(
     imported(run, "notes")
 
     async def change(memory: Memory) -> None:
-        await Writer(memory).update(3, "c", change=Change(preview="A tool's."))
+        await Writer(memory).update(3, "c", preview="A tool's.")
 
     in_memory(config, change)
     assert counts(imported(run, "notes")) == (0, 0, 3)

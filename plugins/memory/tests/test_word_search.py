@@ -18,10 +18,8 @@ from mcp import Client
 from qdrant_client import QdrantClient, models
 
 from standards_mcp_memory.records import Document
-from standards_mcp_memory.store.fusion import fused
-from standards_mcp_memory.store.permissions import make_folder
-from standards_mcp_memory.store.words import WordIndex
-from standards_mcp_memory.texts.words import query_words, word_weights
+from standards_mcp_memory.store.embedded import make_folder
+from standards_mcp_memory.store.words import WordIndex, fused, query_words, word_weights
 
 Run = Callable[..., Any]
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
