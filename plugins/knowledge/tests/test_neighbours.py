@@ -20,7 +20,7 @@ from support.waiting import PAUSE, WAIT
 from standards_mcp.cli import run
 from standards_mcp.testing import Connect
 from standards_mcp_knowledge import datasets
-from standards_mcp_knowledge.errors import DatasetError
+from standards_mcp_knowledge.manifests import DatasetError
 from standards_mcp_knowledge.plugin import KnowledgePlugin
 from standards_mcp_knowledge.workers.pool import Times
 
@@ -238,9 +238,9 @@ async def test_what_may_have_passed_is_tried_again(
     pool: Any = Pool()
     pool.times = Times()
     source: Any = datasets.read_source(make_dataset() / "manifest.json", [root])
-    assert datasets.counts_still(await datasets.look_into(pool, source))
+    assert datasets.is_current(await datasets.look_into(pool, source))
     monkeypatch.setattr(datasets, "RETRY", 0)
-    assert not datasets.counts_still(await datasets.look_into(pool, source))
+    assert not datasets.is_current(await datasets.look_into(pool, source))
 
 
 async def test_a_dataset_without_documents_is_served_with_a_warning(

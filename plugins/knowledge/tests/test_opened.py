@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 
 from standards_mcp_encoders import Vectors
+from standards_mcp_knowledge.documents import read_metadata
 from standards_mcp_knowledge.encoders import Encoders
-from standards_mcp_knowledge.errors import DatasetError
-from standards_mcp_knowledge.manifests import Files, stamp
-from standards_mcp_knowledge.metadata import read_metadata
-from standards_mcp_knowledge.workers import messages, process, tasks
+from standards_mcp_knowledge.manifests import DatasetError, Files, stamp
+from standards_mcp_knowledge.workers import process, tasks
 from standards_mcp_knowledge.workers.opened import Opened
 
 MakeDataset = Callable[..., Path]
@@ -168,7 +167,7 @@ def test_what_is_no_vector_is_not_searched_for(
     dataset = opened.dataset(files_of(make_dataset()))
     wrong = np.full((1, 384), np.nan, np.float32)
     monkeypatch.setattr(dataset.encoder, "encode", lambda _: wrong)
-    with pytest.raises(DatasetError, match="gave what is no vector"):
+    with pytest.raises(DatasetError, match="returned an invalid vector"):
         dataset.nearest(QUERY, 1)
 
 
@@ -255,9 +254,9 @@ def test_an_answer_is_sent_whatever_was_raised(opened: Opened):
 
     error = LocalError("text")
     error.add_note("where")
-    framed = messages.framed(messages.Answer(error=error))
-    assert int.from_bytes(framed[: messages.LENGTH]) == len(framed) - messages.LENGTH
+    framed = process.framed(process.Answer(error=error))
+    assert int.from_bytes(framed[: process.LENGTH]) == len(framed) - process.LENGTH
     assert b"LocalError: text" in framed
     assert b"where" in framed
     with pytest.raises(Exception, match="pickle"):
-        messages.framed(messages.Answer(lambda: None))
+        process.framed(process.Answer(lambda: None))

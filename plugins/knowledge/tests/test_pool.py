@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from support.waiting import WAIT, until
 
-from standards_mcp_knowledge.cli.work import PoolWork
+from standards_mcp_knowledge.build_commands import PoolWork
 from standards_mcp_knowledge.encoders import Encoders
 from standards_mcp_knowledge.manifests import Files, stamp
 from standards_mcp_knowledge.workers import tasks
-from standards_mcp_knowledge.workers.messages import Begin
 from standards_mcp_knowledge.workers.pool import OverdueError, Pool, Times, UnavailableError
+from standards_mcp_knowledge.workers.process import Begin
 from standards_mcp_knowledge.workers.worker import Worker, start_worker
 
 pytestmark = pytest.mark.anyio

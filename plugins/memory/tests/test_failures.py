@@ -282,7 +282,7 @@ async def test_collections_of_other_programs_are_used_where_they_fit(
             (8, "", ""),
             (9, "", ""),
         ], "equal scores come by their ids"
-        assert "Memories left out, because their ids are not numbers: 1." in str(result.content)
+        assert "Memories left out because their ids are not numbers: 1." in str(result.content)
         document = await call(client, "memory_fetch", doc_id=7, collection="api")
         assert document["tags"] == ["retry", "http"]
         assert (await call(client, "memory_fetch", doc_id=8, collection="api"))["tags"] == [
@@ -303,8 +303,8 @@ async def test_collections_of_other_programs_are_used_where_they_fit(
     ("options", "said"),
     [
         ({"size": 8}, "holds vectors of an unnamed model (8), the configured model is"),
-        ({"size": 16, "is_named": True}, "has other vectors than one without a name"),
-        ({"size": 16, "distance": models.Distance.DOT}, "compared by cosine"),
+        ({"size": 16, "is_named": True}, "does not have one unnamed vector"),
+        ({"size": 16, "distance": models.Distance.DOT}, "the distance cosine"),
     ],
 )
 async def test_collections_of_other_programs_are_refused_where_they_do_not_fit(
@@ -327,7 +327,11 @@ async def test_an_encoder_that_fails_is_told_without_its_key(
     async with open_memory(**options) as client:
         await store(client)
         assert encoder.headers[0]["authorization"] == f"Bearer {KEY}"
-        for status, said in ((401, "embedding_api_key"), (429, "no more requests"), (500, "500")):
+        for status, said in (
+            (401, "embedding_api_key"),
+            (429, "limits the rate of requests"),
+            (500, "500"),
+        ):
             encoder.status = status
             kind, message = await failed(client)
             assert kind == "api_error"

@@ -148,7 +148,7 @@ def test_deleting_all_also_deletes_what_an_ended_reembed_has_left(
 ):
     killed(point)
     assert run("delete", "c", "--all", "--yes").stdout == f"{COUNT} deleted\n"
-    assert "no collections yet" in run("list", status=1).stdout
+    assert "No collection exists yet" in run("list", status=1).stdout
     assert "not found" in run("reembed", "c", "--model", other, status=1).stderr
     run("import", "m.jsonl", "--collection", "c")
     assert run("export", "c").stdout == before

@@ -409,7 +409,7 @@ def test_a_folder_whose_last_file_is_gone_is_pruned(run: Run, notes: Path):
     assert "notes has no files in .md, .markdown, .jsonl." in refused
     assert len(imported(run, "notes", "--prune", "--dry-run")["pruned"]) == 3
     assert len(imported(run, "notes", "--prune", "--yes")["pruned"]) == 3
-    assert run("list", "c", status=1).stdout == "There are no memories in c.\n"
+    assert run("list", "c", status=1).stdout == "Collection c is empty.\n"
     nothing = run("import", "notes", "--collection", "c", "--prune", "--yes", status=1).stderr
     assert "notes has no files in .md, .markdown, .jsonl." in nothing
 

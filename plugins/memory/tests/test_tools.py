@@ -142,7 +142,7 @@ async def test_only_a_missing_collection_is_an_empty_result_with_the_names_there
         gone = await told(client, "memory_search", collection="api", query="bees")
         assert (gone["count"], "collections" in gone) == (0, False)
         shown = await text(client, "memory_search", collection="api", query="bees")
-        assert shown.endswith("There are no memories in api.")
+        assert shown.endswith("Collection api is empty.")
 
 
 async def test_the_same_memory_is_stored_once(open_memory: OpenMemory, where: dict[str, Any]):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_knowledge.building.chunks import WHOLE_CODE, cut
+from standards_mcp_knowledge.building.build import WHOLE_CODE, cut
 from standards_mcp_knowledge.building.document import Block
 
 SIZES = st.integers(2, 30).flatmap(

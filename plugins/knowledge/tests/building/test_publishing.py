@@ -263,7 +263,9 @@ def test_a_folder_of_the_user_is_never_replaced(write, build, out):
         build()
 
     (out / "manifest.json").write_text("{}")
-    with pytest.raises(BuildError, match="holds no dataset that was built; choose another folder"):
+    with pytest.raises(
+        BuildError, match="holds files that no build has written; choose another folder"
+    ):
         build()
     assert (out / "notes.md").read_text() == "mine"
 
