@@ -160,7 +160,7 @@ async def _try(memory: Memory, source: Source, collection: str, question: str) -
     written = await _write(writer, source, collection)
     if not source.is_damaged:
         # Without this, the answer could be from an older text.
-        await writer.prune(collection, await writer.others(collection, written.ids))
+        await writer.prune(collection, await writer.unmatched(collection, written.ids))
     search, _ = await memory.search(question, collection, _TRY_RESULTS)
     document = await memory.fetch(search["results"][0]["id"], collection)
     return {"search": search, "document": document}

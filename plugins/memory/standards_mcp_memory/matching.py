@@ -87,7 +87,7 @@ class Matcher:
         files = {origin.file for origin in origins}
         self._reading = Reading(files, {origin.statement for origin in origins})
         self._parts = [StoredParts.of_draft(draft) for draft in drafts]
-        self._wanted = [_wanted_ids(draft.origin) for draft in drafts]
+        self._allowed = [_allowed_ids(draft.origin) for draft in drafts]
         # Ids by the index of the draft in the list, by the place of its origin, and by its hash.
         self._ids: dict[int, int] = {}
         self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
@@ -128,11 +128,11 @@ class Matcher:
 
     def _give_new_ids(self) -> None:
         # Ids of front matters first, so that no other draft gets one of them.
-        for index, wanted in enumerate(self._wanted):
-            if wanted and not self._share(index):
-                self._take_one_of(index, wanted)
-        for index, wanted in enumerate(self._wanted):
-            if not wanted and not self._share(index):
+        for index, allowed in enumerate(self._allowed):
+            if allowed and not self._share(index):
+                self._take_one_of(index, allowed)
+        for index, allowed in enumerate(self._allowed):
+            if not allowed and not self._share(index):
                 self._take(index, self._new())
             self._highest = max(self._highest, self._ids.get(index, 0))
 
@@ -172,8 +172,8 @@ class Matcher:
         return index in self._ids
 
     def _fits(self, identifier: int, index: int) -> bool:
-        wanted = self._wanted[index]
-        return wanted is None or identifier in wanted
+        allowed = self._allowed[index]
+        return allowed is None or identifier in allowed
 
     def _may_rewrite(self, identifier: int, index: int) -> bool:
         """Return True if nothing else states the memory."""
@@ -183,12 +183,12 @@ class Matcher:
             for stored in self._stored[identifier].origins
         )
 
-    def _take_one_of(self, index: int, wanted: range) -> None:
-        """Give a draft one of the wanted ids for a new memory, if one is free."""
+    def _take_one_of(self, index: int, allowed: range) -> None:
+        """Give a draft one of its allowed ids for a new memory, if one is free."""
         origin = self._drafts[index].origin
         # The heading decides, not its position, so each new collection gets the same ids.
-        start = int.from_bytes(_digest((origin and origin.heading) or "")) % len(wanted)
-        for identifier in (*wanted[start:], *wanted[:start]):
+        start = int.from_bytes(_digest((origin and origin.heading) or "")) % len(allowed)
+        for identifier in (*allowed[start:], *allowed[:start]):
             if identifier not in self._stored and identifier not in self._taken:
                 self._take(index, identifier)
                 return
@@ -250,15 +250,15 @@ class Matcher:
         return "all" if before or draft.content_hash != parts.content_hash else "stated"
 
     def _problem(self, index: int) -> str | None:
-        wanted = self._wanted[index]
-        if index in self._ids or wanted is None:
+        allowed = self._allowed[index]
+        if index in self._ids or allowed is None:
             return None
-        if len(wanted) == 1:
-            return f"names id {wanted[0]}, which another memory has"
-        return f"names ids {wanted[0]} to {wanted[-1]}, which other memories have"
+        if len(allowed) == 1:
+            return f"names id {allowed[0]}, which another memory has"
+        return f"names ids {allowed[0]} to {allowed[-1]}, which other memories have"
 
 
-def _wanted_ids(origin: Origin | None) -> range | None:
+def _allowed_ids(origin: Origin | None) -> range | None:
     """Return the ids that `id: NUMBER` in the front matter allows; None without a number.
 
     A file with one memory gets the number as its id. The headings of a file share a thousand ids:

@@ -197,7 +197,7 @@ class Writer:
                     stale.append(Stale(document, left))
         return stale
 
-    async def others(self, collection: str, ids: AbstractSet[int]) -> list[Stale]:
+    async def unmatched(self, collection: str, ids: AbstractSet[int]) -> list[Stale]:
         """Return all other memories of a collection, as if no file stated them.
 
         Raises:

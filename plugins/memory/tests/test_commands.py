@@ -90,7 +90,7 @@ def test_a_changed_file_is_tried_as_it_is_now(run: Run, tmp_path: Path):
     ],
 )
 @pytest.mark.usefixtures("fast")
-def test_what_cannot_be_read_is_told_and_not_forgotten(
+def test_unreadable_parts_are_reported_and_keep_their_memories(
     run: Run, tmp_path: Path, name: str, damaged: bytes, reason: str
 ):
     notes = tmp_path / "notes"
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_told_and_not_forgotten(
     (notes / name).write_bytes(damaged)
     assert titles() == ["Bees", "Port"]
     (notes / name).write_text(whole.replace("Bees", "Wasps"))
-    assert titles() == ["Port", "Wasps"], "what was only left out keeps nothing"
+    assert titles() == ["Port", "Wasps"], "a skipped part does not prevent a prune"
 
 
 @pytest.mark.usefixtures("fast", "installed")
@@ -244,7 +244,7 @@ def test_a_folder_of_all_forms_is_imported(run: Run, tmp_path: Path):
         ("a.md", b"---\ntitle: [x]\n---\nText", "a.md", "lists or tables in place of texts"),
     ],
 )
-def test_what_cannot_be_read_is_skipped_with_its_place_and_reason(
+def test_unreadable_parts_are_skipped_with_place_and_reason(
     run: Run, tmp_path: Path, name: str, content: bytes, where: str, reason: str
 ):
     (tmp_path / name).write_bytes(content)
@@ -255,7 +255,7 @@ def test_what_cannot_be_read_is_skipped_with_its_place_and_reason(
         assert reason in answer["skipped"][0]["reason"]
 
 
-def test_an_import_changes_what_has_changed(run: Run, tmp_path: Path):
+def test_an_import_updates_changed_memories(run: Run, tmp_path: Path):
     file = tmp_path / "m.jsonl"
 
     def lines(*rows: dict[str, Any]) -> Any:
@@ -348,7 +348,9 @@ def points_of(folder: Path, name: str) -> dict[Any, str]:
     return {row.id: (row.payload or {}).get("title", "") for row in rows}
 
 
-def test_reembed_refuses_what_it_would_lose(run: Run, tmp_path: Path, fast: Any):
+def test_reembed_refuses_a_collection_with_memories_that_it_would_lose(
+    run: Run, tmp_path: Path, fast: Any
+):
     other = fast["model"].replace("#letters", "#numbers")
     (tmp_path / "m.jsonl").write_text('{"id": 1, "title": "mine", "content": "text"}\n')
     run("import", "m.jsonl", "--collection", "c.reembed")
@@ -369,7 +371,7 @@ def test_reembed_refuses_what_it_would_lose(run: Run, tmp_path: Path, fast: Any)
     assert "Memories left out because their ids are not numbers: 1." in told.stderr
 
 
-def test_what_changes_while_reembed_is_interrupted_stays_changed(
+def test_changes_during_an_interrupted_reembed_are_kept(
     run: Run, tmp_path: Path, fast: Any, monkeypatch: pytest.MonkeyPatch
 ):
     other = fast["model"].replace("#letters", "#numbers")
@@ -432,7 +434,7 @@ def test_reembed_goes_on_where_it_was_ended(run: Run, tmp_path: Path, fast: Any,
     asked = len(encoder.asked)
     run("reembed", "c", "--model", other)
     texts = sum(len(body["input"]) for _, _, body in encoder.asked[asked:])
-    assert texts < 100, "what was encoded is not encoded again"
+    assert texts < 100, "vectors are reused"
     assert run("export", "c").stdout == before
 
 
@@ -451,11 +453,11 @@ def test_reembed_goes_on_where_it_was_ended(run: Run, tmp_path: Path, fast: Any,
         (("list", "x" * 101), "1 to 100 characters"),
     ],
 )
-def test_bad_usage_is_told(run: Run, arguments: tuple[str, ...], said: str):
+def test_bad_usage_is_reported(run: Run, arguments: tuple[str, ...], said: str):
     assert said in run(*arguments, status=2).stderr.replace("\n", " ")
 
 
-def test_what_holds_no_memories_is_told(run: Run, tmp_path: Path):
+def test_sources_without_memories_are_reported(run: Run, tmp_path: Path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.md").touch()
     assert (

@@ -168,7 +168,7 @@ def test_the_form_is_read_as_it_is_written(title: str, preview: str, content: st
     assert list(form.tags) == tags
 
 
-def test_tags_are_those_of_the_last_line_that_has_some():
+def test_tags_come_from_the_last_line_with_tags():
     assert tags_in("**Tags:** #a\ntext\n**Tags:** #retry #http #retry") == ["retry", "http"]
     assert tags_in("text #no\n**Tags:** #a,#b, ##c") == ["a", "b", "c"]
     assert tags_in("no tags") == []

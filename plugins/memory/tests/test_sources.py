@@ -176,7 +176,7 @@ def test_a_heading_that_was_removed_is_not_rewritten_by_others_of_its_name(run: 
     assert imported(run, "notes/a.md", "--prune", "--yes")["pruned"] == [{"id": 1, "title": "Port"}]
 
 
-def test_a_file_that_nobody_can_look_for_is_not_taken_for_gone(run: Run, notes: Path):
+def test_a_file_in_an_unreadable_folder_counts_as_present(run: Run, notes: Path):
     inner = notes / "inner"
     inner.mkdir()
     (inner / "c.md").write_text("## Inner\n\nBehind a damaged folder.\n")
@@ -207,7 +207,7 @@ def test_a_line_whose_id_a_later_line_has_is_reported(run: Run, notes: Path):
     assert contents(run) == {1: "2"}
 
 
-def test_what_a_tool_has_changed_stays_until_the_file_changes(run: Run, notes: Path, config: Path):
+def test_changes_by_a_tool_stay_until_the_file_changes(run: Run, notes: Path, config: Path):
     imported(run, "notes")
 
     async def change(memory: Memory) -> None:
@@ -261,7 +261,7 @@ def test_an_id_of_another_memory_is_refused(run: Run, notes: Path):
     assert shown(run, 7)["title"] == "Mine"
 
 
-def test_pruning_concerns_what_was_imported_from_there(
+def test_a_prune_concerns_only_memories_of_its_path(
     run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "other.md").write_text("## Other\n\nFrom elsewhere.\n")

@@ -130,7 +130,7 @@ async def test_each_memory_is_the_first_for_its_own_title(
             assert all(each["score"] == round(each["score"], 3) for each in found["results"])
         await told(client, "memory_update", doc_id=1, collection="api", title="Zebra crossing")
         found = await told(client, "memory_search", collection="api", query="zebra")
-        assert found["results"][0]["id"] == 1, "what was changed is found at once"
+        assert found["results"][0]["id"] == 1, "changes are found at once"
         await told(client, "memory_delete", doc_id=1, collection="api")
         found = await told(client, "memory_search", collection="api", query="zebra")
         assert 1 not in [each["id"] for each in found["results"]]

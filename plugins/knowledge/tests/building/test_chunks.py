@@ -1,4 +1,4 @@
-"""What holds of every cut of a text into passages."""
+"""Properties of every cut of a text into passages."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ SHAPES = st.lists(st.tuples(st.integers(0, 150), st.booleans()), max_size=6)
 
 
 def blocks_of(shapes: list[tuple[int, bool]]) -> list[Block]:
-    """Return blocks in which every word is another."""
+    """Return blocks in which all words differ."""
     return [
         Block(" ".join(f"w{number}x{word}" for word in range(count)), is_code)
         for number, (count, is_code) in enumerate(shapes)

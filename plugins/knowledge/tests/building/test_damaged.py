@@ -59,7 +59,7 @@ def word_document() -> bytes:
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
-def test_the_reason_says_what_is_wrong(name, content, expected, reason):
+def test_the_reason_names_the_error(name, content, expected, reason):
     assert reason(name, content) == expected
 
 

@@ -172,8 +172,10 @@ class WordIndex:
         rows = self._rows_of([identifier])
         self._is_current[rows[rows < len(self._ids)]] = False
 
-    def scores(self, words: Sequence[int], limit: int, others: Sequence[int]) -> dict[int, float]:
-        """Return the scores of the best *limit* memories and of *others*, 0 if no word matches."""
+    def scores(
+        self, words: Sequence[int], limit: int, extra_ids: Sequence[int]
+    ) -> dict[int, float]:
+        """Return the scores of the best *limit* memories and of *extra_ids*; 0 without a match."""
         import numpy as np  # noqa: PLC0415  - as above
 
         total = np.zeros(len(self._ids) + 1, dtype=np.float32)  # the last row is for unknown ids
@@ -199,7 +201,7 @@ class WordIndex:
         positive |= {doc_id: score for doc_id, score in changed.items() if score > 0}
         best = sorted(positive, key=lambda doc_id: (-positive[doc_id], doc_id))[:limit]
         stored: dict[int, float] = dict(
-            zip(others, total[self._rows_of(others)].tolist(), strict=True)
+            zip(extra_ids, total[self._rows_of(extra_ids)].tolist(), strict=True)
         )
         return {doc_id: positive[doc_id] for doc_id in best} | {
             doc_id: changed.get(doc_id, score) for doc_id, score in stored.items()
@@ -209,10 +211,10 @@ class WordIndex:
         """Return the rows of memories; for unknown ids, the number of rows."""
         import numpy as np  # noqa: PLC0415  - as above
 
-        wanted = np.array(ids, dtype=np.int64)
-        rows = np.searchsorted(self._ids, wanted)
+        id_array = np.array(ids, dtype=np.int64)
+        rows = np.searchsorted(self._ids, id_array)
         is_stored = (
-            self._ids[np.minimum(rows, len(self._ids) - 1)] == wanted if len(self._ids) else False
+            self._ids[np.minimum(rows, len(self._ids) - 1)] == id_array if len(self._ids) else False
         )
         return np.where(is_stored, rows, len(self._ids))
 
