@@ -85,8 +85,8 @@ def _build_command(
         async def make() -> BuildReport:
             async with workers_of(settings, log) as pool:
                 with progress_bar("Encoding", is_shown=not as_json) as progress:
-                    others = [tried / _options_for(folder).id]
-                    return await _build(pool, folder, target, options, progress, others)
+                    reusable = [tried / _options_for(folder).id]
+                    return await _build(pool, folder, target, options, progress, reusable)
 
         report = anyio.run(make)
         print_result(_report_json(report), lambda: _report_text(report), as_json=as_json)
@@ -115,8 +115,8 @@ def _try_command(
         async def ask() -> SearchAnswer:
             async with workers_of(settings, log) as pool:
                 with progress_bar("Encoding", is_shown=not as_json) as progress:
-                    others = [path.parent for path in manifests_in(root) if path.name == NAME]
-                    report = await _build(pool, folder, target, options, progress, others)
+                    reusable = [path.parent for path in manifests_in(root) if path.name == NAME]
+                    report = await _build(pool, folder, target, options, progress, reusable)
                 _check_not_empty(report, folder)
                 return await _search(pool, target, question.strip(), top or _RESULTS)
 
@@ -187,12 +187,12 @@ async def _build(
     out: Path,
     options: BuildOptions,
     progress: Callable[[int, int], None],
-    others: Sequence[Path],
+    reusable: Sequence[Path],
 ) -> BuildReport:
     """Make or update a dataset with the workers of a pool.
 
     Args:
-        others: Folders of datasets whose vectors can be reused.
+        reusable: Folders of datasets whose vectors can be reused.
 
     Raises:
         BuildError: It cannot be made.
@@ -201,7 +201,7 @@ async def _build(
     work = PoolWork(pool, options.model)
     try:
         return await anyio.to_thread.run_sync(
-            build_dataset, folder, out, options, work, progress, others
+            build_dataset, folder, out, options, work, progress, reusable
         )
     except DatasetError as error:
         raise BuildError(error.reason) from error

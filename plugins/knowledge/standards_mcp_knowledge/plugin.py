@@ -168,9 +168,9 @@ and cite the path of each passage that you use.
         """Return the ids of datasets that begin with a text."""
         return await self._service.dataset_ids(typed)
 
-    async def complete_path(self, typed: str, others: Mapping[str, str]) -> list[str]:
+    async def complete_path(self, typed: str, arguments: Mapping[str, str]) -> list[str]:
         """Return the paths of documents that contain a text."""
-        return await self._service.document_paths(others.get("dataset", ""), typed)
+        return await self._service.document_paths(arguments.get("dataset", ""), typed)
 
     @resource(
         "knowledge://{dataset}/{+path}",

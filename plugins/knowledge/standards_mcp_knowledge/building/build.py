@@ -27,16 +27,16 @@ def build_dataset(
     options: BuildOptions,
     work: Work,
     progress: Progress,
-    others: Sequence[Path] = (),
+    reusable: Sequence[Path] = (),
 ) -> BuildReport:
     """Make a dataset of the documents in *folder*, or bring the one at *out* up to date.
 
     The dataset at *out* is replaced as a whole at the end, and stays if anything fails before.
-    Passages with the same title and text as in it, or in one of *others*, keep their vectors.
+    Passages with the same title and text as in it, or in one of *reusable*, keep their vectors.
 
     Args:
         out: The dataset's folder.
-        others: Folders of further datasets.
+        reusable: Folders of further datasets whose vectors can be reused.
         progress: Called with the number of passages that have a vector, and of all passages.
 
     Raises:
@@ -50,7 +50,7 @@ def build_dataset(
         unchanged = 0
         if passages:
             texts = [passage.to_encode for passage in passages]
-            reused = known_vectors((draft.out, *others), options.model, set(texts), work)
+            reused = known_vectors((draft.out, *reusable), options.model, set(texts), work)
             unchanged = sum(text in reused for text in texts)
             vectors = _encode(texts, reused, work, progress)
             with writing(draft.out):

@@ -142,9 +142,9 @@ def check_replaceable(out: Path, identifier: str) -> None:
         raise BuildError(f"{out} holds files that no build has written; choose another folder")
     files = [path for path in out.rglob("*") if not path.is_dir()]
     names = {path.relative_to(out).as_posix() for path in files if path.name not in _OF_DESKTOPS}
-    others = names - _OURS
-    if others:
-        raise BuildError(f"{out} also holds {min(others)}, which would be lost; move it elsewhere")
+    foreign = names - _OURS
+    if foreign:
+        raise BuildError(f"{out} also holds {min(foreign)}, which would be lost; move it elsewhere")
 
 
 def known_vectors(

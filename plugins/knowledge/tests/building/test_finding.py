@@ -33,7 +33,9 @@ def test_hidden_files_and_folders_are_skipped_and_reported(write, build, paths):
     ]
 
 
-def test_links_that_leave_the_folder_are_skipped_and_reported(write, build, paths, folder, tmp_path):
+def test_links_that_leave_the_folder_are_skipped_and_reported(
+    write, build, paths, folder, tmp_path
+):
     write({"a/b.md": "b"})
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key.md").write_text("secret")
