@@ -24,7 +24,7 @@ from .manifests import (
     find_files,
     id_in,
     manifest_of,
-    one_line,
+    printable_line,
     read_values,
 )
 from .workers.pool import OverdueError, Pool, UnavailableError
@@ -75,8 +75,8 @@ class LeftOut:
 
     def __post_init__(self) -> None:
         """Make id and reason printable: they may contain names of files in any encoding."""
-        object.__setattr__(self, "id", one_line(self.id))
-        object.__setattr__(self, "reason", one_line(self.reason))
+        object.__setattr__(self, "id", printable_line(self.id))
+        object.__setattr__(self, "reason", printable_line(self.reason))
 
 
 Entry: TypeAlias = Dataset | LeftOut

@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["manifest", "duplicate", "path", "index", "metadata", 
 _LONGEST: Final = 2000
 
 
-def one_line(text: str) -> str:
+def printable_line(text: str) -> str:
     """Return a text for logs and clients: printable, on one line, not too long."""
     text = text.encode("utf-8", "replace").decode()
     return "".join(char if char.isprintable() else " " for char in text)[:_LONGEST]

@@ -13,7 +13,7 @@ from .dataset_files import Passage, known_vectors, write_dataset
 from .document import Block, Document, DocumentError
 from .options import BuildError, BuildOptions, BuildReport, Skipped, Vectors, Work
 from .publishing import drafting, writing
-from .sources import Source, find_sources, read_document
+from .sources import SourceFile, find_sources, read_document
 
 _TEXTS_AT_ONCE: Final = 16
 _LONGEST_TITLE: Final = 200
@@ -67,7 +67,7 @@ def build_dataset(
 
 
 def _read(
-    sources: Iterable[Source], options: BuildOptions, work: Work, skipped: list[Skipped]
+    sources: Iterable[SourceFile], options: BuildOptions, work: Work, skipped: list[Skipped]
 ) -> Iterator[Passage]:
     for source in sources:
         try:

@@ -14,21 +14,21 @@ from .options import Skipped, Work
 from .text_readers import decode, read_html, read_markdown, read_rst, read_text
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """A file to read, and its path relative to the folder, with ``/``."""
 
     path: Path
     name: str
 
 
-def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[Source], list[Skipped]]:
+def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[SourceFile], list[Skipped]]:
     """Return the documents in a folder, by name, and the skipped files and folders.
 
     Links to folders are not followed, because a folder inside is read at its own path. Files of
     other kinds and files that no glob includes are not reported.
     """
     folder = folder.resolve()
-    sources: list[Source] = []
+    sources: list[SourceFile] = []
     skipped: list[Skipped] = []
     for path in _walk(folder, skipped):
         name = path.relative_to(folder).as_posix()
@@ -37,7 +37,7 @@ def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[Source], li
         if reason := _refusal(path, folder):
             skipped.append(Skipped(_printable(name), reason))
         else:
-            sources.append(Source(path, name))
+            sources.append(SourceFile(path, name))
     return sorted(sources, key=lambda source: source.name), skipped
 
 
