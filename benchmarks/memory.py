@@ -28,12 +28,10 @@ from knowledge import StdioClient, p95, resident
 from typing_extensions import override
 
 from standards_mcp_encoders import open_encoder
-from standards_mcp_memory.embedding import Encoder, Kind
-from standards_mcp_memory.embedding.builtin import BuiltInEncoder
+from standards_mcp_memory.encoders import BuiltInEncoder, Encoder, Kind
 from standards_mcp_memory.records import Draft, Vectors
-from standards_mcp_memory.service import Memory
+from standards_mcp_memory.service import Memory, make_store
 from standards_mcp_memory.settings import MemorySettings
-from standards_mcp_memory.store import make_store
 from standards_mcp_memory.writing import Writer
 
 DIMENSIONS = 384

@@ -19,15 +19,13 @@ from pathlib import Path
 
 import anyio
 
-from standards_mcp_memory.embedding import Kind
-from standards_mcp_memory.embedding.builtin import BuiltInEncoder
+from standards_mcp_memory.encoders import BuiltInEncoder, Kind
 from standards_mcp_memory.records import Document, Draft, Vectors
-from standards_mcp_memory.service import Memory
+from standards_mcp_memory.service import Memory, make_store
 from standards_mcp_memory.settings import MemorySettings
-from standards_mcp_memory.store import make_store
 from standards_mcp_memory.store.collections import WORDS, Collection
 from standards_mcp_memory.store.points import search_server
-from standards_mcp_memory.texts.words import word_weights
+from standards_mcp_memory.store.words import word_weights
 from standards_mcp_memory.writing import Writer
 
 HERE = Path(__file__).parent

@@ -1,5 +1,5 @@
-"""Knowledge: questions to datasets of documentation, answered by FAISS in worker processes.
+"""Search datasets of documentation by meaning, with FAISS in worker processes.
 
-Worker processes import this package, too, so it imports nothing itself. The plugin is
+Worker processes import this package, so it imports nothing heavy itself. The plugin is
 `standards_mcp_knowledge.plugin.KnowledgePlugin`.
 """

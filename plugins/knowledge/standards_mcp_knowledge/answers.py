@@ -1,4 +1,4 @@
-"""What the tools answer."""
+"""Answers of the tools."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from .datasets import Dataset, Entry, Shelf
-from .search import Hit
+from .documents import Hit
 
 
 class SearchFacts(TypedDict):
-    """What a search was, and how long it took."""
+    """The dataset, query and duration of a search."""
 
     dataset: str
     query: str
@@ -21,7 +21,7 @@ class SearchFacts(TypedDict):
 
 
 class SearchAnswer(TypedDict):
-    """The passages that answer, the best first."""
+    """Passages, best first."""
 
     results: list[Hit]
     metadata: SearchFacts
@@ -36,11 +36,11 @@ class Listed(TypedDict):
     defaultTopK: int | None
     status: Literal["ready", "error"]
     documents: int | None
-    error: NotRequired[Annotated[str, Field(description="Why it is left out.")]]
+    error: NotRequired[Annotated[str, Field(description="The reason for leaving it out.")]]
 
 
 class Counts(TypedDict):
-    """How many datasets there are."""
+    """Numbers of datasets."""
 
     total: int
     ready: int
@@ -55,7 +55,7 @@ class ListAnswer(TypedDict):
 
 
 class Detail(TypedDict):
-    """A dataset as it is served."""
+    """The state of a dataset."""
 
     id: str
     status: Literal["ready", "error"]
@@ -74,7 +74,7 @@ class WorkerFacts(TypedDict):
 
 
 class HealthAnswer(TypedDict):
-    """How the plugin is."""
+    """The state of the plugin."""
 
     status: Literal["ok", "degraded", "failed"]
     version: str
@@ -104,9 +104,9 @@ def counts_of(shelf: Shelf) -> Counts:
 
 
 def listed(entry: Entry) -> Listed:
-    """Return a dataset as lists have it."""
+    """Return the entry of a dataset in a list."""
     manifest = entry.source.manifest if isinstance(entry, Dataset) else entry.manifest
-    known: Listed = {
+    facts: Listed = {
         "id": entry.id,
         "name": manifest.name if manifest else None,
         "description": manifest.description if manifest else None,
@@ -115,12 +115,12 @@ def listed(entry: Entry) -> Listed:
         "documents": None,
     }
     if isinstance(entry, Dataset):
-        return {**known, "documents": entry.facts.documents}
-    return {**known, "status": "error", "error": entry.reason}
+        return {**facts, "documents": entry.facts.documents}
+    return {**facts, "status": "error", "error": entry.reason}
 
 
 def detail(entry: Entry) -> Detail:
-    """Return a dataset as the health has it."""
+    """Return the state of a dataset for health."""
     if isinstance(entry, Dataset):
         facts = entry.facts
         return {

@@ -1,7 +1,8 @@
-"""Datasets: found in folders, opened once to see whether they are right, or left out."""
+"""Find datasets in folders, open each in a worker as a check, and keep them current."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,17 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
 
-from .errors import DatasetError, Kind, one_line
 from .manifests import (
     ENDING,
     NAME,
+    DatasetError,
     Files,
+    Kind,
     Manifest,
     Source,
     find_files,
     id_in,
     manifest_of,
+    printable_line,
     read_values,
 )
 from .workers.pool import OverdueError, Pool, UnavailableError
@@ -29,21 +34,21 @@ if TYPE_CHECKING:
     from .workers.opened import Opened
 
 RETRY: Final = 30.0
-"""Seconds after which what may have passed is tried again, although no file has changed."""
+"""Seconds until a passing error is checked again without a change of files."""
 RETRY_OF_CRASH: Final = 300.0
-"""The same for what ended workers: another try may end two more."""
+"""The same for a dataset that ended workers: another try may end two more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset that is served."""
+    """A dataset that is ready."""
 
     source: Source
     facts: Facts
 
     @property
     def id(self) -> str:
-        """What searches name it by."""
+        """Its id in searches."""
         return self.source.manifest.id
 
 
@@ -52,12 +57,12 @@ class LeftOut:
     """A dataset that is not served.
 
     Attributes:
-        id: The manifest's, or the folder's name.
+        id: The id of the manifest, or the name of the folder.
         path: The manifest file.
-        reason: In one line.
-        manifest: What it says, if that is right.
-        retry_at: When it is tried again though no file has changed; None: never.
-        cause: What was raised by what reads the files.
+        reason: The error, in one line.
+        manifest: The manifest, if it is valid.
+        retry_at: The time of the next check without a change of files; None for no check.
+        cause: The exception from reading the files, for the log.
     """
 
     id: str
@@ -69,9 +74,9 @@ class LeftOut:
     cause: BaseException | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Make what is told of it text that every client takes: names of files may be none."""
-        object.__setattr__(self, "id", one_line(self.id))
-        object.__setattr__(self, "reason", one_line(self.reason))
+        """Make id and reason printable: they may contain names of files in any encoding."""
+        object.__setattr__(self, "id", printable_line(self.id))
+        object.__setattr__(self, "reason", printable_line(self.reason))
 
 
 Entry: TypeAlias = Dataset | LeftOut
@@ -79,10 +84,10 @@ Entry: TypeAlias = Dataset | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """All datasets at one time. It does not change: a call keeps the one that it began with.
+    """All datasets at one time. It is immutable: a call keeps the one that it began with.
 
     Attributes:
-        opening: Ids of those of which it is not known yet whether they are right.
+        opening: Ids of the datasets that are being opened.
     """
 
     ready: Mapping[str, Dataset] = field(default_factory=dict[str, Dataset])
@@ -91,22 +96,22 @@ class Shelf:
 
     @property
     def entries(self) -> list[Entry]:
-        """All datasets by id; one that is served before what else has its id."""
-        return sorted([*self.ready.values(), *self.left_out], key=lambda each: each.id)
+        """All datasets by id; a ready one before duplicates of its id."""
+        return sorted([*self.ready.values(), *self.left_out], key=lambda entry: entry.id)
 
 
 def manifests_in(root: Path) -> list[Path]:
-    """Return the manifests of a folder, in order. A missing folder has none."""
-    found = [*root.glob(f"*/{NAME}"), *root.glob(f"*{ENDING}")]
-    # Unlike Path.is_file, this raises nothing for what may not be read.
-    return sorted(path for path in found if os.path.isfile(path))  # noqa: PTH113
+    """Return the manifests of a folder, in order; an empty list if it is missing."""
+    paths = [*root.glob(f"*/{NAME}"), *root.glob(f"*{ENDING}")]
+    # Unlike Path.is_file, os.path.isfile returns False for unreadable folders.
+    return sorted(path for path in paths if os.path.isfile(path))  # noqa: PTH113
 
 
 def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
-    """Return the dataset of a manifest, as far as its own text and the names of files tell.
+    """Return the dataset of a manifest after checking its values and paths.
 
     Args:
-        roots: The folders that it and its files must be in.
+        roots: The folders that must contain the manifest and its files.
     """
     real = [Path(os.path.realpath(root)) for root in roots]
     values: Mapping[str, object] = {}
@@ -123,14 +128,14 @@ def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
 
 
 def name_of(path: Path) -> str:
-    """Return what a manifest that says no id is called."""
+    """Return the name of a manifest without an id."""
     return path.parent.name if path.name == NAME else path.name.removesuffix(ENDING)
 
 
 async def look_into(
     pool: Pool, source: Source, look: Callable[[Opened, Files], Facts] = inspect
 ) -> Entry:
-    """Open a dataset in a worker, and return it or why it is left out.
+    """Open a dataset in a worker, and return it, or the reason for leaving it out.
 
     Args:
         look: The function of `tasks` that opens it.
@@ -148,12 +153,12 @@ async def look_into(
     except OverdueError as error:
         reason = f"{unread}: opening it takes longer than {pool.times.start:g} s"
         return _left_out(source, "worker", reason, error, RETRY_OF_CRASH)
-    except Exception as error:  # noqa: BLE001  - the others shall be served
+    except Exception as error:  # noqa: BLE001  - the other datasets must be served
         return _left_out(source, "index", f"{unread}: {type(error).__name__}", error, None)
 
 
 def left_out_for(source: Source, error: DatasetError) -> LeftOut:
-    """Return a dataset as one that breaks a rule."""
+    """Return the entry of a dataset that breaks a rule."""
     cause = error if error.kind in {"index", "metadata"} else None
     retry = RETRY if error.is_passing else None
     return _left_out(source, error.kind, error.reason, cause, retry)
@@ -166,28 +171,155 @@ def _left_out(
     return LeftOut(source.manifest.id, source.path, kind, reason, source.manifest, retry_at, cause)
 
 
-def counts_still(entry: Entry | None) -> bool:
-    """Tell whether an entry needs no new look while its files are the same."""
+def is_current(entry: Entry | None) -> bool:
+    """Return True if an entry needs no new check while its files are the same."""
     if isinstance(entry, LeftOut):
         return entry.retry_at is None or anyio.current_time() < entry.retry_at
     return entry is not None
 
 
 def shelved(entries: Iterable[Entry], opening: Collection[str] = ()) -> Shelf:
-    """Return a shelf of datasets in the order of their paths: of one id, the first is served.
+    """Return a shelf of datasets, given in the order of their paths; the first of an id is served.
 
     Args:
-        opening: Ids of others that are not known yet, and may come first.
+        opening: Ids of datasets that are being opened and may come first.
     """
     ready: dict[str, Dataset] = {}
     left_out: list[LeftOut] = []
-    for each in entries:
-        if isinstance(each, LeftOut):
-            left_out.append(each)
-        elif each.id in opening:
+    for entry in entries:
+        if isinstance(entry, LeftOut):
+            left_out.append(entry)
+        elif entry.id in opening:
             continue
-        elif (first := ready.setdefault(each.id, each)) is not each:
-            reason = f"Duplicate id '{each.id}': also in {first.source.path}"
-            manifest = each.source.manifest
-            left_out.append(LeftOut(each.id, each.source.path, "duplicate", reason, manifest))
+        elif (first := ready.setdefault(entry.id, entry)) is not entry:
+            reason = f"Duplicate id '{entry.id}': also in {first.source.path}"
+            manifest = entry.source.manifest
+            left_out.append(LeftOut(entry.id, entry.source.path, "duplicate", reason, manifest))
     return Shelf(ready, tuple(left_out), frozenset(opening))
+
+
+class Library:
+    """Keeps a `Shelf` that is at most *seconds* old while calls come.
+
+    A call starts the reading of the folders. New datasets are opened in the background, so a
+    dataset that takes long to open does not delay searches of the others.
+
+    Args:
+        roots: The folder of the manifests, then further folders that may contain files.
+    """
+
+    def __init__(
+        self, roots: Sequence[Path], pool: Pool, seconds: float, log: logging.Logger
+    ) -> None:
+        self._roots = roots
+        self._pool = pool
+        self._seconds = seconds
+        self._log = log
+        self._read_at = -float("inf")
+        self._reading: anyio.Event | None = None
+        self._sources: Sequence[Source | LeftOut] = ()
+        self._checked: dict[Source, Entry] = {}
+        self._opening: set[Source] = set()
+        # One worker stays free for searches.
+        self._limiter = anyio.CapacityLimiter(max(1, pool.size - 1))
+        self._shelf: Shelf | None = None
+        self._news = anyio.Event()
+
+    async def current(self, group: TaskGroup, patience: float) -> Shelf | None:
+        """Return the current datasets; None until the folders have been read once.
+
+        Args:
+            group: The task group for the reading, which goes on if the caller is cancelled.
+            patience: Seconds to wait for the reading; then the datasets before it are returned.
+        """
+        if self._reading is None and anyio.current_time() - self._read_at >= self._seconds:
+            self._reading = anyio.Event()
+            group.start_soon(self._read, group, self._reading)
+        if self._reading is not None:
+            with anyio.move_on_after(patience):
+                await self._reading.wait()
+        return self._shelf
+
+    async def settled(self, patience: float | None, dataset: str | None = None) -> Shelf:
+        """Return the datasets when one of them, or all, have been opened.
+
+        Args:
+            patience: Seconds to wait; None for no limit.
+        """
+        with anyio.move_on_after(patience):
+            while self._shelf is None or (
+                self._shelf.opening if dataset is None else dataset in self._shelf.opening
+            ):
+                await self._news.wait()
+        return self._shelf or Shelf()
+
+    def leave_out(self, source: Source, error: DatasetError) -> None:
+        """Stop serving a dataset whose encoder does not fit; only a search can detect that."""
+        if error.kind == "encoder" and not error.is_passing and source in self._checked:
+            self._checked[source] = left_out_for(source, error)
+            self._publish()
+
+    async def _read(self, group: TaskGroup, done: anyio.Event) -> None:
+        try:
+            self._sources = await anyio.to_thread.run_sync(self._scan)
+            valid = [source for source in self._sources if isinstance(source, Source)]
+            self._checked = {
+                source: self._checked[source] for source in valid if source in self._checked
+            }
+            for source in valid:
+                if source not in self._opening and not is_current(self._checked.get(source)):
+                    self._opening.add(source)
+                    group.start_soon(self._open, source)
+            self._publish()
+        except OSError as error:
+            self._log.warning("datasets not read", extra={"reason": str(error)})
+        finally:
+            self._read_at = anyio.current_time()
+            self._reading = None
+            done.set()
+
+    def _scan(self) -> list[Source | LeftOut]:
+        return [read_source(path, self._roots) for path in manifests_in(self._roots[0])]
+
+    async def _open(self, source: Source) -> None:
+        async with self._limiter:
+            entry = await look_into(self._pool, source)
+        self._opening.discard(source)
+        if source in self._sources:
+            self._checked[source] = entry
+            self._publish()
+
+    def _publish(self) -> None:
+        entries: list[Entry] = []
+        opening: set[str] = set()
+        for source in self._sources:
+            entry = source if isinstance(source, LeftOut) else self._checked.get(source)
+            if entry is not None:
+                entries.append(entry)
+            elif isinstance(source, Source):
+                opening.add(source.manifest.id)
+        before = self._shelf or Shelf()
+        self._shelf = now = shelved(entries, opening)
+        if not now.opening and (before.opening or now.ready != before.ready):
+            self._pool.warm([dataset.source.files for dataset in now.ready.values()])
+        self._log_changes(before, now)
+        self._news.set()
+        self._news = anyio.Event()
+
+    def _log_changes(self, before: Shelf, now: Shelf) -> None:
+        logged = {(entry.path, entry.reason) for entry in before.left_out}
+        for entry in now.left_out:
+            if (entry.path, entry.reason) not in logged:
+                self._log.error(
+                    "dataset left out",
+                    exc_info=entry.cause,
+                    extra={
+                        "dataset": entry.id,
+                        "manifest": str(entry.path),
+                        "error_type": entry.kind,
+                        "reason": entry.reason,
+                    },
+                )
+        for identifier, dataset in now.ready.items():
+            if not dataset.facts.documents and before.ready.get(identifier) != dataset:
+                self._log.warning("dataset has no documents", extra={"dataset": identifier})

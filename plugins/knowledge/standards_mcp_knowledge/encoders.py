@@ -1,4 +1,4 @@
-"""Which text encoder made the vectors of a dataset, by the name of its model."""
+"""Choose the text encoder of a dataset by the name of its model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from standards_mcp_encoders import SPECS, UnknownModelError, check_model
 
-from .errors import DatasetError
+from .manifests import DatasetError
 
 BUILT_IN: Final = "minilm"
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
@@ -20,11 +20,11 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Encoders:
-    """What the settings say of encoders.
+    """Settings of encoders.
 
     Attributes:
-        specs: Names of models with the specs of their encoders.
-        key: What an encoder at an address asks for.
+        specs: Specs of encoders by names of models.
+        key: The key for encoders at an address.
         timeout: Seconds that an address has for an answer.
     """
 
@@ -34,14 +34,14 @@ class Encoders:
 
 
 def spec_of(model: str, specs: Mapping[str, str]) -> str:
-    """Return the spec of the encoder for a model, as the catalog's encoders have it.
+    """Return the spec of the encoder for a model, in the form of the catalog's encoders.
 
     Args:
-        model: As metadata names it.
-        specs: What the settings say of models; it counts more than the rules.
+        model: Its name in metadata.
+        specs: Specs of the settings, which take precedence over the rules.
 
     Raises:
-        DatasetError: There is none.
+        DatasetError: No encoder is known for the model.
     """
     spec = specs.get(model, model)
     if model not in specs and _is_minilm(model):
@@ -56,7 +56,7 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
 
 
 def no_encoder(model: str, remedy: str, *, is_passing: bool = False) -> DatasetError:
-    """Return the error of a dataset whose texts nobody can encode."""
+    """Return the error for a dataset without a usable encoder."""
     return DatasetError(
         "encoder", f"No encoder for model '{model[:_LONGEST]}'. {remedy}", is_passing=is_passing
     )

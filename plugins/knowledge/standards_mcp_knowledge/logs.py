@@ -1,4 +1,4 @@
-"""Log lines of searches, without secrets."""
+"""Write log lines of searches, without secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SEARCH_TOOL: Final = "knowledge.search"
 _LONGEST: Final = 100
 _LONGEST_ID: Final = 64
 _READ: Final = 2000
-"""Characters of a query that are looked at: a refused one may have millions."""
+"""Characters of a query that are searched for secrets: a refused one may have millions."""
 _SECRETS: Final = re.compile(
     r"""
     (?<![^\W_])(?:sk|pk|pcsk|ghp|gho|ghs|github_pat|xox[a-z])[-_][\w-]+   # keys of known services
@@ -23,27 +23,27 @@ _SECRETS: Final = re.compile(
 
 
 def loggable(query: object) -> str:
-    """Return the beginning of a query on one line, with what looks like a secret as ``***``.
+    """Return the beginning of a query on one line, with likely secrets as ``***``.
 
-    Of a query that is not a text, return the type; of a missing one, an empty text.
+    A query that is not a text becomes the name of its type, a missing one an empty text.
     """
     if query is None:
         return ""
     text = query if isinstance(query, str) else f"({type(query).__name__})"
-    line = "".join(each if each.isprintable() else " " for each in text[:_READ])
+    line = "".join(char if char.isprintable() else " " for char in text[:_READ])
     return _SECRETS.sub("***", line)[:_LONGEST]
 
 
 def log_search(
     log: logging.Logger, dataset: object, query: object, *, began: float, outcome: str, count: int
 ) -> float:
-    """Write the line of one search. Return how many milliseconds it took.
+    """Write the line of one search, and return its duration in milliseconds.
 
     Args:
-        dataset: As the client sent it, like the query.
-        began: What `perf_counter` said when it began.
+        dataset: The unchecked argument of the client, as is the query.
+        began: The value of `perf_counter` at its beginning.
         outcome: ``ok``, ``cancelled``, or the type of the error.
-        count: How many results it has.
+        count: Number of results.
     """
     is_id = isinstance(dataset, str) and len(dataset) <= _LONGEST_ID
     milliseconds = round((perf_counter() - began) * 1000, 1)

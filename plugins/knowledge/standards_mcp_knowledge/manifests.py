@@ -1,4 +1,4 @@
-"""What describes a dataset, and where its files are."""
+"""Manifests of datasets: read and check them, and find the files of a dataset."""
 
 from __future__ import annotations
 
@@ -7,12 +7,44 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias, cast
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from .errors import DatasetError
+Kind: TypeAlias = Literal["manifest", "duplicate", "path", "index", "metadata", "encoder", "worker"]
+"""The part of a dataset that has an error."""
+
+
+_LONGEST: Final = 2000
+
+
+def printable_line(text: str) -> str:
+    """Return a text for logs and clients: printable, on one line, not too long."""
+    text = text.encode("utf-8", "replace").decode()
+    return "".join(char if char.isprintable() else " " for char in text)[:_LONGEST]
+
+
+class DatasetError(Exception):
+    """A dataset breaks a rule and is left out.
+
+    Attributes:
+        kind: The part that has an error.
+        reason: The error, in one line.
+        is_passing: True if it can pass without a change of files, as with an encoder at an address.
+    """
+
+    def __init__(self, kind: Kind, reason: str, *, is_passing: bool = False) -> None:
+        super().__init__(reason)
+        self.kind: Kind = kind
+        self.reason = reason
+        self.is_passing = is_passing
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle all attributes; the error comes from a worker."""
+        state = {"is_passing": self.is_passing, "__notes__": getattr(self, "__notes__", [])}
+        return type(self), (self.kind, self.reason), state
+
 
 MAX_BYTES: Final = 10_240
 NAME: Final = "manifest.json"
@@ -21,33 +53,33 @@ _ID: Final = r"^[a-z0-9-]{1,64}$"
 _INDEX_ENDINGS: Final = (".index", ".faiss")
 
 Stamp: TypeAlias = tuple[int, int, int]
-"""Inode, size and time of change of a file: another stamp, another content."""
+"""Inode, size and time of change of a file; a new content has a new stamp."""
 
 
 class Manifest(BaseModel):
-    """A dataset: its name, and where its index and its metadata are.
+    """The description of a dataset, with the paths of its index and its metadata.
 
     Attributes:
-        id: What searches name it by.
-        name: What people call it.
-        description: What it is about, for whoever chooses a dataset.
+        id: Its id in searches.
+        name: Its name for people.
+        description: Its subject.
         index: A FAISS index, or a folder with one. A relative path starts at the manifest.
         metadata: A JSON file with the documents, in the order of the index.
-        default_top_k: How many results a search brings that does not say.
+        default_top_k: Number of results of a search without topK.
     """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, title="Manifest")
 
-    id: Annotated[str, Field(pattern=_ID, description="What searches name it.")]
+    id: Annotated[str, Field(pattern=_ID, description="Its id in searches.")]
     name: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=128),
-        Field(description="What people call it."),
+        Field(description="Its name for people."),
     ]
     description: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
-        Field(description="What it is about."),
+        Field(description="Its subject."),
     ]
     index: Annotated[
         str,
@@ -56,7 +88,7 @@ class Manifest(BaseModel):
     metadata: Annotated[str, Field(min_length=1, description="A JSON file with the documents.")]
     default_top_k: Annotated[
         int,
-        Field(ge=1, le=100, alias="defaultTopK", description="Results of a search, if not said."),
+        Field(ge=1, le=100, alias="defaultTopK", description="Results of a search without topK."),
     ] = 5
 
 
@@ -73,10 +105,10 @@ _REQUIRED: Final = tuple(key for key in _EXPECTED if key != "defaultTopK")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of a dataset as they were found.
+    """The files of a dataset.
 
     Attributes:
-        stamps: Those of index and metadata.
+        stamps: The stamps of index and metadata.
     """
 
     index: Path
@@ -86,7 +118,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset whose manifest and paths are right; nobody has looked into its files yet."""
+    """A dataset with a valid manifest and valid paths; its files have not been opened."""
 
     path: Path
     manifest: Manifest
@@ -94,7 +126,7 @@ class Source:
 
 
 def manifest_of(values: Mapping[str, object]) -> Manifest:
-    """Check what a manifest says.
+    """Return a manifest after checking its values.
 
     Raises:
         DatasetError: It breaks a rule.
@@ -104,22 +136,22 @@ def manifest_of(values: Mapping[str, object]) -> Manifest:
     try:
         return Manifest.model_validate(values)
     except ValidationError as error:
-        wrong = {str(each["loc"][0]) for each in error.errors(include_input=False)}
-        key = next(key for key in _EXPECTED if key in wrong)
+        invalid = {str(entry["loc"][0]) for entry in error.errors(include_input=False)}
+        key = next(key for key in _EXPECTED if key in invalid)
         raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED[key]}") from error
 
 
 def id_in(values: Mapping[str, object]) -> str | None:
-    """Return the id in a manifest that may break other rules, None if it has none."""
-    found = values.get("id")
-    return found if isinstance(found, str) and re.fullmatch(_ID, found) else None
+    """Return the id of a manifest that may break other rules; None if the id is invalid."""
+    value = values.get("id")
+    return value if isinstance(value, str) and re.fullmatch(_ID, value) else None
 
 
 def read_values(path: Path) -> Mapping[str, object]:
-    """Return what a manifest says, not checked.
+    """Return the unchecked values of a manifest.
 
     Raises:
-        DatasetError: It is no JSON object, or cannot be read.
+        DatasetError: It is not a JSON object, or cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -142,10 +174,10 @@ def find_files(path: Path, manifest: Manifest, roots: Sequence[Path]) -> Source:
 
     Args:
         path: The manifest.
-        roots: The resolved folders that the manifest and its files must be in.
+        roots: The resolved folders that must contain the manifest and its files.
 
     Raises:
-        DatasetError: A file is missing, or elsewhere.
+        DatasetError: A file is missing, or outside of the roots.
     """
     _resolved("manifest", path, roots)
     index = _index_file(_resolved("index", path.parent / manifest.index, roots), roots)
@@ -177,13 +209,13 @@ def _index_file(path: Path, roots: Sequence[Path]) -> Path:
     if not path.is_dir():
         raise DatasetError("index", f"Index directory not found: {path}")
     for ending in _INDEX_ENDINGS:
-        for found in sorted(path.glob(f"*{ending}")):
-            if found.is_file():
-                return _resolved("index", found, roots)
+        for file in sorted(path.glob(f"*{ending}")):
+            if file.is_file():
+                return _resolved("index", file, roots)
     raise DatasetError("index", f"No FAISS index file (*.index, *.faiss) in {path}")
 
 
 def stamp(path: Path) -> Stamp:
-    """Return what tells whether a file is still the same."""
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    """Return the stamp of a file, to detect changes."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""The plugin: its tools, its resource, and what a model reads of them."""
+"""The plugin: its tools with their descriptions, its resource, health and commands."""
 
 from __future__ import annotations
 
@@ -34,36 +34,38 @@ query, the best first, each with the path of its file: cite it. Ask in whole wor
 documentation would say it; a question works well. knowledge.listDatasets names the datasets, and \
 the resource knowledge://{dataset}/{path} has the whole document."""
 LIST: Final = """\
-List the datasets of documentation that can be searched, with what each is about. Call it before \
-the first search, to choose a dataset. With includeErrors, also those that are left out, and why."""
+List the datasets of documentation that can be searched, with their subjects. Call it before the \
+first search, to choose a dataset. With includeErrors, also list datasets with errors."""
 HEALTH: Final = """\
-Say whether the datasets of documentation and the processes that search them are well, with what \
-is wrong with a dataset that is left out. For whoever runs the server, not for questions."""
+Report the state of the datasets of documentation and of the processes that search them, with the \
+error of each dataset that is left out. For the operator of the server, not for questions."""
 _SPARE_SECONDS: Final = 5
 
 DatasetId = Annotated[
     str,
-    Field(min_length=1, max_length=64, description="The id of a dataset, of listDatasets."),
+    Field(min_length=1, max_length=64, description="The id of a dataset, from listDatasets."),
 ]
-Query = Annotated[str, Field(min_length=1, description="What to look for: 1 to 1,024 characters.")]
+Query = Annotated[
+    str, Field(min_length=1, description="A question or a few words: 1 to 1,024 characters.")
+]
 TopK = Annotated[
     int | None,
-    Field(alias="topK", ge=1, le=100, description="How many results; else the dataset says."),
+    Field(alias="topK", ge=1, le=100, description="Number of results; the dataset has a default."),
 ]
 IncludeErrors = Annotated[
     StrictBool,
-    Field(alias="includeErrors", description="Also list what is left out, with the reason."),
+    Field(alias="includeErrors", description="Also list datasets with errors."),
 ]
 
 
 class KnowledgePlugin(Plugin[KnowledgeSettings]):
-    """Contributes searches of documentation that was embedded before."""
+    """Contributes searches of embedded documentation."""
 
     title = "Documentation"
     settings_type = KnowledgeSettings
     instructions = """\
-    Call {knowledge.search} for questions that a dataset of {knowledge.listDatasets} is about, and \
-cite the path of each passage that you use.
+    Call {knowledge.search} for questions on the subject of a dataset of {knowledge.listDatasets}, \
+and cite the path of each passage that you use.
     """
 
     _running: Service | None = None
@@ -71,7 +73,7 @@ cite the path of each passage that you use.
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Keep the workers running."""
+        """Run the workers and keep the datasets current."""
         root = self.settings.root_in(self.context.state_dir)
         async with serving(self.settings, root, self.context.log) as self._running:
             yield
@@ -84,17 +86,18 @@ cite the path of each passage that you use.
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Name the datasets that are left out, and what is wrong with the workers."""
+        """Report the state of the workers, and the datasets with errors."""
         health = await self._service.health()
-        wrong = [f"{each['id']}: {each['error']}" for each in health["details"] if "error" in each]
+        details = health["details"]
+        errors = [f"{entry['id']}: {entry['error']}" for entry in details if "error" in entry]
         message = f"{health['datasets']['ready']} datasets, workers {health['worker']['state']}"
         if health["status"] == "ok" and not health["datasets"]["total"]:
             message = "no datasets yet; `standards-mcp knowledge build` makes one"
-        return Health(status=health["status"], message="; ".join([message, *wrong]))
+        return Health(status=health["status"], message="; ".join([message, *errors]))
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
-        """Return the three tools. A search may take two attempts of a worker."""
+        """Return the three tools. Their timeout allows a second attempt in another worker."""
         timeout = ATTEMPTS * self.settings.timeout + _SPARE_SECONDS
         return [
             Tool(
@@ -118,7 +121,7 @@ cite the path of each passage that you use.
 
     @hookimpl
     def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
-        """Log searches with wrong arguments, too, most of which the host refuses by the schema."""
+        """Log searches with invalid arguments too, although the host refuses them by the schema."""
 
         async def handle(call: ToolCall) -> ToolResult:
             if call.tool != SEARCH_TOOL:
@@ -126,11 +129,10 @@ cite the path of each passage that you use.
             began = perf_counter()
             result = await call_next(call)
             if (result.structured or {}).get("error_type") == InvalidInputError.error_type:
-                given = call.arguments
                 log_search(
                     self.context.log,
-                    given.get("dataset"),
-                    given.get("query"),
+                    call.arguments.get("dataset"),
+                    call.arguments.get("query"),
                     began=began,
                     outcome=InvalidInputError.error_type,
                     count=0,
@@ -142,9 +144,13 @@ cite the path of each passage that you use.
     @hookimpl
     def register_commands(self) -> list[click.Command]:
         """Return the commands of ``standards-mcp knowledge``."""
-        from .cli import commands  # noqa: PLC0415  - builds need what the server does not
+        from .build_commands import build_commands  # noqa: PLC0415  - unused by a server
+        from .commands import dataset_commands  # noqa: PLC0415
 
-        return commands(self.settings, self.context.state_dir, self.context.log)
+        settings, state, log = self.settings, self.context.state_dir, self.context.log
+        root = settings.root_in(state)
+        building = build_commands(settings, root, state / "tried", log)
+        return [*building, *dataset_commands(settings, root, log)]
 
     async def search(self, dataset: DatasetId, query: Query, top_k: TopK = None) -> SearchAnswer:
         """Return the passages of a dataset that answer a query."""
@@ -155,16 +161,16 @@ cite the path of each passage that you use.
         return await self._service.datasets(include_errors=include_errors)
 
     async def health(self) -> HealthAnswer:
-        """Return how the datasets and the workers are."""
+        """Return the state of the datasets and the workers."""
         return await self._service.health()
 
     async def complete_dataset(self, typed: str, _: Mapping[str, str]) -> list[str]:
-        """Return the ids of datasets that a text begins."""
+        """Return the ids of datasets that begin with a text."""
         return await self._service.dataset_ids(typed)
 
-    async def complete_path(self, typed: str, others: Mapping[str, str]) -> list[str]:
-        """Return the paths of the documents of a dataset that a text begins or is in."""
-        return await self._service.document_paths(others.get("dataset", ""), typed)
+    async def complete_path(self, typed: str, arguments: Mapping[str, str]) -> list[str]:
+        """Return the paths of documents that contain a text."""
+        return await self._service.document_paths(arguments.get("dataset", ""), typed)
 
     @resource(
         "knowledge://{dataset}/{+path}",

@@ -1,4 +1,4 @@
-"""The datasets and the workers together, as the tools and the commands use them."""
+"""Answer the tools' calls with the datasets and the workers."""
 
 from __future__ import annotations
 
@@ -31,28 +31,27 @@ from .answers import (
     listed,
     search_answer,
 )
-from .datasets import Dataset, Shelf
-from .errors import DatasetError
-from .library import Library
+from .datasets import Dataset, Library, Shelf
 from .logs import log_search
+from .manifests import DatasetError
 from .settings import KnowledgeSettings
 from .workers import tasks
-from .workers.messages import Begin
 from .workers.pool import OverdueError, Pool, Times, UnavailableError
+from .workers.process import Begin
 from .workers.worker import Worker, start_worker
 
 T = TypeVar("T")
 
 LONGEST_QUERY: Final = 1024
 ATTEMPTS: Final = 2
-"""How often a worker is asked at most; each may take the timeout of the settings."""
+"""Number of workers that a call may try; each has the timeout of the settings."""
 MOST_COMPLETIONS: Final = 100
 _PATIENCE: Final = 2.0
-"""Seconds that a call waits for datasets which it can do without."""
+"""Seconds that a call waits for datasets that it can answer without."""
 
 
 def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
-    """Return the workers of these settings, not started."""
+    """Return the pool of these settings; it is not started."""
     begin = Begin(settings.worker_memory, settings.encoder_settings())
 
     async def start() -> Worker:
@@ -63,7 +62,7 @@ def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
 
 @asynccontextmanager
 async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncGenerator[Pool]:
-    """Run the workers of these settings alone, for commands."""
+    """Run the workers of these settings without a service, for commands."""
     pool = pool_of(settings, log)
     pool.start()
     raised: Exception | None = None
@@ -71,7 +70,7 @@ async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncG
         group.start_soon(pool.serve)
         try:
             yield pool
-        except Exception as error:  # noqa: BLE001  - raised below, and not in a group
+        except Exception as error:  # noqa: BLE001  - raised below, outside of the task group
             raised = error
         group.cancel_scope.cancel()
     if raised is not None:
@@ -82,10 +81,10 @@ async def workers_of(settings: KnowledgeSettings, log: logging.Logger) -> AsyncG
 async def serving(
     settings: KnowledgeSettings, root: Path, log: logging.Logger
 ) -> AsyncGenerator[Service]:
-    """Look for datasets, start the workers if there is one, and wait for neither.
+    """Run a service: it reads the datasets and starts workers for them in the background.
 
     Args:
-        root: The folder with the datasets.
+        root: The folder of the datasets.
     """
     async with anyio.create_task_group() as group:
         pool = pool_of(settings, log)
@@ -100,10 +99,10 @@ async def serving(
 
 
 class Service:
-    """Answers what the tools are asked.
+    """Answers the calls of the tools.
 
     Args:
-        group: Where the folders are looked at.
+        group: The task group in which folders are read.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class Service:
         self._began = perf_counter()
 
     async def begin(self) -> None:
-        """Find the datasets, and tell the log what there is."""
+        """Read the datasets, and log their numbers."""
         await self._library.current(self._group, float("inf"))
         counts = counts_of(await self._library.settled(None))
         self._log.info(
@@ -140,20 +139,20 @@ class Service:
         """Return the datasets as they are now.
 
         Args:
-            dataset: Wait for this one if it is new. If there is none of that name, wait for all,
-                but not so long if others are known.
+            dataset: Wait for this one if it is new. If it is unknown, wait for all, but shorter if
+                others are ready.
 
         Raises:
-            ApiError: They are not known yet.
+            ApiError: They have not been read yet.
         """
         patience = self._settings.timeout
-        known = await self._library.current(self._group, patience)
-        if known is None:
+        current = await self._library.current(self._group, patience)
+        if current is None:
             raise _unavailable(1)
-        is_one = dataset in known.ready or dataset in known.opening
-        if known.ready and not is_one:
+        is_known = dataset in current.ready or dataset in current.opening
+        if current.ready and not is_known:
             patience = min(patience, _PATIENCE)
-        shelf = await self._library.settled(patience, dataset if is_one else None)
+        shelf = await self._library.settled(patience, dataset if is_known else None)
         if dataset in shelf.opening and not self._pool.processes:
             raise _unavailable(self._pool.next_start)
         if dataset in shelf.opening:
@@ -168,7 +167,7 @@ class Service:
 
         Raises:
             InvalidInputError: The query is too short or too long. The caller logs that.
-            ToolError: There are none, for a reason that its message names.
+            ToolError: The search failed.
         """
         began = perf_counter()
         query = query.strip()
@@ -177,9 +176,9 @@ class Service:
         try:
             with self._in_time():
                 shelf = await self.shelf(dataset)
-                found = self._found(shelf, dataset)
-                k = top_k or found.source.manifest.default_top_k
-                results = await self._asked(shelf, found, tasks.search, dataset, query, k)
+                target = self._target(shelf, dataset)
+                k = top_k or target.source.manifest.default_top_k
+                results = await self._run(shelf, target, tasks.search, dataset, query, k)
             outcome, count = "ok", len(results)
         except (ToolError, ServiceError) as error:
             outcome = getattr(error, "error_type", ApiError.error_type)
@@ -197,50 +196,51 @@ class Service:
         """Return a whole document, by the path that results cite.
 
         Raises:
-            ToolError: There is none.
+            ToolError: The document does not exist, or the search failed.
         """
         with self._in_time():
             shelf = await self.shelf(dataset)
-            found = self._found(shelf, dataset)
-            text = await self._asked(shelf, found, tasks.document, dataset, path)
+            target = self._target(shelf, dataset)
+            text = await self._run(shelf, target, tasks.document, dataset, path)
         if text is None:
             raise NotFoundError(f"Dataset '{dataset}' has no document {path!r}.")
         return text
 
     async def datasets(self, *, include_errors: bool) -> ListAnswer:
-        """List the datasets: those that are served, or all."""
+        """List the datasets that are ready, or all."""
         shelf = await self.shelf()
         entries = shelf.entries if include_errors else shelf.ready.values()
-        known = sorted((listed(each) for each in entries), key=lambda each: each["id"])
-        return {"datasets": known, "counts": counts_of(shelf)}
+        rows = sorted(map(listed, entries), key=lambda row: row["id"])
+        return {"datasets": rows, "counts": counts_of(shelf)}
 
     async def dataset_ids(self, typed: str) -> list[str]:
         """Return the ids of datasets that begin with a text."""
-        return sorted(each for each in (await self.shelf()).ready if each.startswith(typed))
+        ready = (await self.shelf()).ready
+        return sorted(dataset for dataset in ready if dataset.startswith(typed))
 
     async def document_paths(self, dataset: str, typed: str) -> list[str]:
-        """Return paths of documents that a text begins or is in."""
+        """Return the paths of documents that contain a text."""
         shelf = await self.shelf(dataset)
         if dataset not in shelf.ready:
             return []
-        found = shelf.ready[dataset]
-        return await self._asked(shelf, found, tasks.paths, dataset, typed, MOST_COMPLETIONS)
+        target = shelf.ready[dataset]
+        return await self._run(shelf, target, tasks.paths, dataset, typed, MOST_COMPLETIONS)
 
     async def health(self) -> HealthAnswer:
-        """Say how the datasets and the workers are."""
-        # It is asked most when nothing starts, so it does not wait for that.
-        known = await self._library.current(self._group, _PATIENCE)
+        """Return the state of the datasets and the workers."""
+        # Health is most useful while nothing starts, so it waits only briefly.
+        current = await self._library.current(self._group, _PATIENCE)
         shelf = await self._library.settled(_PATIENCE)
         state = self._pool.state
         # No worker is needed before the first dataset.
-        has_workers = state == "ready" or (known is not None and not self._pool.is_started)
+        has_workers = state == "ready" or (current is not None and not self._pool.is_started)
         is_well = has_workers and not shelf.left_out and not shelf.opening
         return {
             "status": "failed" if self._pool.is_failing else "ok" if is_well else "degraded",
             "version": version("standards-mcp-knowledge"),
             "uptimeSeconds": round(perf_counter() - self._began, 1),
             "datasets": counts_of(shelf),
-            "details": [detail(each) for each in shelf.entries],
+            "details": [detail(entry) for entry in shelf.entries],
             "worker": {
                 "state": state,
                 "processes": self._pool.processes,
@@ -248,17 +248,17 @@ class Service:
             },
         }
 
-    def _found(self, shelf: Shelf, dataset: str) -> Dataset:
+    def _target(self, shelf: Shelf, dataset: str) -> Dataset:
         if dataset in shelf.ready:
             return shelf.ready[dataset]
-        for each in shelf.left_out:
-            if each.id == dataset and each.kind == "worker" and self._pool.is_failing:
+        for entry in shelf.left_out:
+            if entry.id == dataset and entry.kind == "worker" and self._pool.is_failing:
                 raise _unavailable(self._pool.next_start)
-            if each.id == dataset:
-                raise _not_available(shelf, dataset, each.reason)
+            if entry.id == dataset:
+                raise _not_available(shelf, dataset, entry.reason)
         raise NotFoundError(f"Dataset '{dataset}' not found. {_available(shelf)}")
 
-    async def _asked(
+    async def _run(
         self, shelf: Shelf, dataset: Dataset, function: Callable[..., T], *arguments: object
     ) -> T:
         try:
@@ -276,13 +276,13 @@ class Service:
 
     @contextmanager
     def _in_time(self) -> Generator[None]:
-        """End a call before the host does, which cannot say for what it waited."""
+        """End a call before the host does, so that the error can name the cause."""
         seconds = ATTEMPTS * self._settings.timeout
         with anyio.move_on_after(seconds) as scope:
             yield
         if scope.cancelled_caught:
             raise TimedOutError(
-                f"There was no answer within {seconds:g} s: the workers are busy, or end. "
+                f"The workers did not answer within {seconds:g} s: they are busy or end. "
                 "Try again later; plugins.knowledge.workers adds more."
             )
 
@@ -294,8 +294,8 @@ def _check(query: str) -> None:
         )
 
 
-def _available(shelf: Shelf, but: str = "") -> str:
-    return f"Available datasets: {', '.join(sorted({*shelf.ready} - {but})) or 'none'}"
+def _available(shelf: Shelf, excluded: str = "") -> str:
+    return f"Available datasets: {', '.join(sorted({*shelf.ready} - {excluded})) or 'none'}"
 
 
 def _not_available(shelf: Shelf, dataset: str, reason: str) -> ApiError:

@@ -1,4 +1,4 @@
-"""The plugin's table."""
+"""Settings of the plugin, the table `[plugins.knowledge]`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ class KnowledgeSettings(PluginSettings):
     """Settings.
 
     Attributes:
-        root: The folder with the datasets. Without it, that is the folder datasets in the
-            plugin's state folder.
-        extra_roots: Further folders that indexes and metadata may be in.
-        workers: How many processes search.
+        root: The folder of the datasets; by default datasets in the plugin's state folder.
+        extra_roots: Further folders that may contain indexes and metadata.
+        workers: Number of processes that search.
         timeout: Seconds that a worker has for one call.
-        worker_memory: How much address space a worker may have (Linux), such as 2GB.
-        reload_seconds: How often the folder is looked at, while calls come.
-        encoders: Names of models, as metadata has them, with the text encoder of each, such as
+        worker_memory: Limit of a worker's address space (Linux), such as 2GB.
+        reload_seconds: Seconds between two checks of the folder, while calls come.
+        encoders: Text encoders by the names of models in metadata, such as
             fastembed:BAAI/bge-small-en-v1.5.
         embedding_api_key: The key for encoders at an address.
     """
@@ -48,11 +47,11 @@ class KnowledgeSettings(PluginSettings):
     embedding_api_key: SecretStr | None = None
 
     def root_in(self, state_dir: Path) -> Path:
-        """Return the folder with the datasets."""
+        """Return the folder of the datasets."""
         return self.root or state_dir / "datasets"
 
     def encoder_settings(self) -> Encoders:
-        """Return what workers need to open encoders."""
-        # An address that does not answer is told, before its worker is ended as overdue.
+        """Return the settings with which workers open encoders."""
+        # The request to an address ends before the worker does, so the error names the address.
         timeout = _SHARE_OF_ADDRESSES * self.timeout
         return Encoders(self.encoders, self.embedding_api_key, timeout)

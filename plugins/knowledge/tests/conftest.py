@@ -72,7 +72,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_dataset(root: Path, vectors: Vectors) -> MakeDataset:
-    """Return a function that writes a dataset; what it is not told is good."""
+    """Return a function that writes a dataset, with valid defaults for missing arguments."""
 
     def make(
         name: str = "guide",

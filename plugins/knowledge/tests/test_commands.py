@@ -70,7 +70,7 @@ def test_try_and_build_reuse_the_vectors_of_each_other(run: Run, root: Path, tmp
     about = ("--id", "guide", "--name", "Guide", "--description", "Tools and cakes.")
     run("try", folder, QUESTION)
     assert json.loads(run("build", folder, *about, "--json").stdout)["unchanged"] == 2
-    # Only a vector that was not encoded anew can be another one than that of its text.
+    # A vector that differs from the vector of its text was not encoded again.
     tried = tmp_path / "state/plugins/knowledge/tried"
     shutil.rmtree(tried)
     index = root / "guide/index/docs.index"
@@ -94,7 +94,7 @@ def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tm
     assert built["path"] == str(root / "guide")
     assert [each["path"] for each in built["skipped"]] == ["damaged.pdf"]
     assert "2 passages of 2 files, 2 unchanged" in run("build", folder, *about).stdout
-    # Its header tells of more vectors than a worker has memory for.
+    # Its header states more vectors than a worker has memory for.
     index = root / "guide/index/docs.index"
     index.write_bytes(index.read_bytes()[:37] + (2**33).to_bytes(8, "little"))
     assert "2 passages of 2 files, 0 unchanged" in run("build", folder, *about).stdout
@@ -132,7 +132,7 @@ def test_the_health_of_an_empty_library_says_how_to_fill_it(run: Run):
     )
 
 
-def test_a_check_tells_what_is_wrong_with_each(
+def test_a_check_reports_the_error_of_each_dataset(
     run: Run, make_dataset: MakeDataset, root: Path, vectors: Vectors
 ):
     assert run("check").stdout == f"There are no datasets in {root}.\n"
@@ -169,7 +169,7 @@ def test_a_check_tells_what_is_wrong_with_each(
         ),
     ],
 )
-def test_bad_usage_and_failures_are_told_by_status_and_sentence(
+def test_bad_usage_and_failures_have_an_exit_status_and_a_sentence(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], status: int, said: str
 ):
     (tmp_path / "empty").mkdir()

@@ -1,4 +1,4 @@
-"""Manifests: what they may say, and what is told of those that say something else."""
+"""Manifests: the valid values, and the errors for all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def left_out(folder: Path, *roots: Path) -> LeftOut:
     return found
 
 
-def test_what_is_optional_may_be_missing_and_unknown_keys_are_ignored(make_dataset: MakeDataset):
+def test_optional_keys_may_be_missing_and_unknown_keys_are_ignored(make_dataset: MakeDataset):
     folder = make_dataset(name=" The guide ", builtBy="somebody")
     found = read_source(folder / "manifest.json", [folder.parent])
     assert isinstance(found, Source)
@@ -63,7 +63,7 @@ def test_what_is_optional_may_be_missing_and_unknown_keys_are_ignored(make_datas
         ({"description": "d" * 10_240}, "Manifest exceeds maximum size of 10240 bytes"),
     ],
 )
-def test_what_breaks_a_rule_is_left_out_with_the_reason(
+def test_a_manifest_that_breaks_a_rule_is_left_out_with_the_reason(
     make_dataset: MakeDataset, changed: dict[str, Any], reason: str
 ):
     folder = make_dataset("guide")
@@ -80,7 +80,7 @@ def test_what_breaks_a_rule_is_left_out_with_the_reason(
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '"text"', "null", "[" * 9000, '{"id": NaN}', "\ud800"]
 )
-def test_what_is_no_json_object_is_left_out(make_dataset: MakeDataset, text: str):
+def test_a_manifest_that_is_not_a_json_object_is_left_out(make_dataset: MakeDataset, text: str):
     folder = make_dataset()
     (folder / "manifest.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     found = left_out(folder)
@@ -140,7 +140,7 @@ def left_out_id(path: Path) -> str:
     return found.id
 
 
-def test_the_schema_names_each_key_and_what_is_required():
+def test_the_schema_names_all_keys_and_the_required_ones():
     schema = Manifest.model_json_schema()
     assert list(schema["properties"]) == [
         "id", "name", "description", "index", "metadata", "defaultTopK",

@@ -20,7 +20,7 @@ from support.waiting import PAUSE, WAIT
 from standards_mcp.cli import run
 from standards_mcp.testing import Connect
 from standards_mcp_knowledge import datasets
-from standards_mcp_knowledge.errors import DatasetError
+from standards_mcp_knowledge.manifests import DatasetError
 from standards_mcp_knowledge.plugin import KnowledgePlugin
 from standards_mcp_knowledge.workers.pool import Times
 
@@ -51,11 +51,11 @@ async def reasons(client: Client) -> dict[str, str]:
 
 
 class Endpoint(http.server.ThreadingHTTPServer):
-    """An address of OpenAI's shape.
+    """An OpenAI-compatible endpoint.
 
     Attributes:
-        is_silent: It takes requests and answers none.
-        status: With which it answers.
+        is_silent: True if it accepts requests and does not answer.
+        status: The status of its answers.
     """
 
     daemon_threads = True
@@ -132,7 +132,7 @@ async def test_a_path_that_cannot_be_looked_up_leaves_its_dataset_out_and_no_oth
         assert (await call(client, "health"))["datasets"] == {"total": 3, "ready": 1, "errors": 2}
 
 
-async def test_a_dataset_keeps_its_id_and_what_is_known_when_it_is_left_out(
+async def test_a_dataset_that_is_left_out_keeps_its_id_and_known_facts(
     connect: Connect, make_dataset: MakeDataset, root: Path
 ):
     make_dataset("folder", id="docs", description=...)
@@ -228,7 +228,7 @@ async def test_an_address_that_a_dataset_names_does_not_get_the_key(
     assert endpoint.keys[-1] == "Bearer sk-secret"
 
 
-async def test_what_may_have_passed_is_tried_again(
+async def test_a_passing_error_is_checked_again(
     make_dataset: MakeDataset, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     class Pool:
@@ -238,9 +238,9 @@ async def test_what_may_have_passed_is_tried_again(
     pool: Any = Pool()
     pool.times = Times()
     source: Any = datasets.read_source(make_dataset() / "manifest.json", [root])
-    assert datasets.counts_still(await datasets.look_into(pool, source))
+    assert datasets.is_current(await datasets.look_into(pool, source))
     monkeypatch.setattr(datasets, "RETRY", 0)
-    assert not datasets.counts_still(await datasets.look_into(pool, source))
+    assert not datasets.is_current(await datasets.look_into(pool, source))
 
 
 async def test_a_dataset_without_documents_is_served_with_a_warning(

@@ -1,4 +1,4 @@
-"""What runs in a worker, called directly: coverage does not see into workers."""
+"""Functions of workers, called directly because coverage does not measure workers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 
 from standards_mcp_encoders import Vectors
+from standards_mcp_knowledge.documents import read_metadata
 from standards_mcp_knowledge.encoders import Encoders
-from standards_mcp_knowledge.errors import DatasetError
-from standards_mcp_knowledge.manifests import Files, stamp
-from standards_mcp_knowledge.metadata import read_metadata
-from standards_mcp_knowledge.workers import messages, process, tasks
+from standards_mcp_knowledge.manifests import DatasetError, Files, stamp
+from standards_mcp_knowledge.workers import process, tasks
 from standards_mcp_knowledge.workers.opened import Opened
 
 MakeDataset = Callable[..., Path]
@@ -116,7 +115,7 @@ def test_a_changed_dataset_is_opened_anew_for_the_next_search(
     tasks.inspect(opened, before)
     assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
     after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
-    # Whoever has not noticed the change gets what is there.
+    # A caller with old stamps gets the new content.
     for files in (before, after):
         assert tasks.search(opened, files, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
     shutil.rmtree(before.index.parent)
@@ -135,7 +134,7 @@ def test_a_changed_dataset_is_opened_anew_for_the_next_search(
         ({"model": "model2vec:none"}, "encoder", "pip install 'model2vec<1"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(
+def test_index_metadata_and_encoder_must_fit(
     opened: Opened,
     make_dataset: MakeDataset,
     vectors: Vectors,
@@ -162,13 +161,13 @@ def test_an_address_is_asked_by_a_search_and_after_a_failure_rests(
         assert raised.value.is_passing
 
 
-def test_what_is_no_vector_is_not_searched_for(
+def test_an_invalid_vector_is_not_searched(
     opened: Opened, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
 ):
     dataset = opened.dataset(files_of(make_dataset()))
     wrong = np.full((1, 384), np.nan, np.float32)
     monkeypatch.setattr(dataset.encoder, "encode", lambda _: wrong)
-    with pytest.raises(DatasetError, match="gave what is no vector"):
+    with pytest.raises(DatasetError, match="returned an invalid vector"):
         dataset.nearest(QUERY, 1)
 
 
@@ -209,7 +208,7 @@ def test_encoders_go_with_the_last_dataset_that_uses_them(
     assert models[0]() is None
 
 
-def test_what_faiss_refuses_is_told_in_its_words(opened: Opened, make_dataset: MakeDataset):
+def test_an_error_of_faiss_is_reported_in_its_words(opened: Opened, make_dataset: MakeDataset):
     folder = make_dataset()
     (folder / "docs.index").write_bytes(b"nothing that FAISS knows")
     with pytest.raises(DatasetError, match=r"Index cannot be read: .*docs.index: .*not recogni"):
@@ -243,7 +242,7 @@ def test_metadata_may_be_a_list_or_an_object_with_more(tmp_path: Path):
         read_metadata(tmp_path)
 
 
-def test_an_answer_is_sent_whatever_was_raised(opened: Opened):
+def test_an_answer_is_sent_for_every_exception(opened: Opened):
     answer = process.answer_to((tasks.call, (divmod, 1, 0)), opened)
     assert isinstance(answer.error, ZeroDivisionError)
     assert "Traceback" in answer.error.__notes__[0]
@@ -255,9 +254,9 @@ def test_an_answer_is_sent_whatever_was_raised(opened: Opened):
 
     error = LocalError("text")
     error.add_note("where")
-    framed = messages.framed(messages.Answer(error=error))
-    assert int.from_bytes(framed[: messages.LENGTH]) == len(framed) - messages.LENGTH
+    framed = process.framed(process.Answer(error=error))
+    assert int.from_bytes(framed[: process.LENGTH]) == len(framed) - process.LENGTH
     assert b"LocalError: text" in framed
     assert b"where" in framed
     with pytest.raises(Exception, match="pickle"):
-        messages.framed(messages.Answer(lambda: None))
+        process.framed(process.Answer(lambda: None))

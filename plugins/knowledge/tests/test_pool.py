@@ -1,4 +1,4 @@
-"""The workers: what ends them, what becomes of calls then, and that the next ones are there."""
+"""Workers end for many causes; their calls are answered, and new workers start."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from support.waiting import WAIT, until
 
-from standards_mcp_knowledge.cli.work import PoolWork
+from standards_mcp_knowledge.build_commands import PoolWork
 from standards_mcp_knowledge.encoders import Encoders
 from standards_mcp_knowledge.manifests import Files, stamp
 from standards_mcp_knowledge.workers import tasks
-from standards_mcp_knowledge.workers.messages import Begin
 from standards_mcp_knowledge.workers.pool import OverdueError, Pool, Times, UnavailableError
+from standards_mcp_knowledge.workers.process import Begin
 from standards_mcp_knowledge.workers.worker import Worker, start_worker
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +65,7 @@ async def test_a_worker_stays_and_answers_or_raises_as_the_function_does(
         with pytest.raises(ZeroDivisionError) as raised:
             await call(workers, divmod, 1, 0)
         assert "Traceback" in raised.value.__notes__[0]
-        # What it prints is in the log, and not among its answers.
+        # Its output goes to the log, not into its answers.
         await call(workers, print, "hello\n\nworld")
         await call(workers, os.write, 1, b"natively\n")
         assert await call(workers, os.getpid) == pid
@@ -73,7 +73,7 @@ async def test_a_worker_stays_and_answers_or_raises_as_the_function_does(
         def said() -> list[str]:
             return [vars(each).get("text", "") for each in caplog.records]
 
-        await until(lambda: "natively" in said(), "what a worker prints is in the log")
+        await until(lambda: "natively" in said(), "the output of a worker is in the log")
         assert [text for text in said() if text] == ["hello", "world", "natively"]
         assert workers.state == "ready"
     assert workers.state == "stopped"
@@ -113,7 +113,7 @@ async def test_a_deadline_ends_the_worker_and_the_call_and_nothing_else(
     assert causes(caplog.records) == ["it exceeded its deadline"]
 
 
-async def test_a_call_whose_worker_crashes_is_tried_once_more(caplog: pytest.LogCaptureFixture):
+async def test_a_call_whose_worker_crashes_is_tried_again(caplog: pytest.LogCaptureFixture):
     async with pool(2) as workers:
         await until(lambda: workers.state == "ready", "both workers run")
         with pytest.raises(UnavailableError) as raised:

@@ -1,13 +1,13 @@
-"""Scores, their order, and what is attributed to whom."""
+"""Scores, their order, and the attribution of passages."""
 
 from __future__ import annotations
 
 import pytest
 
+from standards_mcp_knowledge.documents import hits, score_of
 from standards_mcp_knowledge.encoders import spec_of
-from standards_mcp_knowledge.errors import DatasetError
 from standards_mcp_knowledge.logs import loggable
-from standards_mcp_knowledge.search import hits, score_of
+from standards_mcp_knowledge.manifests import DatasetError
 
 
 def test_both_metrics_give_the_same_score_for_normalised_vectors():
@@ -16,7 +16,7 @@ def test_both_metrics_give_the_same_score_for_normalised_vectors():
     assert score_of(1.23456789, "ip") == 1.234568
 
 
-def test_results_are_ordered_by_score_then_by_row_and_what_is_no_row_is_skipped():
+def test_results_are_ordered_by_score_then_by_row_and_invalid_rows_are_skipped():
     documents = [{"id": str(row)} for row in range(4)]
     found = [(3, 0.5), (1, 0.9), (0, 0.5), (-1, -3.4e38), (7, 1.0), (2, float("nan"))]
     assert [hit["id"] for hit in hits(found, "ip", documents, "set")] == ["1", "0", "3"]
@@ -56,7 +56,7 @@ def test_the_settings_count_more_than_the_rule():
 
 
 @pytest.mark.parametrize("model", ["bge-large", "none", "x:y"])
-def test_a_model_without_an_encoder_says_what_to_set(model: str):
+def test_a_model_without_an_encoder_names_the_setting(model: str):
     with pytest.raises(DatasetError, match=f"No encoder for model '{model}'. Set plugins.know"):
         spec_of(model, {})
 

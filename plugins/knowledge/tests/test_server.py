@@ -38,7 +38,7 @@ sys.exit(main())
 
 @asynccontextmanager
 async def served(root: Path, **settings: object) -> AsyncGenerator[Client]:
-    """Serve the datasets in a process, whose log is beside them."""
+    """Serve the datasets in a process; its log is in the same folder."""
     pairs = {
         "state_dir": root.parent / "state",
         "plugins.search.enabled": "false",
@@ -212,7 +212,7 @@ async def test_200_damaged_files_stop_no_other_dataset(
             if each["id"] == "good":
                 assert each["status"] == "ready"
             assert "\n" not in each.get("error", "")
-        # What was not found to be damaged, such as a flipped bit in a vector, may be searched.
+        # Undetected damage, such as a flipped bit in a vector, may be searched.
         for each in found["datasets"]:
             if each["status"] == "ready":
                 await answer(client, dataset=each["id"], query=QUERY)

@@ -130,7 +130,7 @@ async def test_each_kind_of_index_finds_the_known_neighbour(
         ),
     ],
 )
-async def test_wrong_input_is_told_in_one_sentence(
+async def test_invalid_input_is_reported_in_one_sentence(
     connect: Connect,
     make_dataset: MakeDataset,
     root: Path,
@@ -169,7 +169,7 @@ async def test_the_log_of_a_refused_search_has_no_secret_and_little_of_a_long_te
     ]
 
 
-async def test_what_is_wrong_with_a_dataset_is_listed_and_the_others_are_served(
+async def test_errors_of_a_dataset_are_listed_and_the_others_are_served(
     connect: Connect, make_dataset: MakeDataset, root: Path, vectors: Vectors
 ):
     make_dataset("good")
@@ -373,7 +373,7 @@ async def test_where_no_worker_can_start_searches_say_when_to_try_again(
 
 
 def worker_pids() -> list[int]:
-    """Return the workers of this process, without those that have ended."""
+    """Return the running workers of this process."""
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""Find the stored memory that each draft of an import is a new version of."""
+"""Match the drafts of an import with the stored memories that they are versions of."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _IDS_OF_HEADINGS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The parts of a memory that decide whether a draft changes it."""
+class StoredParts:
+    """The parts of a stored memory that a draft can change, in a compact form."""
 
     content_hash: str
     body: bytes
@@ -25,7 +25,7 @@ class Known:
     origins: tuple[Origin, ...]
 
     @classmethod
-    def of(cls, document: Document) -> Known:
+    def of(cls, document: Document) -> StoredParts:
         """Return the parts of a memory."""
         body = _digest(document.content)
         return cls(
@@ -33,8 +33,8 @@ class Known:
         )
 
     @classmethod
-    def of_draft(cls, draft: Draft) -> Known:
-        """Return the parts of a draft; it has the preview and the tags itself."""
+    def of_draft(cls, draft: Draft) -> StoredParts:
+        """Return the parts of a draft that rules compare, without preview and tags."""
         origins = (draft.origin,) if draft.origin else ()
         return cls(draft.content_hash, _digest(draft.content), "", None, origins)
 
@@ -55,7 +55,7 @@ class Match:
 
     Attributes:
         is_repeated: True if another draft of the import writes the memory.
-        problem: The reason for which it cannot be written; None if it can.
+        problem: The reason why it cannot be written; None if it can.
     """
 
     draft: Draft
@@ -71,118 +71,126 @@ class Matcher:
     and several headings of one name, keep their memories. Equal drafts share one.
 
     Args:
-        known: The stored memories by id.
-        new_id: Returns an id above the one that it gets.
+        stored: The stored memories by id.
+        new_id: Returns an id above its argument.
         drafts: All drafts of the import.
     """
 
     def __init__(
-        self, known: Mapping[int, Known], new_id: Callable[[int], int], drafts: Sequence[Draft]
+        self,
+        stored: Mapping[int, StoredParts],
+        new_id: Callable[[int], int],
+        drafts: Sequence[Draft],
     ) -> None:
-        self._known, self._new_id, self._drafts = known, new_id, drafts
-        origins = [each.origin for each in drafts if each.origin]
-        files = {each.file for each in origins}
-        self._reading = Reading(files, {each.statement for each in origins})
-        self._parts = [Known.of_draft(each) for each in drafts]
-        self._wanted = [_wanted_ids(each.origin) for each in drafts]
-        # The ids by the places of the drafts in their list, and by their hashes.
+        self._stored, self._new_id, self._drafts = stored, new_id, drafts
+        origins = [draft.origin for draft in drafts if draft.origin]
+        files = {origin.file for origin in origins}
+        self._reading = Reading(files, {origin.statement for origin in origins})
+        self._parts = [StoredParts.of_draft(draft) for draft in drafts]
+        self._allowed = [_allowed_ids(draft.origin) for draft in drafts]
+        # Ids by the index of the draft in the list, by the place of its origin, and by its hash.
         self._ids: dict[int, int] = {}
         self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
         self._by_hash: dict[str, int] = {}
         self._taken: set[int] = set()
         self._rewritten: set[int] = set()
-        self._highest = max(known, default=0)
+        self._highest = max(stored, default=0)
 
     def match(self) -> list[Match]:
         """Return a match for each draft, in the same order."""
-        for place, draft in enumerate(self._drafts):
+        for index, draft in enumerate(self._drafts):
             if draft.id is not None:
-                self._take(place, draft.id)
+                self._take(index, draft.id)
         for rule in _UNCHANGED:
             self._assign(rule, self._fits)
-        for place in range(len(self._drafts)):
-            self._share(place)
+        for index in range(len(self._drafts)):
+            self._share(index)
         for rule in _EDITED:
             self._rewritten |= self._assign(rule, self._may_rewrite)
         self._give_new_ids()
-        for place, identifier in self._ids.items():
-            if origin := self._drafts[place].origin:
+        for index, identifier in self._ids.items():
+            if origin := self._drafts[index].origin:
                 self._ids_by_place.setdefault(origin.place, set()).add(identifier)
         return self._matches()
 
     def forgotten(self) -> dict[int, tuple[Origin, ...]]:
-        """Return the origins that are left to memories of no draft, if a draft has their place."""
+        """Return the remaining origins of unmatched memories that lost places to drafts."""
         left = {
-            identifier: without_places(known.origins, self._places_of_others(identifier))
-            for identifier, known in self._known.items()
+            identifier: without_places(parts.origins, self._places_of_others(identifier))
+            for identifier, parts in self._stored.items()
             if identifier not in self._taken
         }
-        return {each: kept for each, kept in left.items() if kept != self._known[each].origins}
+        return {
+            identifier: origins
+            for identifier, origins in left.items()
+            if origins != self._stored[identifier].origins
+        }
 
     def _give_new_ids(self) -> None:
         # Ids of front matters first, so that no other draft gets one of them.
-        for place, wanted in enumerate(self._wanted):
-            if wanted and not self._share(place):
-                self._take_one_of(place, wanted)
-        for place, wanted in enumerate(self._wanted):
-            if not wanted and not self._share(place):
-                self._take(place, self._new())
-            self._highest = max(self._highest, self._ids.get(place, 0))
+        for index, allowed in enumerate(self._allowed):
+            if allowed and not self._share(index):
+                self._take_one_of(index, allowed)
+        for index, allowed in enumerate(self._allowed):
+            if not allowed and not self._share(index):
+                self._take(index, self._new())
+            self._highest = max(self._highest, self._ids.get(index, 0))
 
     def _assign(
-        self, rule: Callable[[Known], Iterable[Hashable]], fits: Callable[[int, int], bool]
+        self, rule: Callable[[StoredParts], Iterable[Hashable]], fits: Callable[[int, int], bool]
     ) -> set[int]:
         """Give memories to drafts with a common key, in the order of ids, and return their ids."""
         free: dict[Hashable, list[int]] = {}
-        for identifier in sorted(self._known.keys() - self._taken):
-            for key in rule(self._known[identifier]):
+        for identifier in sorted(self._stored.keys() - self._taken):
+            for key in rule(self._stored[identifier]):
                 free.setdefault(key, []).append(identifier)
         assigned: set[int] = set()
-        for place, parts in enumerate(self._parts):
-            if place in self._ids:
+        for index, parts in enumerate(self._parts):
+            if index in self._ids:
                 continue
+            candidates = chain.from_iterable(free.get(key, ()) for key in rule(parts))
             fitting = (
-                each
-                for each in chain.from_iterable(free.get(key, ()) for key in rule(parts))
-                if each not in assigned and fits(each, place)
+                identifier
+                for identifier in candidates
+                if identifier not in assigned and fits(identifier, index)
             )
             if (best := next(fitting, None)) is not None:
-                self._take(place, best)
+                self._take(index, best)
                 assigned.add(best)
         return assigned
 
-    def _take(self, place: int, identifier: int) -> None:
-        self._ids[place] = identifier
+    def _take(self, index: int, identifier: int) -> None:
+        self._ids[index] = identifier
         self._taken.add(identifier)
-        self._by_hash[self._drafts[place].content_hash] = identifier
+        self._by_hash[self._drafts[index].content_hash] = identifier
 
-    def _share(self, place: int) -> bool:
-        """Give a draft the memory of an equal one, and return True if it has an id now."""
-        identifier = self._by_hash.get(self._drafts[place].content_hash)
-        if place not in self._ids and identifier is not None and self._fits(identifier, place):
-            self._ids[place] = identifier
-        return place in self._ids
+    def _share(self, index: int) -> bool:
+        """Give a draft the memory of an equal draft; return True if it has an id now."""
+        identifier = self._by_hash.get(self._drafts[index].content_hash)
+        if index not in self._ids and identifier is not None and self._fits(identifier, index):
+            self._ids[index] = identifier
+        return index in self._ids
 
-    def _fits(self, identifier: int, place: int) -> bool:
-        wanted = self._wanted[place]
-        return wanted is None or identifier in wanted
+    def _fits(self, identifier: int, index: int) -> bool:
+        allowed = self._allowed[index]
+        return allowed is None or identifier in allowed
 
-    def _may_rewrite(self, identifier: int, place: int) -> bool:
+    def _may_rewrite(self, identifier: int, index: int) -> bool:
         """Return True if nothing else states the memory."""
-        origin = self._drafts[place].origin
-        return self._fits(identifier, place) and all(
-            (origin and each.place == origin.place) or self._reading.lacks(each)
-            for each in self._known[identifier].origins
+        origin = self._drafts[index].origin
+        return self._fits(identifier, index) and all(
+            (origin and stored.place == origin.place) or self._reading.lacks(stored)
+            for stored in self._stored[identifier].origins
         )
 
-    def _take_one_of(self, place: int, wanted: range) -> None:
-        """Give a draft an id for a new memory, if one of these is free."""
-        origin = self._drafts[place].origin
-        # It depends on the heading and not on its place, so each new collection has the same ids.
-        start = int.from_bytes(_digest((origin and origin.heading) or "")) % len(wanted)
-        for identifier in (*wanted[start:], *wanted[:start]):
-            if identifier not in self._known and identifier not in self._taken:
-                self._take(place, identifier)
+    def _take_one_of(self, index: int, allowed: range) -> None:
+        """Give a draft one of its allowed ids for a new memory, if one is free."""
+        origin = self._drafts[index].origin
+        # The heading decides, not its position, so each new collection gets the same ids.
+        start = int.from_bytes(_digest((origin and origin.heading) or "")) % len(allowed)
+        for identifier in (*allowed[start:], *allowed[:start]):
+            if identifier not in self._stored and identifier not in self._taken:
+                self._take(index, identifier)
                 return
 
     def _new(self) -> int:
@@ -192,69 +200,69 @@ class Matcher:
         return identifier
 
     def _matches(self) -> list[Match]:
-        places: dict[int, list[int]] = {}
-        for place, given in sorted(self._ids.items()):
-            places.setdefault(given, []).append(place)
+        indexes: dict[int, list[int]] = {}
+        for index, identifier in sorted(self._ids.items()):
+            indexes.setdefault(identifier, []).append(index)
         matches = [
-            Match(each, problem=self._problem(place)) for place, each in enumerate(self._drafts)
+            Match(draft, problem=self._problem(index)) for index, draft in enumerate(self._drafts)
         ]
-        for identifier, equal in places.items():
+        for identifier, equal in indexes.items():
             origins = self._origins(identifier, equal)
-            is_named = any(self._drafts[each].id is not None for each in equal)
-            replaces = {each: self._replaced(each) for each in equal}
-            # The one with news, if another one is as it was.
-            writer = min(equal, key=lambda each: replaces[each] == "origins")
-            for place in equal:
-                draft = self._drafts[place]
-                matches[place] = Match(
-                    replace(draft, id=identifier, origins=origins, replaces=replaces[place]),
-                    is_repeated=draft.id is None and (is_named or place != writer),
+            is_named = any(self._drafts[index].id is not None for index in equal)
+            replaces = {index: self._replaced(index) for index in equal}
+            # A changed draft writes the memory, not an equal one that is unchanged.
+            writer = min(equal, key=lambda index: replaces[index] == "origins")
+            for index in equal:
+                draft = self._drafts[index]
+                matches[index] = Match(
+                    replace(draft, id=identifier, origins=origins, replaces=replaces[index]),
+                    is_repeated=draft.id is None and (is_named or index != writer),
                 )
         return matches
 
-    def _origins(self, identifier: int, places: Iterable[int]) -> tuple[Origin, ...]:
-        """Return the origins of a memory that these drafts state."""
-        known = self._known.get(identifier)
-        origins = known.origins if known and identifier not in self._rewritten else ()
-        for draft in map(self._drafts.__getitem__, places):
+    def _origins(self, identifier: int, indexes: Iterable[int]) -> tuple[Origin, ...]:
+        """Return the origins of a memory after these drafts are written."""
+        parts = self._stored.get(identifier)
+        origins = parts.origins if parts and identifier not in self._rewritten else ()
+        for draft in map(self._drafts.__getitem__, indexes):
             for new in (draft.origin,) if draft.origin else draft.origins or (STORED,):
                 origins = with_origin(origins, new)
         return without_places(origins, self._places_of_others(identifier))
 
     def _places_of_others(self, identifier: int) -> set[tuple[str, str | None]]:
-        """Return the places of a memory whose drafts have other memories."""
-        known = self._known.get(identifier)
+        """Return the places of a memory whose drafts were matched with other memories."""
+        parts = self._stored.get(identifier)
         return {
-            each.place
-            for each in (known.origins if known else ())
-            if (ids := self._ids_by_place.get(each.place)) and identifier not in ids
+            origin.place
+            for origin in (parts.origins if parts else ())
+            if (ids := self._ids_by_place.get(origin.place)) and identifier not in ids
         }
 
-    def _replaced(self, place: int) -> Replaced:
+    def _replaced(self, index: int) -> Replaced:
         """Return the parts of the memory that a draft replaces."""
-        draft, known = self._drafts[place], self._known.get(self._ids[place])
-        if draft.origin is None or known is None:
+        draft, parts = self._drafts[index], self._stored.get(self._ids[index])
+        if draft.origin is None or parts is None:
             return "stated"
-        before = [each for each in known.origins if each.place == draft.origin.place]
-        if draft.origin.version in {each.version for each in before or known.origins}:
-            # The text of the file is not new: a tool may have changed the memory since.
+        before = [origin for origin in parts.origins if origin.place == draft.origin.place]
+        if draft.origin.version in {origin.version for origin in before or parts.origins}:
+            # The file has not changed, but a tool may have changed the memory since.
             return "origins"
-        return "all" if before or draft.content_hash != known.content_hash else "stated"
+        return "all" if before or draft.content_hash != parts.content_hash else "stated"
 
-    def _problem(self, place: int) -> str | None:
-        wanted = self._wanted[place]
-        if place in self._ids or wanted is None:
+    def _problem(self, index: int) -> str | None:
+        allowed = self._allowed[index]
+        if index in self._ids or allowed is None:
             return None
-        if len(wanted) == 1:
-            return f"names id {wanted[0]}, which another memory has"
-        return f"names ids {wanted[0]} to {wanted[-1]}, which other memories have"
+        if len(allowed) == 1:
+            return f"names id {allowed[0]}, which another memory has"
+        return f"names ids {allowed[0]} to {allowed[-1]}, which other memories have"
 
 
-def _wanted_ids(origin: Origin | None) -> range | None:
-    """Return the ids that a number in the front matter leaves to a draft; None if it has none.
+def _allowed_ids(origin: Origin | None) -> range | None:
+    """Return the ids that `id: NUMBER` in the front matter allows; None without a number.
 
-    The number is the id of a file with one memory. Headings share the thousand ids that begin with
-    it: 7000 to 7999 for 7.
+    A file with one memory gets the number as its id. The headings of a file share a thousand ids:
+    7000 to 7999 for 7.
     """
     key = origin.key if origin else None
     if not (key and key.isascii() and key.isdecimal() and len(key) <= len(str(LARGEST_ID))):
@@ -271,38 +279,39 @@ def _digest(content: str) -> bytes:
 _EMPTY: Final = _digest("")
 
 
-def _rewritable(known: Known) -> list[Origin]:
-    """Return the origins whose text no other memory has."""
-    return [each for each in known.origins if each.version]
+def _rewritable(parts: StoredParts) -> list[Origin]:
+    """Return the origins whose text belongs to this memory alone."""
+    return [origin for origin in parts.origins if origin.version]
 
 
-def _statements(known: Known) -> Iterable[Hashable]:
-    return [each.statement for each in known.origins if each != STORED]
+def _statements(parts: StoredParts) -> Iterable[Hashable]:
+    return [origin.statement for origin in parts.origins if origin != STORED]
 
 
-def _hashes(known: Known) -> Iterable[Hashable]:
-    return [known.content_hash]
+def _hashes(parts: StoredParts) -> Iterable[Hashable]:
+    return [parts.content_hash]
 
 
-def _keys(known: Known) -> Iterable[Hashable]:
-    return [(each.root, each.key, each.heading) for each in _rewritable(known) if each.key]
+def _keys(parts: StoredParts) -> Iterable[Hashable]:
+    origins = [origin for origin in _rewritable(parts) if origin.key]
+    return [(origin.root, origin.key, origin.heading) for origin in origins]
 
 
-def _keys_at_places(known: Known) -> Iterable[Hashable]:
-    return [(each.key, each.place) for each in _rewritable(known) if each.key]
+def _keys_at_places(parts: StoredParts) -> Iterable[Hashable]:
+    return [(origin.key, origin.place) for origin in _rewritable(parts) if origin.key]
 
 
-def _last_places(known: Known) -> Iterable[Hashable]:
-    return [each.place for each in _rewritable(known)[-1:]]
+def _last_places(parts: StoredParts) -> Iterable[Hashable]:
+    return [origin.place for origin in _rewritable(parts)[-1:]]
 
 
-def _headings(known: Known) -> Iterable[Hashable]:
-    return [each.place for each in _rewritable(known)]
+def _headings(parts: StoredParts) -> Iterable[Hashable]:
+    return [origin.place for origin in _rewritable(parts)]
 
 
-def _renamed(known: Known) -> Iterable[Hashable]:
-    named = [each for each in _rewritable(known) if each.heading is not None]
-    return [(each.file, known.body) for each in named if known.body != _EMPTY]
+def _renamed(parts: StoredParts) -> Iterable[Hashable]:
+    named = [origin for origin in _rewritable(parts) if origin.heading is not None]
+    return [(origin.file, parts.body) for origin in named if parts.body != _EMPTY]
 
 
 _UNCHANGED: Final = (_statements, _hashes)

@@ -1,10 +1,10 @@
-"""Record what states a memory, which decides what imports update and prune.
+"""Record the sources of memories, so that imports update and prune the right ones.
 
 A memory has one origin for each file and heading that states it, and `STORED` if a tool or a line
 of JSONL stored it. An import adds the origins that it reads, and takes their places from the other
 memories. It rewrites a memory for an edited file only if nothing else states the old text;
-otherwise it makes a new memory. A prune forgets the origins that are gone, and deletes a memory
-that has none left. `STORED` is never gone.
+otherwise it makes a new memory. A prune removes the origins that are gone, and deletes a memory
+without origins. `STORED` is never gone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, cast
 
 SOURCE_KEY: Final = "source"
-"""The key of a payload under which the origins of a memory are stored."""
+"""The payload key of the origins of a memory."""
 
 
 class Statement(NamedTuple):
@@ -33,12 +33,12 @@ class Origin:
     """The file and heading that a memory was imported from.
 
     Attributes:
-        root: The whole path of the file or folder that was imported.
-        file: The whole path of the file; empty for `STORED`.
+        root: The absolute path of the file or folder that was imported.
+        file: The absolute path of the file; empty for `STORED`.
         heading: None for a memory that is a whole file.
         key: The `id` of the file's front matter.
-        version: The hash of the text of the file and heading when it was imported. It is empty if
-            another memory has the text of that place now.
+        version: The hash of the text at the time of the import. It is empty if another memory has
+            the text of this file and heading now.
     """
 
     root: str = ""
@@ -63,12 +63,12 @@ class Origin:
         )
 
     def as_payload(self) -> dict[str, str]:
-        """Return the fields that a payload stores, none for `STORED`."""
+        """Return the fields for a payload; empty for `STORED`."""
         if self == STORED:
             return {}
         optional = {"heading": self.heading, "id": self.key}
-        given = {name: value for name, value in optional.items() if value is not None}
-        return {"root": self.root, "file": self.file, **given, "hash": self.version}
+        present = {name: value for name, value in optional.items() if value is not None}
+        return {"root": self.root, "file": self.file, **present, "hash": self.version}
 
     @property
     def statement(self) -> Statement:
@@ -81,7 +81,7 @@ class Origin:
         return self.file, self.heading
 
     def is_within(self, path: str) -> bool:
-        """Return True if its file is at a path, or in a folder."""
+        """Return True if its file is at a path or below it."""
         return self != STORED and PurePath(self.file).is_relative_to(path)
 
 
@@ -97,50 +97,51 @@ class Reading:
     statements: AbstractSet[Statement] = field(default_factory=set[Statement])
 
     def lacks(self, origin: Origin) -> bool:
-        """Return True if the file of an origin does not state the memory any more."""
+        """Return True if the file of an origin no longer states the memory."""
         if origin == STORED:
             return False
         if origin.file in self.files:
             return origin.statement not in self.statements
-        # Without the folder around it, it may be on a disk or machine that is not here.
+        # If the folder around it is missing too, it may be on another disk or machine.
         return os.path.exists(Path(origin.root).parent) and _is_gone(origin.file)  # noqa: PTH110
 
 
 def origins_in(stored: object) -> tuple[Origin, ...]:
-    """Return the origins that a payload stores; `STORED` if it stores none."""
+    """Return the origins in a payload; `STORED` if it has no origin."""
     entries = cast("list[object]", stored) if isinstance(stored, list) else [stored]
-    found = [
-        Origin.read(cast("Mapping[str, Any]", each))
-        for each in entries
-        if isinstance(each, Mapping)
+    origins = [
+        Origin.read(cast("Mapping[str, Any]", entry))
+        for entry in entries
+        if isinstance(entry, Mapping)
     ]
-    return tuple(dict.fromkeys(found)) or (STORED,)
+    return tuple(dict.fromkeys(origins)) or (STORED,)
 
 
 def with_origin(origins: tuple[Origin, ...], new: Origin) -> tuple[Origin, ...]:
-    """Return origins with another one, which replaces the one of the same place."""
-    before = next((each for each in origins if each.place == new.place), None)
+    """Return origins with a new one, which replaces an origin of the same place."""
+    before = next((origin for origin in origins if origin.place == new.place), None)
     if before is None:
         return (*origins, new)
     if PurePath(new.root).is_relative_to(before.root):
-        # A file that was imported alone still belongs to the folder that was imported.
+        # A single file that is imported again still belongs to the folder imported before.
         new = replace(new, root=before.root)
-    return tuple(new if each is before else each for each in origins)
+    return tuple(new if origin is before else origin for origin in origins)
 
 
 def without_places(
     origins: tuple[Origin, ...], places: Collection[tuple[str, str | None]]
 ) -> tuple[Origin, ...]:
-    """Return the origins that are at none of these places.
+    """Return the origins outside of these places.
 
-    If none is left, return all of them without versions: they still tell what a prune may delete.
+    If no origin is left, return all of them without versions, so that a prune still knows the
+    folder of the memory.
     """
-    left = tuple(each for each in origins if each.place not in places)
-    return left or tuple(replace(each, version="") for each in origins)
+    left = tuple(origin for origin in origins if origin.place not in places)
+    return left or tuple(replace(origin, version="") for origin in origins)
 
 
 def _is_gone(file: str) -> bool:
-    """Return True if there is no such file. One that nobody may look at is not gone."""
+    """Return True if the file is missing. A file in an unreadable folder counts as present."""
     try:
         os.lstat(file)
     except (FileNotFoundError, NotADirectoryError):

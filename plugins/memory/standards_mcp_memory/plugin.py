@@ -1,9 +1,9 @@
-"""The plugin: its tools, and what a model reads of them."""
+"""The plugin: its tools with their descriptions, health and commands."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -11,45 +11,62 @@ import click
 
 from standards_mcp import ApiError, Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 
-from .answers import BatchAnswer, CollectionsAnswer, DocumentAnswer, SearchAnswer
-from .arguments import (
+from .records import Draft
+from .rendering import render_batch, render_document, render_search
+from .schemas import (
     USUAL_RESULTS,
+    BatchAnswer,
     CollectionName,
+    CollectionsAnswer,
+    Content,
+    DeleteAnswer,
+    DocumentAnswer,
     DocumentId,
     Format,
     Limit,
+    PreviewText,
     Query,
     References,
+    SearchAnswer,
+    StoreAnswer,
+    Tags,
+    Title,
+    UpdateAnswer,
 )
 from .service import Memory, open_memory
 from .settings import MemorySettings
-from .texts.rendering import render_batch, render_document, render_search
 from .writing import Writer
-from .writing_tools import WritingTools
 
 SEARCH: Final = """\
-Search what was learned before: past decisions, solved problems, known pitfalls. Answers with \
-previews only, the nearest first, each with its id. Read them as the results of a web search, then \
-get the few that you need in full with memory_fetch or memory_batch_fetch. Search before you solve \
-a problem anew."""
+Search memories: past decisions, solved problems, known pitfalls. Answers with previews only, the \
+nearest first, each with its id. Read them as the results of a web search, then get the few that \
+you need in full with memory_fetch or memory_batch_fetch. Search before you solve a problem anew."""
 FETCH: Final = """\
 Get one memory in full by its id, from an answer of memory_search in the same collection."""
 BATCH: Final = """\
 Get up to 50 memories in full at once, also from several collections, by references from answers \
-of memory_search. What is not there is listed in not_found."""
+of memory_search. Missing ones are listed in not_found."""
 LIST: Final = """\
 List the collections of memories, each with its count and the model of its vectors."""
+STORE: Final = """\
+Store a memory in a collection: a decision with its reason, or the solution of a problem. Give it \
+a title by which it is recognised. The same title and content are stored once: created is false \
+then. A missing collection is created."""
+UPDATE: Final = """\
+Change a memory by its id: the given fields replace the stored ones, and the rest stays."""
+DELETE: Final = """\
+Delete a memory by its id, for good."""
 _SPARE_SECONDS: Final = 20
 """For the first call: Qdrant's library takes seconds to import, and a large store to open."""
 
 
 class MemoryPlugin(Plugin[MemorySettings]):
-    """Contributes searches of memories, and what reads and writes them."""
+    """Contributes tools and commands that search, read and write memories."""
 
     title = "Memory"
     settings_type = MemorySettings
     instructions = """\
-    Before you solve a problem, look with {memory_search} for what was learned about it.
+    Before you solve a problem, search for memories of it with {memory_search}.
     """
 
     _parts: tuple[Memory, Writer] | None = None
@@ -57,8 +74,9 @@ class MemoryPlugin(Plugin[MemorySettings]):
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Close what the first call opens."""
-        # The other processors search the store meanwhile: ten searches at once are faster by it.
+        """Close the store and the encoder, which the first call opens."""
+        # With one thread for the encoder, the other processors search the store meanwhile: ten
+        # searches at once are faster.
         opened = open_memory(self.settings, self.context.state_dir, encoder_threads=1)
         async with opened as memory:
             self._parts = memory, Writer(memory)
@@ -66,18 +84,18 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Tell whether a server answers. An embedded store is left alone: others may have it."""
+        """Check that a server answers. Opening an embedded store could lock out other programs."""
         if self.settings.url is None:
             return Health(status="ok", message="the first call opens the store")
         try:
-            found = await self._opened()[0].collections()
+            answer = await self._memory.collections()
         except ToolError as error:
             return Health(status="degraded", message=str(error))
-        return Health(status="ok", message=f"{len(found['collections'])} collections")
+        return Health(status="ok", message=f"{len(answer['collections'])} collections")
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:
-        """Return the tools; those that write only where the settings say so."""
+        """Return the tools; the writing ones if the settings allow them."""
         timeout = self.settings.lock_wait + 3 * self.settings.timeout + _SPARE_SECONDS
         reading: dict[str, Any] = {
             "read_only": True,
@@ -85,7 +103,6 @@ class MemoryPlugin(Plugin[MemorySettings]):
             "returns_untrusted_text": True,
             "timeout": timeout,
         }
-        writing = WritingTools(self._opened).tools(timeout) if self.settings.writable else []
         return [
             Tool(
                 name="memory_search",
@@ -122,15 +139,17 @@ class MemoryPlugin(Plugin[MemorySettings]):
                 idempotent=True,
                 **reading,
             ),
-            *writing,
+            *(self._writing_tools(timeout) if self.settings.writable else []),
         ]
 
     @hookimpl
     def register_commands(self) -> list[click.Command]:
         """Return the commands of ``standards-mcp memory``."""
-        from .cli import commands  # noqa: PLC0415  - a server has none
+        from .commands import Place, collection_commands  # noqa: PLC0415  - unused by a server
+        from .import_commands import import_commands  # noqa: PLC0415
 
-        return commands(self.settings, self.context.state_dir)
+        place = Place(self.settings, self.context.state_dir)
+        return [*import_commands(place), *collection_commands(place)]
 
     async def search(
         self,
@@ -140,40 +159,117 @@ class MemoryPlugin(Plugin[MemorySettings]):
         response_format: Format = "markdown",
     ) -> ToolResult:
         """Return previews of the memories that are nearest to a query."""
-        answer, notes = await self._opened()[0].search(query, collection, limit)
-        return _result(answer, lambda: render_search(answer), response_format, notes)
+        answer, notes = await self._memory.search(query, collection, limit)
+        return _result(answer, render_search(answer), response_format, notes)
 
     async def fetch(
         self, doc_id: DocumentId, collection: CollectionName, response_format: Format = "markdown"
     ) -> ToolResult:
         """Return a memory in full."""
-        answer = await self._opened()[0].fetch(doc_id, collection)
-        return _result(answer, lambda: render_document(answer), response_format)
+        answer = await self._memory.fetch(doc_id, collection)
+        return _result(answer, render_document(answer), response_format)
 
     async def batch_fetch(
         self, doc_refs: References, response_format: Format = "markdown"
     ) -> ToolResult:
-        """Return memories in full."""
-        references = [(each.doc_id, each.collection) for each in doc_refs]
-        answer = await self._opened()[0].batch_fetch(references)
-        return _result(answer, lambda: render_batch(answer), response_format)
+        """Return several memories in full."""
+        references = [(reference.doc_id, reference.collection) for reference in doc_refs]
+        answer = await self._memory.batch_fetch(references)
+        return _result(answer, render_batch(answer), response_format)
 
     async def list_collections(self) -> ToolResult:
         """List the collections."""
-        answer = await self._opened()[0].collections()
-        return ToolResult(text=json.dumps(answer, ensure_ascii=False), structured=dict(answer))
+        return _result(await self._memory.collections())
 
-    def _opened(self) -> tuple[Memory, Writer]:
+    async def store(
+        self,
+        collection: CollectionName,
+        title: Title,
+        content: Content,
+        preview: PreviewText | None = None,
+        tags: Tags | None = None,
+    ) -> ToolResult:
+        """Store a memory, if it is new."""
+        draft = Draft(title, content, preview, _unique(tags))
+        return _result(await self._writer.store(draft, collection))
+
+    async def update(
+        self,
+        doc_id: DocumentId,
+        collection: CollectionName,
+        title: Title | None = None,
+        content: Content | None = None,
+        preview: PreviewText | None = None,
+        tags: Tags | None = None,
+    ) -> ToolResult:
+        """Replace the given fields of a memory."""
+        answer = await self._writer.update(
+            doc_id, collection, title=title, content=content, preview=preview, tags=_unique(tags)
+        )
+        return _result(answer)
+
+    async def delete(self, doc_id: DocumentId, collection: CollectionName) -> ToolResult:
+        """Delete a memory."""
+        return _result(await self._writer.delete_one(doc_id, collection))
+
+    def _writing_tools(self, timeout: float) -> list[Tool]:
+        return [
+            Tool(
+                name="memory_store",
+                title="Store a memory",
+                description=STORE,
+                function=self.store,
+                output_schema=StoreAnswer,
+                destructive=False,
+                idempotent=True,
+                timeout=timeout,
+            ),
+            Tool(
+                name="memory_update",
+                title="Change a memory",
+                description=UPDATE,
+                function=self.update,
+                output_schema=UpdateAnswer,
+                destructive=True,
+                idempotent=True,
+                timeout=timeout,
+            ),
+            Tool(
+                name="memory_delete",
+                title="Delete a memory",
+                description=DELETE,
+                function=self.delete,
+                output_schema=DeleteAnswer,
+                destructive=True,
+                timeout=timeout,
+            ),
+        ]
+
+    @property
+    def _memory(self) -> Memory:
+        return self._started()[0]
+
+    @property
+    def _writer(self) -> Writer:
+        return self._started()[1]
+
+    def _started(self) -> tuple[Memory, Writer]:
         if self._parts is None:
             raise ApiError("The memory plugin has not started.")
         return self._parts
 
 
+def _unique(tags: list[str] | None) -> tuple[str, ...] | None:
+    return None if tags is None else tuple(dict.fromkeys(tags))
+
+
 def _result(
     answer: Mapping[str, Any],
-    markdown: Callable[[], str],
-    form: Format,
+    markdown: str | None = None,
+    form: Format = "markdown",
     notes: tuple[str, ...] = (),
 ) -> ToolResult:
-    text = json.dumps(answer, ensure_ascii=False) if form == "json" else markdown()
-    return ToolResult(text=text, structured=dict(answer), notes=notes)
+    """Return a result whose text is Markdown, or JSON if there is none or *form* asks for it."""
+    if markdown is None or form == "json":
+        markdown = json.dumps(answer, ensure_ascii=False)
+    return ToolResult(text=markdown, structured=dict(answer), notes=notes)

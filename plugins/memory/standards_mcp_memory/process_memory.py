@@ -1,4 +1,4 @@
-"""The memory of this process."""
+"""Return freed memory to the operating system."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from contextlib import suppress
 
 
 def return_memory() -> None:
-    """Return to the system what the process no longer uses, where the C library can.
-
-    Opening a store or an encoder reads large files, and what that took would stay with the process.
-    """
+    """Return freed memory to the operating system, if the C library supports it."""
+    # Opening a store or an encoder reads large files; their buffers would stay with the process.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

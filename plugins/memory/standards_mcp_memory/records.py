@@ -1,15 +1,15 @@
-"""A memory, as the store keeps it and as it is given."""
+"""Memories as the store keeps them, and drafts of memories to write."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from .origins import SOURCE_KEY, STORED, Origin, origins_in
-from .texts.forms import default_preview, tags_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,45 +18,51 @@ if TYPE_CHECKING:
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 Replaced: TypeAlias = Literal["stated", "all", "origins"]
 LARGEST_ID: Final = 2**63 - 1
+TAGS_MARK: Final = "**Tags:**"
+"""The beginning of a line of content that lists tags."""
+_PREVIEW_LENGTH: Final = 300
+_PREVIEW_SENTENCES: Final = 2
+_TAG: Final = re.compile(r"#([^\s#,]+)")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A memory of the store; *payload* has the keys that others gave it, too."""
+    """A stored memory. *payload* also has the keys of other programs."""
 
     id: int
     payload: Mapping[str, Any]
 
     @property
     def title(self) -> str:
-        """Its title, empty where it has none."""
+        """Its title; empty if it is missing."""
         return _text(self.payload, "title")
 
     @property
     def preview(self) -> str:
-        """Its preview, empty where it has none."""
+        """Its preview; empty if it is missing."""
         return _text(self.payload, "preview")
 
     @property
     def content(self) -> str:
-        """Its content, empty where it has none."""
+        """Its content; empty if it is missing."""
         return _text(self.payload, "content")
 
     @property
     def own_tags(self) -> list[str] | None:
-        """The tags that were given to it; None where none were."""
+        """The tags of the payload; None if it has no list of tags."""
         tags = self.payload.get("tags")
         return [*map(str, cast("list[object]", tags))] if isinstance(tags, list) else None
 
     @property
     def tags(self) -> list[str]:
-        """Its tags, also those that only the content names."""
+        """The tags of the payload, or else the tags that the content lists."""
         own = self.own_tags
         return tags_in(self.content) if own is None else own
 
     @property
     def content_hash(self) -> str:
-        """What tells whether two memories say the same: made anew, since others may edit texts."""
+        """The hash of title and content. It is not read: other programs edit texts without it."""
         return hash_of(self.title, self.content)
 
     @property
@@ -73,10 +79,10 @@ class Document:
         return "\n".join(part for part in parts if part.strip())
 
     def embedded_text(self, *, has_words: bool) -> str:
-        """Return the text that its vector is made of.
+        """Return the text to embed.
 
         Args:
-            has_words: False for a collection whose vectors are those of contents.
+            has_words: False for a collection that embeds contents only.
         """
         if has_words:
             return self.text
@@ -85,14 +91,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A memory to write. What is None stays as it is stored, or is made.
+    """A memory to write. A field that is None keeps its stored value or gets a default.
 
     Attributes:
-        where: What a report names it by.
+        where: The file and line for reports.
         origin: The Markdown file that it was read from.
         origins: The origins to store.
-        replaces: The parts of a stored memory to replace: title, content and those that are not
-            None; all of them; or only the origins.
+        replaces: The parts of a stored memory to replace: title, content and the other fields that
+            are not None; all of them; or only the origins.
     """
 
     title: str
@@ -107,11 +113,11 @@ class Draft:
 
     @property
     def content_hash(self) -> str:
-        """As `Document.content_hash`."""
+        """The hash of title and content."""
         return hash_of(self.title, self.content)
 
     def version(self, key: str | None) -> str:
-        """Return the hash of all that a file with an `id` in its front matter says."""
+        """Return the hash of all fields that a file states; *key* is its front matter's `id`."""
         texts = json.dumps([self.title, self.content, self.preview, self.tags, key])
         return hashlib.sha256(texts.encode()).hexdigest()
 
@@ -121,24 +127,24 @@ class Draft:
         return not (self.title.strip() or self.content.strip())
 
     def payload(self, stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return what to store, in place of what is stored now."""
-        before = dict(stored or {})
+        """Return the payload to store; *stored* is the payload that it replaces."""
+        payload = dict(stored or {})
         if self.origins is not None:
-            before.pop(SOURCE_KEY, None)
+            payload.pop(SOURCE_KEY, None)
             if self.origins != (STORED,):
-                before[SOURCE_KEY] = [each.as_payload() for each in self.origins]
+                payload[SOURCE_KEY] = [origin.as_payload() for origin in self.origins]
         if stored and self.replaces == "origins":
-            return before
+            return payload
         if self.replaces == "all":
-            before = {key: before[key] for key in before.keys() - {"preview", "tags"}}
+            payload = {key: payload[key] for key in payload.keys() - {"preview", "tags"}}
         preview = self.preview
         if preview is None:
-            preview = _text(before, "preview")
-            if not preview or preview == default_preview(_text(before, "content")):
+            preview = _text(payload, "preview")
+            if not preview or preview == default_preview(_text(payload, "content")):
                 preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
-        return {**before, **own, **tags, "content_hash": self.content_hash}
+        return {**payload, **own, **tags, "content_hash": self.content_hash}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,30 +156,41 @@ class Point:
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What is to be changed of a memory; what is None stays."""
-
-    title: str | None = None
-    content: str | None = None
-    preview: str | None = None
-    tags: tuple[str, ...] | None = None
-
-    def draft(self, before: Document) -> Draft:
-        """Return the memory as it will be."""
-        return Draft(
-            title=before.title if self.title is None else self.title,
-            content=before.content if self.content is None else self.content,
-            preview=self.preview,
-            tags=self.tags,
-        )
-
-
 def hash_of(title: str, content: str) -> str:
     """Return the SHA-256 of a title and a content."""
-    # JSON, which has no line break, if the first one does not end the title.
+    # A line break ends the title. A title with line breaks is hashed as JSON, which has none.
     texts = json.dumps([title, content]) if "\n" in title else f"{title}\n{content}"
     return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def tags_in(content: str) -> list[str]:
+    """Return the tags of the last line that begins with ``**Tags:**``, each once."""
+    for line in reversed(content.split("\n")):
+        if line.startswith(TAGS_MARK):
+            return list(dict.fromkeys(_TAG.findall(line)))
+    return []
+
+
+def default_preview(content: str) -> str:
+    """Return the first two sentences of a content, shortened between words."""
+    # Long contents are not split whole: a word with its space has two characters at least.
+    words = content.split(maxsplit=_PREVIEW_LENGTH)[:_PREVIEW_LENGTH]
+    text = " ".join(words)[: _PREVIEW_LENGTH + 2]
+    sentences = _SENTENCE_END.split(text, maxsplit=_PREVIEW_SENTENCES)
+    return _shortened(" ".join(sentences[:_PREVIEW_SENTENCES]), _PREVIEW_LENGTH)
+
+
+def preview_of(content: str, description: str) -> str:
+    """Return the description of a file, followed by the preview of one of its sections."""
+    description = _shortened(description, _PREVIEW_LENGTH // 2)
+    return _shortened(f"{description} {default_preview(content)}".strip(), _PREVIEW_LENGTH)
+
+
+def _shortened(text: str, length: int) -> str:
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    return (cut.rpartition(" ")[0] or cut) + "…"
 
 
 def _text(payload: Mapping[str, Any], key: str) -> str:

@@ -1,4 +1,8 @@
-"""Make the vectors of a collection anew: for another model, or so that searches match words."""
+"""Make new vectors for a collection: for another model, or so that searches match words.
+
+A copy of the collection is filled, then replaces it. The copy is complete before the original is
+deleted, so an interrupted call can be repeated at any point.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,10 @@ from typing import Final
 from standards_mcp import ApiError
 
 from .records import Document, Point, Vectors
+from .rendering import one_line
 from .service import Memory
-from .store import MissingCollectionError
 from .store import points as point_jobs
-from .store.collections import REEMBEDDED, Collection
-from .texts.markdown import one_line
+from .store.collections import REEMBEDDED, Collection, MissingCollectionError
 
 _BATCH: Final = 64
 
@@ -21,97 +24,97 @@ _BATCH: Final = 64
 async def reembed(memory: Memory, name: str, progress: Callable[[int, int], None]) -> Collection:
     """Give the memories of a collection vectors of the encoder's model.
 
-    A second collection is filled, then takes the place of the first. It is complete before the
-    first is deleted, so whoever is ended at any point goes on by the same call.
-
     Args:
-        progress: Told how many are done, of how many.
+        progress: Called with the number of encoded memories, and of all memories.
 
     Raises:
-        MissingCollectionError: There is no such collection.
-        ApiError: It has memories that would be lost, or another collection is in the way.
+        MissingCollectionError: The collection does not exist.
+        ApiError: It has memories that would be lost, or another collection has the copy's name.
         ToolError: The store or the encoder fails.
     """
     async with memory.store.held():
         model = await memory.encoder.name()
-        old, new = await _found(memory, name), await _second(memory, name)
-        if old is None and new is None:
-            await memory.describe(name)  # which says what there is
-        if new is not None and (old is None or old.form == new.form):
-            # An earlier call has deleted the first, so the second alone is complete.
+        original, copy = await _describe(memory, name), await _describe_copy(memory, name)
+        if original is None and copy is None:
+            await memory.describe(name)  # raises with the existing names
+        if copy is not None and (original is None or original.form == copy.form):
+            # An earlier call has deleted the original, so the copy alone is complete.
             await _take_over(memory, name)
-            old, new = await _found(memory, name), None
-        if old is not None and old.form != (model, True):
-            await _fill(memory, old, new, progress)
+            original, copy = await _describe(memory, name), None
+        if original is not None and original.form != (model, True):
+            await _fill(memory, original, copy, progress)
             await _drop(memory, name)
             await _take_over(memory, name)
-        elif new is not None:
-            await _drop(memory, new.name)  # of a model that is no longer wanted
+        elif copy is not None:
+            await _drop(memory, copy.name)  # an earlier call wanted another model
         return await memory.describe(name)
 
 
-async def _second(memory: Memory, name: str) -> Collection | None:
-    """Return the collection that an earlier call has begun to fill."""
-    found = await _found(memory, name + REEMBEDDED)
-    if found is not None and found.reembedded != name:
+async def _describe_copy(memory: Memory, name: str) -> Collection | None:
+    copy = await _describe(memory, name + REEMBEDDED)
+    if copy is not None and copy.reembedded != name:
         raise ApiError(
-            f"Collection {one_line(found.name)} is in the way: it was not made by reembed. Export "
+            f"Collection {one_line(copy.name)} is in the way: it was not made by reembed. Export "
             "and delete it first."
         )
-    return found
+    return copy
 
 
 async def _fill(
-    memory: Memory, old: Collection, new: Collection | None, progress: Callable[[int, int], None]
+    memory: Memory,
+    original: Collection,
+    copy: Collection | None,
+    progress: Callable[[int, int], None],
 ) -> None:
-    """Write all memories with new vectors into the second collection."""
-    second = old.name + REEMBEDDED
+    """Write all memories with new vectors into the copy."""
+    copy_name = original.name + REEMBEDDED
     model = await memory.encoder.name()
-    documents = await _read_all(memory, old.name)
-    if (odd := await memory.count(old.name) - len(documents)) > 0:
+    documents = await _read_all(memory, original.name)
+    if (odd_ids := await memory.count(original.name) - len(documents)) > 0:
         raise ApiError(
-            f"Collection {one_line(old.name)} has {odd} memories whose ids are no numbers from 1; "
-            "they would be lost. Move them to a collection of their own."
+            f"Collection {one_line(original.name)} has {odd_ids} memories whose ids are not "
+            "numbers from 1; they would be lost. Move them to another collection."
         )
-    if new is not None and new.form != (model, True):
-        await _drop(memory, second)
-        new = None
-    if new is None:
+    if copy is not None and copy.form != (model, True):
+        await _drop(memory, copy_name)
+        copy = None
+    if copy is None:
         vectors = await memory.encoder.encode(["memory"], "document")
-        new = Collection(second, 0, model, vectors.shape[1], old.name, has_words=True)
-        await memory.store.create(new)
-    done = {each.id: each for each in await _read_all(memory, second)}
-    if gone := done.keys() - {each.id for each in documents}:
-        await memory.store.delete(second, [*gone])
-    left = [each for each in documents if done.get(each.id) != each]
-    for start in range(0, len(left), _BATCH):
-        batch = left[start : start + _BATCH]
-        texts = [each.embedded_text(has_words=True) for each in batch]
+        copy = Collection(copy_name, 0, model, vectors.shape[1], original.name, has_words=True)
+        await memory.store.create(copy)
+    copied = {document.id: document for document in await _read_all(memory, copy_name)}
+    if gone := copied.keys() - {document.id for document in documents}:
+        await memory.store.delete(copy_name, [*gone])
+    remaining = [document for document in documents if copied.get(document.id) != document]
+    for start in range(0, len(remaining), _BATCH):
+        batch = remaining[start : start + _BATCH]
+        texts = [document.embedded_text(has_words=True) for document in batch]
         vectors = await memory.encoder.encode(texts, "document")
         points = [
-            Point(each.id, row, each.payload) for each, row in zip(batch, vectors, strict=True)
+            Point(document.id, row, document.payload)
+            for document, row in zip(batch, vectors, strict=True)
         ]
-        await _upsert(memory, new, points)
-        progress(len(documents) - len(left) + start + len(batch), len(documents))
+        await _upsert(memory, copy, points)
+        progress(len(documents) - len(remaining) + start + len(batch), len(documents))
 
 
 async def _take_over(memory: Memory, name: str) -> None:
-    """Put what the second collection holds in place of the first."""
-    new = await memory.describe(name + REEMBEDDED)
-    first = await _found(memory, name)
-    if first is None:
-        first = replace(new, name=name, reembedded=name)
-        await memory.store.create(first)
-    documents = await _read_all(memory, new.name)
+    """Move the memories of the copy into the original, which is created if it is missing."""
+    copy = await memory.describe(name + REEMBEDDED)
+    original = await _describe(memory, name)
+    if original is None:
+        original = replace(copy, name=name, reembedded=name)
+        await memory.store.create(original)
+    documents = await _read_all(memory, copy.name)
     for start in range(0, len(documents), _BATCH):
-        batch = {each.id: each for each in documents[start : start + _BATCH]}
-        vectors = await _vectors_of(memory, new.name, list(batch))
-        points = [Point(each.id, vectors[each.id], each.payload) for each in batch.values()]
-        await _upsert(memory, first, points)
-    await _drop(memory, new.name)
+        batch = documents[start : start + _BATCH]
+        vectors = await _vectors_of(memory, copy.name, [document.id for document in batch])
+        points = [Point(document.id, vectors[document.id], document.payload) for document in batch]
+        await _upsert(memory, original, points)
+    await _drop(memory, copy.name)
 
 
-async def _found(memory: Memory, name: str) -> Collection | None:
+async def _describe(memory: Memory, name: str) -> Collection | None:
     try:
         return await memory.describe_any(name)
     except MissingCollectionError:
@@ -119,7 +122,7 @@ async def _found(memory: Memory, name: str) -> Collection | None:
 
 
 async def _read_all(memory: Memory, name: str) -> list[Document]:
-    return [each async for each in memory.read_all(name)]
+    return [document async for document in memory.read_all(name)]
 
 
 async def _vectors_of(memory: Memory, name: str, ids: list[int]) -> dict[int, Vectors]:

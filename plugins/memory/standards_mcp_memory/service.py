@@ -1,4 +1,4 @@
-"""Memories, found and read."""
+"""Search and read memories: the `Memory` of a store and an encoder."""
 
 from __future__ import annotations
 
@@ -10,30 +10,25 @@ from pathlib import Path
 
 from standards_mcp import ApiError, NotFoundError
 
-from .answers import (
-    BatchAnswer,
-    CollectionsAnswer,
-    DocumentAnswer,
-    Reference,
-    SearchAnswer,
-)
-from .embedding import Encoder, make_encoder
+from .encoders import Encoder, make_encoder
 from .records import Document, Vectors
+from .rendering import left_out, one_line, without_words
+from .schemas import BatchAnswer, CollectionsAnswer, DocumentAnswer, Reference, SearchAnswer
 from .settings import MemorySettings
-from .store import MissingCollectionError, Store, make_store
+from .store import Store
 from .store import collections as collection_jobs
 from .store import points as point_jobs
-from .store.collections import REEMBEDDED, Collection
-from .texts.markdown import one_line
-from .texts.rendering import left_out, without_words
+from .store.collections import REEMBEDDED, Collection, MissingCollectionError
+from .store.embedded import EmbeddedStore
+from .store.remote import RemoteStore
 
 
 class Memory:
-    """Finds and reads memories.
+    """Searches and reads memories.
 
     Attributes:
-        store: Where they are.
-        encoder: What makes their vectors.
+        store: The Qdrant store of the memories.
+        encoder: The encoder of queries and texts.
     """
 
     def __init__(self, store: Store, encoder: Encoder) -> None:
@@ -42,35 +37,35 @@ class Memory:
     async def search(
         self, query: str, collection: str, limit: int
     ) -> tuple[SearchAnswer, tuple[str, ...]]:
-        """Return previews, and notes on what the search could not do.
+        """Return previews, and notes on the limits of the search.
 
         Raises:
-            ToolError: The store or the encoder fails, or the collection is another model's.
+            ToolError: The store or the encoder fails, or the collection has another model.
         """
         try:
-            found = await self._open(collection)
-            await self.check_model(found)
+            described = await self._describe_and_open(collection)
+            await self.check_model(described)
             vectors = await self.encoder.encode([query], "query")
-            await self.check_dimensions(found, vectors)
-            hits = await self.store.search(found, vectors[0], query, limit)
+            await self.check_dimensions(described, vectors)
+            hits, odd_ids = await self.store.search(described, vectors[0], query, limit)
         except MissingCollectionError as error:
-            return {**_found(collection, query, []), "collections": error.names}, ()
-        notes = [left_out(hits.odd)] if hits.odd else []
-        if not found.has_words:
+            return {**_search_answer(collection, query, []), "collections": error.names}, ()
+        notes = [left_out(odd_ids)] if odd_ids else []
+        if not described.has_words:
             notes.append(without_words(collection))
-        return _found(collection, query, hits.hits), tuple(notes)
+        return _search_answer(collection, query, hits), tuple(notes)
 
     async def fetch(self, doc_id: int, collection: str) -> DocumentAnswer:
         """Return a memory in full.
 
         Raises:
-            NotFoundError: There is no such memory or collection.
+            NotFoundError: The memory or the collection does not exist.
             ToolError: The store fails.
         """
-        found = await self._retrieve(collection, [doc_id])
-        if doc_id not in found:
+        documents = await self._retrieve(collection, [doc_id])
+        if doc_id not in documents:
             raise missing_document(doc_id, collection)
-        return answer_of(found[doc_id], collection)
+        return _document_answer(documents[doc_id], collection)
 
     async def batch_fetch(self, references: Sequence[tuple[int, str]]) -> BatchAnswer:
         """Return memories in full, in the order of the references.
@@ -78,21 +73,25 @@ class Memory:
         Raises:
             ToolError: The store fails.
         """
-        wanted: dict[str, dict[int, None]] = {}
-        for doc_id, collection in references:
-            wanted.setdefault(collection, {})[doc_id] = None
-        found = {name: await self._retrieved(name, list(ids)) for name, ids in wanted.items()}
-        documents = [
-            answer_of(found[name][doc_id], name)
-            for doc_id, name in references
-            if doc_id in found[name]
+        ids_by_collection: dict[str, dict[int, None]] = {}
+        for doc_id, name in references:
+            ids_by_collection.setdefault(name, {})[doc_id] = None
+        stored: dict[tuple[int, str], Document] = {}
+        for name, ids in ids_by_collection.items():
+            with suppress(MissingCollectionError):
+                documents = await self._retrieve(name, list(ids))
+                stored |= {(doc_id, name): document for doc_id, document in documents.items()}
+        documents_found = [
+            _document_answer(stored[reference], reference[1])
+            for reference in references
+            if reference in stored
         ]
         missing: list[Reference] = [
             {"doc_id": doc_id, "collection": name}
             for doc_id, name in dict.fromkeys(references)
-            if doc_id not in found[name]
+            if (doc_id, name) not in stored
         ]
-        return {"count": len(documents), "documents": documents, "not_found": missing}
+        return {"count": len(documents_found), "documents": documents_found, "not_found": missing}
 
     async def collections(self) -> CollectionsAnswer:
         """Return all collections, by name.
@@ -100,23 +99,24 @@ class Memory:
         Raises:
             ToolError: The store fails.
         """
-        found: list[Collection] = []
+        collections: list[Collection] = []
         for name in await self.store.run(collection_jobs.names):
             with suppress(MissingCollectionError):  # deleted meanwhile
-                found.append(await self.describe_any(name))
+                collections.append(await self.describe_any(name))
         return {
             "collections": [
-                {"name": each.name, "count": each.count, "model": each.model} for each in found
+                {"name": entry.name, "count": entry.count, "model": entry.model}
+                for entry in collections
             ]
         }
 
     async def read_all(
         self, collection: str, *, with_payload: bool = True
     ) -> AsyncGenerator[Document]:
-        """Yield all memories, by id. Each page is a request with a deadline of its own.
+        """Yield all memories, by id. Each page is a request with its own deadline.
 
         Raises:
-            MissingCollectionError: There is no such collection.
+            MissingCollectionError: The collection does not exist.
             ToolError: The store fails.
         """
         offset: object = None
@@ -124,147 +124,145 @@ class Memory:
             job = partial(
                 point_jobs.page, name=collection, offset=offset, with_payload=with_payload
             )
-            found = await self.store.run(job)
-            for document in found.documents:
+            documents, offset = await self.store.run(job)
+            for document in documents:
                 yield document
-            if (offset := found.after) is None:
+            if offset is None:
                 return
 
     async def describe(self, collection: str) -> Collection:
-        """Return what is known of a collection.
+        """Return the description of a collection.
 
         Raises:
-            MissingCollectionError: There is no such collection.
-            ApiError: All that it holds is only in the one that is to take its place, since
-                `reembed` was ended.
+            MissingCollectionError: The collection does not exist.
+            ApiError: An interrupted `reembed` left its memories only in the copy.
             ToolError: The store fails.
         """
         try:
-            found = await self.describe_any(collection)
+            described = await self.describe_any(collection)
         except MissingCollectionError as error:
             if collection + REEMBEDDED in error.names and await self.second(collection):
                 raise _half_replaced(collection) from None
             raise
-        if found.reembedded == collection:
-            second = await self.second(collection)
-            if second is not None and second.form == found.form:
+        if described.reembedded == collection:
+            copy = await self.second(collection)
+            if copy is not None and copy.form == described.form:
                 raise _half_replaced(collection)
-        return found
+        return described
+
+    async def describe_any(self, collection: str) -> Collection:
+        """Return the description of a collection, even after an interrupted `reembed`.
+
+        Raises:
+            MissingCollectionError: The collection does not exist.
+            ToolError: The store fails.
+        """
+        return await self.store.run(lambda client: collection_jobs.describe(client, collection))
 
     async def second(self, collection: str) -> Collection | None:
-        """Return the collection that `reembed` has made to take the place of this one.
+        """Return the copy that `reembed` made to replace a collection.
 
         Raises:
             ToolError: The store fails.
         """
         with suppress(MissingCollectionError):
-            found = await self.describe_any(collection + REEMBEDDED)
-            return found if found.reembedded == collection else None
+            copy = await self.describe_any(collection + REEMBEDDED)
+            return copy if copy.reembedded == collection else None
         return None
 
     async def count(self, collection: str) -> int:
-        """Return exactly how many memories there are; servers describe collections roughly.
+        """Return the exact number of memories; the count of a server's description is rough.
 
         Raises:
-            MissingCollectionError: There is no such collection.
+            MissingCollectionError: The collection does not exist.
             ToolError: The store fails.
         """
         return await self.store.run(lambda client: collection_jobs.count(client, collection))
 
-    async def describe_any(self, collection: str) -> Collection:
-        """Return what is known of a collection, whatever became of `reembed`.
+    async def check_model(self, collection: Collection) -> None:
+        """Check that the encoder's model made the vectors of a collection.
 
         Raises:
-            MissingCollectionError: There is no such collection.
-            ToolError: The store fails.
+            ApiError: Another model made them.
         """
-        return await self.store.run(lambda client: collection_jobs.describe(client, collection))
-
-    async def check_model(self, found: Collection) -> None:
-        """Check that the vectors of a collection are those of the encoder's model.
-
-        Raises:
-            ApiError: They are not.
-        """
-        if found.dimensions is None:
+        if collection.dimensions is None:
             raise ApiError(
-                f"Collection '{one_line(found.name)}' has other vectors than one without a name, "
-                "compared by cosine. Import its memories into a new collection."
+                f"Collection '{one_line(collection.name)}' does not have one unnamed vector with "
+                "the distance cosine. Import its memories into a new collection."
             )
         name = await self.encoder.name()
-        if found.model not in (None, name):
+        if collection.model not in (None, name):
             vectors = await self.encoder.encode(["memory"], "query")
-            raise _other_model(found, name, vectors.shape[1])
+            raise _other_model(collection, name, vectors.shape[1])
 
-    async def check_dimensions(self, found: Collection, vectors: Vectors) -> None:
-        """Check that vectors of the encoder have the length of a collection's.
+    async def check_dimensions(self, collection: Collection, vectors: Vectors) -> None:
+        """Check that vectors of the encoder have the length of a collection's vectors.
 
         Raises:
-            ApiError: They have not.
+            ApiError: They have another length.
         """
-        if found.dimensions != vectors.shape[1]:
-            raise _other_model(found, await self.encoder.name(), vectors.shape[1])
+        if collection.dimensions != vectors.shape[1]:
+            raise _other_model(collection, await self.encoder.name(), vectors.shape[1])
 
     async def aclose(self) -> None:
         """Close the store and the encoder."""
         await self.store.aclose()
         await self.encoder.aclose()
 
-    async def _open(self, collection: str) -> Collection:
-        """Describe a collection while the encoder opens: both take seconds at the first call."""
-        found, name = await asyncio.gather(
+    async def _describe_and_open(self, collection: str) -> Collection:
+        # Both at once: opening the store and the encoder takes seconds at the first call.
+        described, name = await asyncio.gather(
             self.describe(collection), self.encoder.name(), return_exceptions=True
         )
-        if isinstance(found, BaseException):
-            raise found
+        if isinstance(described, BaseException):
+            raise described
         if isinstance(name, BaseException):
             raise name
-        return found
+        return described
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
-        found: dict[int, Document] = {}
+        documents: dict[int, Document] = {}
         with suppress(MissingCollectionError):
-            found = await self.store.run(
+            documents = await self.store.run(
                 lambda client: point_jobs.retrieve(client, collection, ids)
             )
-        if len(found) < len(ids):
-            await self.describe(collection)  # which says whether they may be elsewhere
-        return found
-
-    async def _retrieved(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
-        try:
-            return await self._retrieve(collection, ids)
-        except MissingCollectionError:
-            return {}
+        if len(documents) < len(ids):
+            await self.describe(collection)  # raises if they may be in a copy
+        return documents
 
 
 @asynccontextmanager
 async def open_memory(
     settings: MemorySettings, state_dir: Path, *, encoder_threads: int | None = None
 ) -> AsyncGenerator[Memory]:
-    """Have memories at hand while the context is; the first call opens them.
+    """Yield the memories of the settings, and close them at the end; the first call opens them.
 
     Args:
-        encoder_threads: How many the built-in encoder uses; None: one for each processor.
+        encoder_threads: Number of threads of the built-in encoder; None for one per processor.
     """
-    encoder = make_encoder(settings, encoder_threads)
-    memory = Memory(make_store(settings, state_dir), encoder)
+    memory = Memory(make_store(settings, state_dir), make_encoder(settings, encoder_threads))
     try:
         yield memory
     finally:
         await memory.aclose()
 
 
+def make_store(settings: MemorySettings, state_dir: Path) -> Store:
+    """Return the store of the settings; its first call opens it."""
+    if settings.url is not None:
+        return RemoteStore(settings.url, settings.api_key, settings.timeout)
+    return EmbeddedStore(settings, settings.path or str(state_dir / "qdrant"))
+
+
 def missing_document(doc_id: int, collection: str) -> NotFoundError:
-    """Return the error of a memory that is not there."""
+    """Return the error for a memory that does not exist."""
     return NotFoundError(
         f"Document {doc_id} not found in collection {one_line(collection)}. Take the id from an "
         "answer of memory_search in this collection."
     )
 
 
-def answer_of(document: Document, collection: str) -> DocumentAnswer:
-    """Return a memory as the tools answer it."""
+def _document_answer(document: Document, collection: str) -> DocumentAnswer:
     return {
         "id": document.id,
         "collection": collection,
@@ -275,28 +273,29 @@ def answer_of(document: Document, collection: str) -> DocumentAnswer:
     }
 
 
-def _found(collection: str, query: str, hits: Sequence[point_jobs.Hit]) -> SearchAnswer:
+def _search_answer(collection: str, query: str, hits: Sequence[point_jobs.Hit]) -> SearchAnswer:
     return {
         "collection": collection,
         "query": query,
         "count": len(hits),
         "results": [
-            {"id": each.id, "title": each.title, "preview": each.preview, "score": each.score}
-            for each in hits
+            {"id": hit.id, "title": hit.title, "preview": hit.preview, "score": hit.score}
+            for hit in hits
         ],
     }
 
 
 def _half_replaced(collection: str) -> ApiError:
     return ApiError(
-        f"Collection {one_line(collection)} is being reembedded. If that was ended, run "
+        f"Collection {one_line(collection)} is being reembedded. If that was interrupted, run "
         "`standards-mcp memory reembed` for it again."
     )
 
 
-def _other_model(found: Collection, name: str, dimensions: int) -> ApiError:
+def _other_model(collection: Collection, name: str, dimensions: int) -> ApiError:
     return ApiError(
-        f"Collection '{one_line(found.name)}' holds vectors of {found.model or 'an unnamed model'} "
-        f"({found.dimensions}), the configured model is {name} ({dimensions}). Run `standards-mcp "
-        f"memory reembed` for this collection, or set [plugins.memory] model to the one it has."
+        f"Collection '{one_line(collection.name)}' holds vectors of "
+        f"{collection.model or 'an unnamed model'} ({collection.dimensions}), the configured model "
+        f"is {name} ({dimensions}). Run `standards-mcp memory reembed` for this collection, or set "
+        "[plugins.memory] model to the one it has."
     )

@@ -1,4 +1,4 @@
-"""The plugin's table."""
+"""Settings of the plugin, the table `[plugins.memory]`."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def _folder(path: str) -> str:
 
 
 def check_spec(spec: str) -> str:
-    """Return the spec of a model.
+    """Return the spec of an embedding model.
 
     Raises:
-        ValueError: It names none that makes vectors.
+        ValueError: It is not valid.
     """
     if spec.startswith(VOYAGE):
         if spec == VOYAGE:
-            raise ValueError(f"{VOYAGE} names no model; write {VOYAGE}voyage-4-lite")
+            raise ValueError(f"{VOYAGE} lacks the name of a model; write {VOYAGE}voyage-4-lite")
     elif spec == "none":
-        raise ValueError("memories are found by vectors, so there must be a model")
+        raise ValueError("memory search needs vectors; choose a model, such as minilm")
     else:
         check_model(spec)
     return spec
@@ -44,21 +44,20 @@ class MemorySettings(PluginSettings):
     """Settings.
 
     Attributes:
-        path: The folder of the embedded store; without it, one in the state folder. `:memory:`
+        path: The folder of the embedded store; by default one in the state folder. `:memory:`
             keeps memories until the server ends.
         url: The address of a Qdrant server, in place of the embedded store.
         api_key: The key of that server.
-        model: What makes vectors: a text encoder of the catalog such as minilm, voyage:MODEL, or
-            an address of the shape of OpenAI's with the model's name after #.
+        model: The embedding model: a text encoder of the catalog such as minilm, voyage:MODEL, or
+            the address of an OpenAI-compatible endpoint with the model's name after #.
         embedding_api_key: The key for voyage: or the address.
-        voyage_api_key: The key for voyage: where embedding_api_key is not set. Given by
-            VOYAGE_API_KEY.
+        voyage_api_key: The key for voyage: if embedding_api_key is not set. Also set by the
+            variable VOYAGE_API_KEY.
         voyage_url: The address of Voyage's embeddings.
         timeout: Seconds for one request to the store or to the encoder.
         idle_close: Seconds without a call after which an embedded store is closed, so that another
             program can open it.
-        lock_wait: Seconds for which a call waits for an embedded store that another program has
-            open.
+        lock_wait: Seconds that a call waits for an embedded store that another program has open.
         writable: Serve tools that store, change and delete memories.
         backend: The store's library.
     """
@@ -86,7 +85,7 @@ class MemorySettings(PluginSettings):
         return self
 
     def encoder(self) -> tuple[str | None, SecretStr | None]:
-        """Return the address of the encoder, None where it is no service, and its key."""
+        """Return the address of the embedding service and its key; None for a built-in encoder."""
         if self.model.startswith(VOYAGE):
             return self.voyage_url, self.embedding_api_key or self.voyage_api_key
         if is_address(self.model):

@@ -1,4 +1,4 @@
-"""Write memories."""
+"""Write memories: single ones, imports in batches, and prunes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ import anyio
 
 from standards_mcp import ApiError, InvalidInputError
 
-from .answers import DeleteAnswer, Skipped, StoreAnswer, UpdateAnswer
-from .matching import Known, Match, Matcher
+from .matching import Match, Matcher, StoredParts
 from .origins import STORED, Origin, Reading, with_origin
-from .records import LARGEST_ID, Change, Document, Draft, Point, Vectors
+from .records import LARGEST_ID, Document, Draft, Point
+from .schemas import DeleteAnswer, Skipped, StoreAnswer, UpdateAnswer
 from .service import Memory, missing_document
-from .store import MissingCollectionError
 from .store import points as point_jobs
-from .store.collections import Collection
+from .store.collections import Collection, MissingCollectionError
 
 BATCH: Final = 64
 _CONFLICT: Final = 409
-_NONE: Final[frozenset[int | None]] = frozenset()
+_NO_IDS: Final[frozenset[int | None]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -43,16 +42,16 @@ class Written:
 
 
 class Stale(NamedTuple):
-    """A memory that a file does not state any more, and the origins that are left."""
+    """A memory that a file no longer states, and its remaining origins."""
 
     document: Document
     left: tuple[Origin, ...]
 
 
 class Writer:
-    """Writes memories, one writing at a time.
+    """Writes memories, one job after another.
 
-    Ids are not given again while it is there, also those of memories that were deleted.
+    It never gives the id of a deleted memory to a new one.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -67,46 +66,58 @@ class Writer:
             ToolError: The store or the encoder fails.
         """
         async with self._writing, self._memory.store.held():
-            there = await self._prepare(collection)
-            known = await self._memory.store.run(
+            target = await self._prepare(collection)
+            twin = await self._memory.store.run(
                 lambda client: point_jobs.twin(client, collection, draft.title, draft.content)
             )
-            if known is not None:
-                origins = with_origin(known.origins, STORED)
-                await self._rewrite(there, known, replace(draft, origins=origins))
-                return {"id": known.id, "collection": collection, "created": False}
+            if twin is not None:
+                origins = with_origin(twin.origins, STORED)
+                await self._rewrite(target, twin, replace(draft, origins=origins))
+                return {"id": twin.id, "collection": collection, "created": False}
             identifier = self._next(collection, await self._highest_in(collection))
             new = replace(draft, id=identifier)
-            (written,) = await self._write_batch(there, [new], {identifier})
-            return {"id": written, "collection": collection, "created": True}
+            (stored_id,) = await self._write_batch(target, [new], {identifier})
+            return {"id": stored_id, "collection": collection, "created": True}
 
-    async def update(self, doc_id: int, collection: str, change: Change) -> UpdateAnswer:
-        """Change a memory.
+    async def update(
+        self,
+        doc_id: int,
+        collection: str,
+        *,
+        title: str | None = None,
+        content: str | None = None,
+        preview: str | None = None,
+        tags: tuple[str, ...] | None = None,
+    ) -> UpdateAnswer:
+        """Change the given fields of a memory.
 
         Raises:
-            NotFoundError: There is no such memory.
-            ToolError: The store or the encoder fails, or nothing is left of the memory.
+            NotFoundError: The memory or the collection does not exist.
+            ToolError: The store or the encoder fails, or neither a title nor a content is left.
         """
         async with self._writing, self._memory.store.held():
-            there = await self._memory.describe(collection)
-            await self._memory.check_model(there)
-            found = await self._memory.store.run(
-                lambda client: point_jobs.retrieve(client, collection, [doc_id])
-            )
-            if doc_id not in found:
+            target = await self._memory.describe(collection)
+            await self._memory.check_model(target)
+            stored = await self._retrieve(collection, [doc_id])
+            if doc_id not in stored:
                 raise missing_document(doc_id, collection)
-            before = found[doc_id]
-            draft = change.draft(before)
+            before = stored[doc_id]
+            draft = Draft(
+                before.title if title is None else title,
+                before.content if content is None else content,
+                preview,
+                tags,
+            )
             if draft.is_empty:
                 raise InvalidInputError("A memory needs a title or a content.")
-            is_new = await self._rewrite(there, before, draft)
+            is_new = await self._rewrite(target, before, draft)
             return {"id": doc_id, "collection": collection, "updated": is_new}
 
     async def delete(self, ids: Sequence[int], collection: str) -> list[int]:
-        """Delete memories, and return the ids of those that there were.
+        """Delete memories, and return the ids that existed.
 
         Raises:
-            MissingCollectionError: There is no such collection.
+            MissingCollectionError: The collection does not exist.
             ToolError: The store fails.
         """
         async with self._writing, self._memory.store.held():
@@ -119,7 +130,7 @@ class Writer:
         """Delete a memory.
 
         Raises:
-            NotFoundError: There is no such memory.
+            NotFoundError: The memory or the collection does not exist.
             ToolError: The store fails.
         """
         if not await self.delete([doc_id], collection):
@@ -137,71 +148,69 @@ class Writer:
         """Write many memories in batches. Drafts that change nothing are not written.
 
         Args:
-            progress: Called after each batch with the number of drafts that are done, and of all.
+            progress: Called after each batch with the number of drafts done, and of all drafts.
             is_dry: Only count.
 
         Raises:
-            ToolError: The store or the encoder fails. Batches before that are kept.
+            ToolError: The store or the encoder fails. Earlier batches are kept.
         """
         written = Written()
         async with self._writing, self._memory.store.held():
-            known = await self._known(collection)
-            matcher = Matcher(known, lambda highest: self._next(collection, highest), drafts)
+            stored = await self._stored_parts(collection)
+            matcher = Matcher(stored, lambda highest: self._next(collection, highest), drafts)
             matches = matcher.match()
-            fresh = (
-                {each.draft.id for each in matches} - known.keys() - {each.id for each in drafts}
-            )
-            there = None if is_dry else await self._prepare(collection)
+            own_ids = {draft.id for draft in drafts}
+            new_ids = {match.draft.id for match in matches} - stored.keys() - own_ids
+            target = None if is_dry else await self._prepare(collection)
             for start in range(0, len(drafts), BATCH):
                 batch = matches[start : start + BATCH]
-                changed = [each for each in batch if _is_change(each, known, written)]
-                if there is not None:
-                    wanted = [each.draft for each in changed]
-                    written.ids.update(await self._write_batch(there, wanted, fresh))
+                changed = [match.draft for match in batch if _is_change(match, stored, written)]
+                if target is not None:
+                    written.ids.update(await self._write_batch(target, changed, new_ids))
                 progress(start + len(batch), len(drafts))
-            if there is not None and (left := matcher.forgotten()):
-                found = await self._memory.store.run(
-                    lambda client: point_jobs.retrieve(client, collection, list(left))
-                )
-                await self._forget(collection, [Stale(found[each], left[each]) for each in found])
+            if target is not None and (left := matcher.forgotten()):
+                documents = await self._retrieve(collection, list(left))
+                stale = [Stale(document, left[doc_id]) for doc_id, document in documents.items()]
+                await self._forget(collection, stale)
         return written
 
     async def stale(
         self, collection: str, ids: AbstractSet[int], reading: Reading, root: str
     ) -> list[Stale]:
-        """Return the memories of a file or folder that have lost origins.
+        """Return the memories of a file or folder that lost origins.
 
         Args:
-            ids: The memories that the import has found: they stay.
+            ids: The memories that the import has matched: they stay.
             reading: The files that the import has read.
             root: The file or folder.
 
         Raises:
             ToolError: The store fails.
         """
-        found: list[Stale] = []
+        stale: list[Stale] = []
         with suppress(MissingCollectionError):
-            async for each in self._memory.read_all(collection):
-                left = tuple(origin for origin in each.origins if not reading.lacks(origin))
-                is_concerned = any(origin.is_within(root) for origin in each.origins)
-                if is_concerned and left != each.origins and (left or each.id not in ids):
-                    found.append(Stale(each, left))
-        return found
+            async for document in self._memory.read_all(collection):
+                origins = document.origins
+                left = tuple(origin for origin in origins if not reading.lacks(origin))
+                is_within = any(origin.is_within(root) for origin in origins)
+                if is_within and left != origins and (left or document.id not in ids):
+                    stale.append(Stale(document, left))
+        return stale
 
-    async def others(self, collection: str, ids: AbstractSet[int]) -> list[Stale]:
-        """Return all other memories of a collection, whatever states them.
+    async def unmatched(self, collection: str, ids: AbstractSet[int]) -> list[Stale]:
+        """Return all other memories of a collection, as if no file stated them.
 
         Raises:
             ToolError: The store fails.
         """
         return [
-            Stale(each, ())
-            async for each in self._memory.read_all(collection)
-            if each.id not in ids
+            Stale(document, ())
+            async for document in self._memory.read_all(collection)
+            if document.id not in ids
         ]
 
     async def prune(self, collection: str, stale: Sequence[Stale]) -> list[Document]:
-        """Delete memories without origins, and return them; others only forget those that are gone.
+        """Delete memories without origins, and return them; update the origins of the others.
 
         Memories that were changed meanwhile stay as they are.
 
@@ -209,134 +218,136 @@ class Writer:
             ToolError: The store fails.
         """
         async with self._memory.store.held():
-            ids = [each.document.id for each in stale]
-            now = await self._memory.store.run(
-                lambda client: point_jobs.retrieve(client, collection, ids)
-            )
-            same = [each for each in stale if now.get(each.document.id) == each.document]
-            gone = [each.document for each in same if not each.left]
-            deleted = set(await self.delete([each.id for each in gone], collection) if gone else [])
-            if left := [each for each in same if each.left]:
+            stored = await self._retrieve(collection, [memory.document.id for memory in stale])
+            same = [memory for memory in stale if stored.get(memory.document.id) == memory.document]
+            gone = [memory.document for memory in same if not memory.left]
+            gone_ids = [document.id for document in gone]
+            deleted = set(await self.delete(gone_ids, collection) if gone else [])
+            if partly_stale := [memory for memory in same if memory.left]:
                 async with self._writing:
-                    await self._forget(collection, left)
-            return [each for each in gone if each.id in deleted]
+                    await self._forget(collection, partly_stale)
+            return [document for document in gone if document.id in deleted]
 
     async def _forget(self, collection: str, stale: Sequence[Stale]) -> None:
-        """Store the origins that are left."""
-        there = await self._memory.describe(collection)
+        """Store the remaining origins of memories."""
+        target = await self._memory.describe(collection)
         for start in range(0, len(stale), BATCH):
             drafts = [
                 Draft(
-                    each.document.title,
-                    each.document.content,
-                    id=each.document.id,
-                    origins=each.left,
+                    document.title,
+                    document.content,
+                    id=document.id,
+                    origins=left,
                     replaces="origins",
                 )
-                for each in stale[start : start + BATCH]
+                for document, left in stale[start : start + BATCH]
             ]
-            await self._write_batch(there, drafts)
+            await self._write_batch(target, drafts)
 
     async def _prepare(self, collection: str) -> Collection:
-        """Return the collection, of the configured model; it is made where there is none."""
+        """Return the collection after a check of its model; create it if it is missing."""
         try:
-            found = await self._memory.describe(collection)
+            target = await self._memory.describe(collection)
         except MissingCollectionError:
             name = await self._memory.encoder.name()
             vectors = await self._memory.encoder.encode(["memory"], "document")
-            made = Collection(collection, 0, name, vectors.shape[1], has_words=True)
+            new = Collection(collection, 0, name, vectors.shape[1], has_words=True)
             try:
-                await self._memory.store.create(made)
+                await self._memory.store.create(new)
             except ApiError as error:
                 if error.status != _CONFLICT:
                     raise
                 # Another writer was faster, perhaps with another model.
-            found = await self._memory.describe(collection)
-        await self._memory.check_model(found)
-        return found
+            target = await self._memory.describe(collection)
+        await self._memory.check_model(target)
+        return target
 
-    async def _encoded(self, found: Collection, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts, which a collection can have."""
-        vectors = await self._memory.encoder.encode(texts, "document")
-        await self._memory.check_dimensions(found, vectors)
-        return vectors
+    async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
+        return await self._memory.store.run(
+            lambda client: point_jobs.retrieve(client, collection, ids)
+        )
 
-    async def _known(self, collection: str) -> dict[int, Known]:
-        """Return the memories of a collection by id; none if it does not exist."""
-        known: dict[int, Known] = {}
+    async def _stored_parts(self, collection: str) -> dict[int, StoredParts]:
+        """Return the memories of a collection by id; empty if it does not exist."""
+        parts: dict[int, StoredParts] = {}
         with suppress(MissingCollectionError):
             await self._memory.describe(collection)
-            async for each in self._memory.read_all(collection):
-                known[each.id] = Known.of(each)
-        return known
+            async for document in self._memory.read_all(collection):
+                parts[document.id] = StoredParts.of(document)
+        return parts
 
     async def _highest_in(self, collection: str) -> int:
         documents = self._memory.read_all(collection, with_payload=False)
-        return max([each.id async for each in documents], default=0)
+        return max([document.id async for document in documents], default=0)
 
     async def _write_batch(
-        self, there: Collection, drafts: Sequence[Draft], fresh: AbstractSet[int | None] = _NONE
+        self,
+        target: Collection,
+        drafts: Sequence[Draft],
+        new_ids: AbstractSet[int | None] = _NO_IDS,
     ) -> list[int]:
-        """Write drafts, and return the ids that they have got.
+        """Write drafts, and return the ids of the written memories.
 
         Args:
-            fresh: Ids that were chosen for new memories. Other ids replace what they name.
+            new_ids: Ids that were chosen for new memories. Other ids replace stored memories.
         """
-        # The last of several with one id counts.
-        wanted = {draft.id: draft for draft in drafts if draft.id is not None}
-        if not wanted:
+        # Of several drafts with one id, the last counts.
+        drafts_by_id = {draft.id: draft for draft in drafts if draft.id is not None}
+        if not drafts_by_id:
             return []
-        before = await self._memory.store.run(
-            lambda client: point_jobs.retrieve(client, there.name, list(wanted.keys() - fresh))
-        )
+        before = await self._retrieve(target.name, list(drafts_by_id.keys() - new_ids))
         documents = [
-            Document(each, draft.payload(before[each].payload if each in before else None))
-            for each, draft in wanted.items()
+            Document(doc_id, draft.payload(before[doc_id].payload if doc_id in before else None))
+            for doc_id, draft in drafts_by_id.items()
         ]
-        points = await self._points(there, documents, before)
-        named = [each for each in points if each.id not in fresh]
-        await self._memory.store.upsert(there, named)
-        new = [each for each in points if each.id in fresh]
-        return [each.id for each in named] + await self._insert(there, new)
+        points = await self._points(target, documents, before)
+        replacing = [point for point in points if point.id not in new_ids]
+        await self._memory.store.upsert(target, replacing)
+        new = [point for point in points if point.id in new_ids]
+        return [point.id for point in replacing] + await self._insert(target, new)
 
     async def _points(
-        self, there: Collection, documents: Sequence[Document], before: Mapping[int, Document]
+        self, target: Collection, documents: Sequence[Document], before: Mapping[int, Document]
     ) -> list[Point]:
-        """Return memories with their vectors; the stored vector where the text has not changed."""
+        """Return memories with their vectors; stored vectors are reused for unchanged texts."""
 
         def text(document: Document) -> str:
-            return document.embedded_text(has_words=there.has_words)
+            return document.embedded_text(has_words=target.has_words)
 
-        same = [
-            each.id
-            for each in documents
-            if each.id in before and text(before[each.id]) == text(each)
+        unchanged = [
+            document.id
+            for document in documents
+            if document.id in before and text(before[document.id]) == text(document)
         ]
         vectors = await self._memory.store.run(
-            lambda client: point_jobs.vectors_of(client, there.name, same)
+            lambda client: point_jobs.vectors_of(client, target.name, unchanged)
         )
-        if new := [each for each in documents if each.id not in vectors]:
-            rows = await self._encoded(there, [text(each) for each in new])
-            vectors |= {each.id: row for each, row in zip(new, rows, strict=True)}
-        return [Point(each.id, vectors[each.id], each.payload) for each in documents]
+        if changed := [document for document in documents if document.id not in vectors]:
+            texts = [text(document) for document in changed]
+            rows = await self._memory.encoder.encode(texts, "document")
+            await self._memory.check_dimensions(target, rows)
+            vectors |= {document.id: row for document, row in zip(changed, rows, strict=True)}
+        return [
+            Point(document.id, vectors[document.id], document.payload) for document in documents
+        ]
 
-    async def _insert(self, there: Collection, points: Sequence[Point]) -> list[int]:
-        """Write new memories, and return their ids: others where another writer was faster."""
+    async def _insert(self, target: Collection, points: Sequence[Point]) -> list[int]:
+        """Write new memories, and return their ids: new ones if another writer was faster."""
         ids: list[int] = []
         while points:
-            stored = await self._memory.store.insert(there, points)
-            lost = [each for each in points if not _is_stored(each, stored)]
-            ids += [each.id for each in points if each not in lost]
-            highest = await self._highest_in(there.name) if lost else 0
-            points = [replace(each, id=self._next(there.name, highest)) for each in lost]
+            stored = await self._memory.store.insert(target, points)
+            lost = [point for point in points if not _is_stored(point, stored)]
+            ids += [point.id for point in points if point not in lost]
+            highest = await self._highest_in(target.name) if lost else 0
+            points = [replace(point, id=self._next(target.name, highest)) for point in lost]
         return ids
 
-    async def _rewrite(self, there: Collection, before: Document, draft: Draft) -> bool:
-        """Write a memory anew, if that changes anything."""
+    async def _rewrite(self, target: Collection, before: Document, draft: Draft) -> bool:
+        """Write a stored memory again if that changes it; return True if it does."""
         payload = draft.payload(before.payload)
         if payload == dict(before.payload):
             return False
-        await self._write_batch(there, [replace(draft, id=before.id)])
+        await self._write_batch(target, [replace(draft, id=before.id)])
         return True
 
     def _next(self, collection: str, highest: int) -> int:
@@ -347,13 +358,13 @@ class Writer:
         return identifier
 
 
-def _is_change(match: Match, known: dict[int, Known], written: Written) -> bool:
-    """Count a draft, and return True if it is to be written."""
+def _is_change(match: Match, stored: dict[int, StoredParts], written: Written) -> bool:
+    """Count a draft; return True if it must be written."""
     draft, identifier = match.draft, match.draft.id
     if match.problem is not None or identifier is None:
         written.skipped.append({"where": draft.where, "reason": match.problem or "has no id"})
         return False
-    before = known.get(identifier)
+    before = stored.get(identifier)
     written.ids.add(identifier)
     if match.is_repeated or (before and before.says(draft)):
         written.unchanged += 1
@@ -364,8 +375,8 @@ def _is_change(match: Match, known: dict[int, Known], written: Written) -> bool:
         written.updated += 1
     after = draft.payload()
     tags = before.tags if before and draft.tags is None else draft.tags
-    known[identifier] = replace(
-        Known.of(Document(identifier, after)),
+    stored[identifier] = replace(
+        StoredParts.of(Document(identifier, after)),
         preview=before.preview if before and draft.preview is None else after["preview"],
         tags=None if tags is None else list(tags),
     )
@@ -373,6 +384,6 @@ def _is_change(match: Match, known: dict[int, Known], written: Written) -> bool:
 
 
 def _is_stored(point: Point, stored: Mapping[int, Document]) -> bool:
-    """Return True unless another writer's memory has the id; an equal memory counts as stored."""
+    """Return False if the id has another memory now, from another writer."""
     now = stored.get(point.id)
     return now is None or now.content_hash == Document(point.id, point.payload).content_hash

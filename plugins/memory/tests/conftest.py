@@ -30,7 +30,7 @@ OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
 
 
 class Done(NamedTuple):
-    """What a command has printed."""
+    """The output of a command."""
 
     stdout: str
     stderr: str

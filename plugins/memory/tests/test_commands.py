@@ -53,7 +53,7 @@ def test_the_main_job_takes_one_command(run: Run, config: Path):
     shown = run("try", DECISIONS, "Why is no approximate index used?").stdout
     assert shown.startswith("1. Vectors are scored exactly (id ")
     assert "An approximate index loses recall or time with selective filters" in shown
-    assert "but the mapped file of float32 vectors." in shown, "it is printed in full"
+    assert "proportional to the selected rows." in shown, "it is printed in full"
     told = run("try", DECISIONS, "Why is no approximate index used?", "--json").stdout
     tried = json.loads(told)
     assert re.fullmatch("decisions-[0-9a-f]{8}", tried["search"]["collection"])
@@ -81,12 +81,16 @@ def test_a_changed_file_is_tried_as_it_is_now(run: Run, tmp_path: Path):
     ("name", "damaged", "reason"),
     [
         ("b.md", b"\xff", "Skipped b.md: is not in UTF-8"),
-        ("b.md", b"---\na: [\n---\n## Bees\n", "Skipped b.md: has front matter that is no YAML"),
-        ("b.jsonl", b'{"title": "Bees", "content"', "Skipped b.jsonl:1: is no JSON"),
+        (
+            "b.md",
+            b"---\na: [\n---\n## Bees\n",
+            "Skipped b.md: has front matter that is not valid YAML",
+        ),
+        ("b.jsonl", b'{"title": "Bees", "content"', "Skipped b.jsonl:1: is not valid JSON"),
     ],
 )
 @pytest.mark.usefixtures("fast")
-def test_what_cannot_be_read_is_told_and_not_forgotten(
+def test_unreadable_parts_are_reported_and_keep_their_memories(
     run: Run, tmp_path: Path, name: str, damaged: bytes, reason: str
 ):
     notes = tmp_path / "notes"
@@ -97,7 +101,7 @@ def test_what_cannot_be_read_is_told_and_not_forgotten(
 
     def titles() -> list[str]:
         tried = run("try", "notes", "Which port?", "--json")
-        assert "Skipped a.md:1: stands under no second-level heading" in tried.stderr
+        assert "Skipped a.md:1: is outside of the second-level headings" in tried.stderr
         assert (reason in tried.stderr) == ((notes / name).read_bytes() == damaged)
         return sorted(each["title"] for each in json.loads(tried.stdout)["search"]["results"])
 
@@ -105,7 +109,7 @@ def test_what_cannot_be_read_is_told_and_not_forgotten(
     (notes / name).write_bytes(damaged)
     assert titles() == ["Bees", "Port"]
     (notes / name).write_text(whole.replace("Bees", "Wasps"))
-    assert titles() == ["Port", "Wasps"], "what was only left out keeps nothing"
+    assert titles() == ["Port", "Wasps"], "a skipped part does not prevent a prune"
 
 
 @pytest.mark.usefixtures("fast", "installed")
@@ -156,7 +160,7 @@ def test_headings_become_memories_once(run: Run, tmp_path: Path):
         "updated": 0,
         "unchanged": 0,
         "skipped": [
-            {"where": "notes.md:1", "reason": "stands under no second-level heading"},
+            {"where": "notes.md:1", "reason": "is outside of the second-level headings"},
             {"where": "notes.md:22", "reason": "is empty"},
         ],
     }
@@ -168,7 +172,7 @@ def test_headings_become_memories_once(run: Run, tmp_path: Path):
     assert "They stand." in run("show", "c", "2").stdout
     text = run("import", "notes.md", "--collection", "c", "--split", "headings").stdout
     assert text.startswith(
-        "Imported into c: 0 created, 0 updated, 3 unchanged\nSkipped notes.md:1: stands"
+        "Imported into c: 0 created, 0 updated, 3 unchanged\nSkipped notes.md:1: is outside"
     )
 
 
@@ -224,8 +228,8 @@ def test_a_folder_of_all_forms_is_imported(run: Run, tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "content", "where", "reason"),
     [
-        ("a.jsonl", b"{", "a.jsonl:1", "is no JSON"),
-        ("a.jsonl", b"[" * 100_000, "a.jsonl:1", "is no JSON"),
+        ("a.jsonl", b"{", "a.jsonl:1", "is not valid JSON"),
+        ("a.jsonl", b"[" * 100_000, "a.jsonl:1", "is not valid JSON"),
         ("a.jsonl", b"[]", "a.jsonl:1", "dictionary"),
         ("a.jsonl", b'{"title": "x"}', "a.jsonl:1", "content: Field required"),
         ("a.jsonl", b'{"title": "x", "content": 1}', "a.jsonl:1", "content: "),
@@ -235,12 +239,12 @@ def test_a_folder_of_all_forms_is_imported(run: Run, tmp_path: Path):
         ("a.jsonl", b'{"title": " ", "content": ""}', "a.jsonl:1", "is empty"),
         ("a.jsonl", b'{"title": "\\ud800", "content": ""}', "a.jsonl:1", "half a character"),
         ("a.md", b"\xff", "a.md", "is not in UTF-8"),
-        ("a.md", b"---\na: [\n---\nText", "a.md", "front matter that is no YAML"),
-        ("a.md", b"---\ntags: 7\n---\nText", "a.md", "tags that are no list"),
-        ("a.md", b"---\ntitle: [x]\n---\nText", "a.md", "other things than texts"),
+        ("a.md", b"---\na: [\n---\nText", "a.md", "front matter that is not valid YAML"),
+        ("a.md", b"---\ntags: 7\n---\nText", "a.md", "tags that are not a list"),
+        ("a.md", b"---\ntitle: [x]\n---\nText", "a.md", "lists or tables in place of texts"),
     ],
 )
-def test_what_cannot_be_read_is_skipped_with_its_place_and_reason(
+def test_unreadable_parts_are_skipped_with_place_and_reason(
     run: Run, tmp_path: Path, name: str, content: bytes, where: str, reason: str
 ):
     (tmp_path / name).write_bytes(content)
@@ -251,7 +255,7 @@ def test_what_cannot_be_read_is_skipped_with_its_place_and_reason(
         assert reason in answer["skipped"][0]["reason"]
 
 
-def test_an_import_changes_what_has_changed(run: Run, tmp_path: Path):
+def test_an_import_updates_changed_memories(run: Run, tmp_path: Path):
     file = tmp_path / "m.jsonl"
 
     def lines(*rows: dict[str, Any]) -> Any:
@@ -287,9 +291,9 @@ def test_an_export_imported_gives_the_same_collection(run: Run, tmp_path: Path):
 
 
 def test_collections_and_memories_are_listed_searched_and_deleted(run: Run, tmp_path: Path):
-    assert "no collections yet" in run("list", status=1).stdout
+    assert "No collection exists yet" in run("list", status=1).stdout
     missing = run("search", "c", "bees", status=1).stdout
-    assert missing == "Collection c not found. There are none yet.\n"
+    assert missing == "Collection c not found. No collection exists yet.\n"
     (tmp_path / "notes.md").write_text(NOTES)
     run("import", "notes.md", "--collection", "c", "--split", "headings")
     shown = run("list").stdout
@@ -313,8 +317,8 @@ def test_a_collection_without_memories_is_listed_as_such(run: Run, tmp_path: Pat
     (tmp_path / "a.md").write_text("Text.")
     run("import", "a.md", "--collection", "c")
     run("delete", "c", "1")
-    assert run("list", "c", status=1).stdout == "There are no memories in c.\n"
-    assert run("search", "c", "text", status=1).stdout == "There are no memories in c.\n"
+    assert run("list", "c", status=1).stdout == "Collection c is empty.\n"
+    assert run("search", "c", "text", status=1).stdout == "Collection c is empty.\n"
 
 
 def test_reembed_makes_vectors_with_another_model(run: Run, tmp_path: Path, fast: Any):
@@ -344,7 +348,9 @@ def points_of(folder: Path, name: str) -> dict[Any, str]:
     return {row.id: (row.payload or {}).get("title", "") for row in rows}
 
 
-def test_reembed_refuses_what_it_would_lose(run: Run, tmp_path: Path, fast: Any):
+def test_reembed_refuses_a_collection_with_memories_that_it_would_lose(
+    run: Run, tmp_path: Path, fast: Any
+):
     other = fast["model"].replace("#letters", "#numbers")
     (tmp_path / "m.jsonl").write_text('{"id": 1, "title": "mine", "content": "text"}\n')
     run("import", "m.jsonl", "--collection", "c.reembed")
@@ -358,14 +364,14 @@ def test_reembed_refuses_what_it_would_lose(run: Run, tmp_path: Path, fast: Any)
     client.upsert("c", points=[odd])
     client.close()
     refused = run("reembed", "c", "--model", other, status=1).stderr
-    assert "has 1 memories whose ids are no numbers" in refused
+    assert "has 1 memories whose ids are not numbers" in refused
     assert len(points_of(folder, "c")) == 2
-    assert "no numbers: 1." in run("export", "c").stderr
+    assert "not numbers: 1." in run("export", "c").stderr
     told = run("search", "c", "text")
-    assert "Memories left out, since their ids are no numbers: 1." in told.stderr
+    assert "Memories left out because their ids are not numbers: 1." in told.stderr
 
 
-def test_what_changes_while_reembed_is_interrupted_stays_changed(
+def test_changes_during_an_interrupted_reembed_are_kept(
     run: Run, tmp_path: Path, fast: Any, monkeypatch: pytest.MonkeyPatch
 ):
     other = fast["model"].replace("#letters", "#numbers")
@@ -428,7 +434,7 @@ def test_reembed_goes_on_where_it_was_ended(run: Run, tmp_path: Path, fast: Any,
     asked = len(encoder.asked)
     run("reembed", "c", "--model", other)
     texts = sum(len(body["input"]) for _, _, body in encoder.asked[asked:])
-    assert texts < 100, "what was encoded is not encoded again"
+    assert texts < 100, "vectors are reused"
     assert run("export", "c").stdout == before
 
 
@@ -447,11 +453,11 @@ def test_reembed_goes_on_where_it_was_ended(run: Run, tmp_path: Path, fast: Any,
         (("list", "x" * 101), "1 to 100 characters"),
     ],
 )
-def test_bad_usage_is_told(run: Run, arguments: tuple[str, ...], said: str):
+def test_bad_usage_is_reported(run: Run, arguments: tuple[str, ...], said: str):
     assert said in run(*arguments, status=2).stderr.replace("\n", " ")
 
 
-def test_what_holds_no_memories_is_told(run: Run, tmp_path: Path):
+def test_sources_without_memories_are_reported(run: Run, tmp_path: Path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.md").touch()
     assert (

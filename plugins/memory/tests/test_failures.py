@@ -1,4 +1,4 @@
-"""What goes wrong is an error that names the setting, never "no memories"."""
+"""A failure is an error that names the setting, never "no memories"."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def store(client: Client) -> None:
     await call(client, "memory_store", collection="api", title="Bees", content="Hum.")
 
 
-async def test_a_server_that_dies_in_a_call_and_comes_back_is_told_and_used_again(
+async def test_a_server_that_dies_in_a_call_is_reported_and_used_after_it_comes_back(
     open_memory: OpenMemory, qdrant: Any
 ):
     async with open_memory(url=qdrant.url, timeout=5) as client:
@@ -60,7 +60,7 @@ async def test_a_server_that_dies_in_a_call_and_comes_back_is_told_and_used_agai
         assert (await call(client, "memory_search", **SEARCH))["count"] == 1
 
 
-async def test_a_server_that_is_not_there_is_told(
+async def test_a_missing_server_is_reported(
     open_memory: OpenMemory, restarted: Callable[[int], Iterator[Any]]
 ):
     running = restarted(0)
@@ -100,7 +100,7 @@ async def test_each_refusal_names_the_place_and_the_setting(
     assert qdrant.headers[0]["api-key"] == KEY
 
 
-async def test_a_key_is_sent_and_a_wrong_one_told(open_memory: OpenMemory, qdrant: Any):
+async def test_a_key_is_sent_and_a_wrong_one_is_reported(open_memory: OpenMemory, qdrant: Any):
     qdrant.key = KEY
     async with open_memory(url=qdrant.url, api_key=KEY) as client:
         await store(client)
@@ -108,7 +108,7 @@ async def test_a_key_is_sent_and_a_wrong_one_told(open_memory: OpenMemory, qdran
         assert "api_key" in (await failed(client))[1]
 
 
-async def test_what_is_no_qdrant_is_told(open_memory: OpenMemory, qdrant: Any):
+async def test_a_server_that_is_not_qdrant_is_reported(open_memory: OpenMemory, qdrant: Any):
     async with open_memory(url=qdrant.url) as client:
         for answer in (b"<html>", b"{}", b'{"result": {"collections": 7}}'):
             qdrant.answer = answer
@@ -128,7 +128,7 @@ async def test_a_late_answer_is_a_timeout(open_memory: OpenMemory, qdrant: Any, 
         assert (kind, message[:12]) == ("timeout", "The encoder ")
 
 
-async def test_a_server_whose_answers_have_no_end_takes_no_more_than_some_threads(
+async def test_a_server_with_endless_answers_takes_a_bounded_number_of_threads(
     open_memory: OpenMemory, qdrant: Any
 ):
     async with open_memory(url=qdrant.url, timeout=0.3) as client:
@@ -173,7 +173,7 @@ async def test_a_call_that_outlives_its_server_leaves_nothing_behind(
     assert faults == []
 
 
-async def test_a_store_of_another_program_is_waited_for_and_told(
+async def test_a_store_in_use_by_another_program_is_waited_for_and_reported(
     open_memory: OpenMemory, tmp_path: Path
 ):
     path = tmp_path / "memories"
@@ -205,7 +205,7 @@ async def test_two_servers_take_turns_with_a_folder(open_memory: OpenMemory, tmp
         assert (kind, "in use by another process" in message) == ("api_error", True)
 
 
-async def test_a_damaged_store_is_told(open_memory: OpenMemory, tmp_path: Path):
+async def test_a_damaged_store_is_reported(open_memory: OpenMemory, tmp_path: Path):
     path = tmp_path / "memories"
     path.mkdir()
     (path / "meta.json").write_text('{"collections": ')
@@ -282,7 +282,7 @@ async def test_collections_of_other_programs_are_used_where_they_fit(
             (8, "", ""),
             (9, "", ""),
         ], "equal scores come by their ids"
-        assert "Memories left out, since their ids are no numbers: 1." in str(result.content)
+        assert "Memories left out because their ids are not numbers: 1." in str(result.content)
         document = await call(client, "memory_fetch", doc_id=7, collection="api")
         assert document["tags"] == ["retry", "http"]
         assert (await call(client, "memory_fetch", doc_id=8, collection="api"))["tags"] == [
@@ -303,8 +303,8 @@ async def test_collections_of_other_programs_are_used_where_they_fit(
     ("options", "said"),
     [
         ({"size": 8}, "holds vectors of an unnamed model (8), the configured model is"),
-        ({"size": 16, "is_named": True}, "has other vectors than one without a name"),
-        ({"size": 16, "distance": models.Distance.DOT}, "compared by cosine"),
+        ({"size": 16, "is_named": True}, "does not have one unnamed vector"),
+        ({"size": 16, "distance": models.Distance.DOT}, "the distance cosine"),
     ],
 )
 async def test_collections_of_other_programs_are_refused_where_they_do_not_fit(
@@ -320,14 +320,18 @@ async def test_collections_of_other_programs_are_refused_where_they_do_not_fit(
             assert (kind, said in message) == ("api_error", True)
 
 
-async def test_an_encoder_that_fails_is_told_without_its_key(
+async def test_a_failing_encoder_is_reported_without_its_key(
     open_memory: OpenMemory, encoder: Any, caplog: pytest.LogCaptureFixture
 ):
     options = {"path": ":memory:", "embedding_api_key": KEY}
     async with open_memory(**options) as client:
         await store(client)
         assert encoder.headers[0]["authorization"] == f"Bearer {KEY}"
-        for status, said in ((401, "embedding_api_key"), (429, "no more requests"), (500, "500")):
+        for status, said in (
+            (401, "embedding_api_key"),
+            (429, "limits the rate of requests"),
+            (500, "500"),
+        ):
             encoder.status = status
             kind, message = await failed(client)
             assert kind == "api_error"
@@ -380,7 +384,7 @@ async def test_a_memory_keeps_a_title_or_a_content(open_memory: OpenMemory, tmp_
         assert (await failed(client, "memory_update", **change))[0] == "invalid_input"
 
 
-async def test_a_model_that_is_not_installed_is_told(open_memory: OpenMemory, tmp_path: Path):
+async def test_a_missing_model_is_reported(open_memory: OpenMemory, tmp_path: Path):
     async with open_memory(path=":memory:", model="fastembed:nothing") as client:
         new = {"collection": "api", "title": "Bees", "content": "Hum."}
         kind, message = await failed(client, "memory_store", **new)
@@ -414,8 +418,8 @@ async def test_health_asks_a_server_and_leaves_a_folder_alone(qdrant: Any, tmp_p
         ({"url": "localhost:6333"}, "begins with https"),
         ({"url": "http://example.org", "api_key": "k"}, "use https"),
         ({"model": "http://example.org/v1#m", "embedding_api_key": "k"}, "use https"),
-        ({"model": "voyage:"}, "names no model"),
-        ({"model": "none"}, "there must be a model"),
+        ({"model": "voyage:"}, "lacks the name of a model"),
+        ({"model": "none"}, "memory search needs vectors"),
         ({"model": "minilmm"}, "did you mean"),
         ({"backend": "edge"}, "'qdrant'"),
         ({"timeout": 0}, "greater than 0"),
@@ -426,7 +430,7 @@ def test_settings_that_cannot_work_are_refused(table: dict[str, Any], said: str)
         MemorySettings.model_validate(table)
 
 
-def test_a_home_folder_is_found_and_a_key_may_stay_on_this_machine():
+def test_a_home_folder_is_expanded_and_a_key_may_be_sent_to_this_machine():
     settings = MemorySettings.model_validate(
         {"path": "~/m", "url": "http://localhost:6333/", "api_key": "k"}
     )
@@ -450,7 +454,7 @@ async def test_a_model_that_is_an_address_is_named_without_its_secrets(
     assert encoder.asked[0][1] == "/v1/embeddings"
 
 
-async def test_what_goes_to_this_machine_goes_through_no_proxy(
+async def test_requests_to_this_machine_use_no_proxy(
     open_memory: OpenMemory, qdrant: Any, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
@@ -479,7 +483,7 @@ async def test_a_job_that_takes_too_long_is_a_timeout(open_memory: OpenMemory, t
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", "null", '{"collections": [1]}'])
-async def test_a_damaged_store_is_told_and_never_taken_for_an_empty_one(
+async def test_a_damaged_store_is_an_error_and_not_an_empty_one(
     open_memory: OpenMemory, tmp_path: Path, content: str
 ):
     path = tmp_path / "memories"

@@ -17,10 +17,17 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mcp import Client
 
-from standards_mcp_memory.importing import read_source
-from standards_mcp_memory.texts.forms import default_preview, read_form, tags_in
-from standards_mcp_memory.texts.markdown import fenced, inline, one_line
-from standards_mcp_memory.texts.rendering import render_batch, render_document, render_search
+from standards_mcp_memory.import_files import read_source
+from standards_mcp_memory.import_markdown import read_note
+from standards_mcp_memory.records import default_preview, tags_in
+from standards_mcp_memory.rendering import (
+    fenced,
+    inline,
+    one_line,
+    render_batch,
+    render_document,
+    render_search,
+)
 
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
 PARTS = [
@@ -155,17 +162,17 @@ def test_a_fence_holds_all_of_its_content(text: str):
 def test_the_form_is_read_as_it_is_written(title: str, preview: str, content: str, tags: list[str]):
     head = f"**Title:** {title}\n**Preview:** {preview}"
     named = " ".join(f"#{tag}" for tag in tags)
-    form = read_form(f"{head}\n\n**Content:** {content}\n\n**Tags:** {named}\n")
+    form = read_note(f"{head}\n\n**Content:** {content}\n\n**Tags:** {named}\n")
     assert form is not None
     assert (form.title, form.preview, form.content) == (" ".join(title.split()), preview, content)
     assert list(form.tags) == tags
 
 
-def test_tags_are_those_of_the_last_line_that_has_some():
+def test_tags_come_from_the_last_line_with_tags():
     assert tags_in("**Tags:** #a\ntext\n**Tags:** #retry #http #retry") == ["retry", "http"]
     assert tags_in("text #no\n**Tags:** #a,#b, ##c") == ["a", "b", "c"]
     assert tags_in("no tags") == []
-    assert read_form("**Title:** only") is None
+    assert read_note("**Title:** only") is None
 
 
 @given(st.text())

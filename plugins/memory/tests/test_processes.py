@@ -1,4 +1,4 @@
-"""The plugin in real processes, killed, beside each other and for long."""
+"""The plugin in real processes: killed, several at once, and for a long time."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
 import qdrant_client
-from standards_mcp_memory.cli import commands
+from standards_mcp_memory.commands import Place
+from standards_mcp_memory.import_commands import import_commands
 from standards_mcp_memory.settings import MemorySettings
 
 settings = MemorySettings(path=sys.argv[2], model=sys.argv[3])
-(command,) = [each for each in commands(settings, Path()) if each.name == "import"]
+(command,) = [each for each in import_commands(Place(settings, Path())) if each.name == "import"]
 chance = random.Random(17)
 
 def written():
@@ -77,7 +78,7 @@ def test_an_import_that_is_killed_goes_on_where_it_stopped(
     assert answer["created"] + answer["unchanged"] == 3000
     assert answer["unchanged"] > 0, "what was written stays"
     texts = sum(len(body["input"]) for _, _, body in encoder.asked[asked:])
-    assert texts <= answer["created"] + 2, "what was encoded is not encoded again"
+    assert texts <= answer["created"] + 2, "vectors are reused"
     lines = [json.loads(line) for line in run("export", "c").stdout.splitlines()]
     assert sorted(each["content"] for each in lines) == sorted(row["content"] for row in rows)
     assert len({each["id"] for each in lines}) == 3000

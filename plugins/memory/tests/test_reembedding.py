@@ -23,7 +23,7 @@ COUNT = 150
 
 @pytest.fixture
 def other(fast: dict[str, str]) -> str:
-    """Return the model to which is changed."""
+    """Return the new model."""
     return fast["model"].replace("#letters", "#numbers")
 
 
@@ -113,7 +113,7 @@ def test_a_collection_that_is_half_replaced_is_refused_by_all_that_would_miss_me
         ("import", "m.jsonl", "--collection", "c", "--dry-run"),
     ):
         assert "is being reembedded" in run(*command, status=1, options=with_model(other)).stderr
-    assert run("show", "c", "1").stdout.startswith("t1\n"), "what is there is whole"
+    assert run("show", "c", "1").stdout.startswith("t1\n"), "the remaining collection is complete"
 
     async def fetch() -> Any:
         references = [{"doc_id": each, "collection": "c"} for each in (1, COUNT)]
@@ -143,12 +143,12 @@ def test_a_batch_of_a_collection_that_is_being_replaced_is_no_empty_answer(
 @pytest.mark.parametrize(
     "point", ["before the first is deleted", "after the first was deleted", "in the swap"]
 )
-def test_deleting_all_also_deletes_what_an_ended_reembed_has_left(
+def test_deleting_all_also_deletes_the_copy_of_an_interrupted_reembed(
     run: Run, before: str, killed: Any, other: str, point: str
 ):
     killed(point)
     assert run("delete", "c", "--all", "--yes").stdout == f"{COUNT} deleted\n"
-    assert "no collections yet" in run("list", status=1).stdout
+    assert "No collection exists yet" in run("list", status=1).stdout
     assert "not found" in run("reembed", "c", "--model", other, status=1).stderr
     run("import", "m.jsonl", "--collection", "c")
     assert run("export", "c").stdout == before
@@ -163,7 +163,7 @@ def test_deleting_all_leaves_a_collection_of_that_name_that_reembed_has_not_made
     assert names(run) == ["c.reembed"]
 
 
-def test_what_was_deleted_by_id_while_reembed_was_ended_stays_deleted(
+def test_deletions_during_an_interrupted_reembed_are_kept(
     run: Run, before: str, killed: Any, other: str
 ):
     assert before
@@ -188,4 +188,4 @@ def test_a_count_that_a_server_only_estimates_refuses_nothing(run: Run, qdrant: 
     Path("a.md").write_text("Text.")
     run("import", "a.md", "--collection", "c", options=server)
     run("reembed", "c", "--model", other, options=server)
-    assert run("export", "c", options=server).stderr == "", "none is told to be left out"
+    assert run("export", "c", options=server).stderr == "", "no memory is reported as left out"

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from standards_mcp_memory.records import Change, Draft
+from standards_mcp_memory.records import Draft
 from standards_mcp_memory.service import Memory, open_memory
 from standards_mcp_memory.settings import MemorySettings
 from standards_mcp_memory.writing import Writer
@@ -176,7 +176,7 @@ def test_a_heading_that_was_removed_is_not_rewritten_by_others_of_its_name(run: 
     assert imported(run, "notes/a.md", "--prune", "--yes")["pruned"] == [{"id": 1, "title": "Port"}]
 
 
-def test_a_file_that_nobody_can_look_for_is_not_taken_for_gone(run: Run, notes: Path):
+def test_a_file_in_an_unreadable_folder_counts_as_present(run: Run, notes: Path):
     inner = notes / "inner"
     inner.mkdir()
     (inner / "c.md").write_text("## Inner\n\nBehind a damaged folder.\n")
@@ -207,11 +207,11 @@ def test_a_line_whose_id_a_later_line_has_is_reported(run: Run, notes: Path):
     assert contents(run) == {1: "2"}
 
 
-def test_what_a_tool_has_changed_stays_until_the_file_changes(run: Run, notes: Path, config: Path):
+def test_changes_by_a_tool_stay_until_the_file_changes(run: Run, notes: Path, config: Path):
     imported(run, "notes")
 
     async def change(memory: Memory) -> None:
-        await Writer(memory).update(1, "c", change=Change(content="It is 81, says a tool."))
+        await Writer(memory).update(1, "c", content="It is 81, says a tool.")
 
     in_memory(config, change)
     assert counts(imported(run, "notes")) == (0, 0, 3)
@@ -261,7 +261,7 @@ def test_an_id_of_another_memory_is_refused(run: Run, notes: Path):
     assert shown(run, 7)["title"] == "Mine"
 
 
-def test_pruning_concerns_what_was_imported_from_there(
+def test_a_prune_concerns_only_memories_of_its_path(
     run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "other.md").write_text("## Other\n\nFrom elsewhere.\n")
@@ -409,7 +409,7 @@ def test_a_folder_whose_last_file_is_gone_is_pruned(run: Run, notes: Path):
     assert "notes has no files in .md, .markdown, .jsonl." in refused
     assert len(imported(run, "notes", "--prune", "--dry-run")["pruned"]) == 3
     assert len(imported(run, "notes", "--prune", "--yes")["pruned"]) == 3
-    assert run("list", "c", status=1).stdout == "There are no memories in c.\n"
+    assert run("list", "c", status=1).stdout == "Collection c is empty.\n"
     nothing = run("import", "notes", "--collection", "c", "--prune", "--yes", status=1).stderr
     assert "notes has no files in .md, .markdown, .jsonl." in nothing
 
@@ -448,7 +448,7 @@ def test_a_preview_that_a_tool_wrote_stays_until_the_file_changes(
     imported(run, "notes")
 
     async def change(memory: Memory) -> None:
-        await Writer(memory).update(3, "c", change=Change(preview="A tool's."))
+        await Writer(memory).update(3, "c", preview="A tool's.")
 
     in_memory(config, change)
     assert counts(imported(run, "notes")) == (0, 0, 3)

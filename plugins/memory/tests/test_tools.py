@@ -42,7 +42,7 @@ async def remember(client: Client, title: str, content: str, **more: Any) -> int
     return answer["id"]
 
 
-async def test_what_was_stored_is_found_by_preview_and_fetched_in_full(
+async def test_stored_memories_are_searched_by_preview_and_fetched_in_full(
     open_memory: OpenMemory, where: dict[str, Any]
 ):
     async with open_memory(**where) as client:
@@ -95,7 +95,7 @@ async def test_texts_are_markdown_or_the_structured_answer_as_json(
         assert batch.endswith("\n\nNot found: id 2 in no.")
 
 
-async def test_a_batch_keeps_the_order_and_lists_what_is_missing_once(
+async def test_a_batch_keeps_the_order_and_lists_missing_memories_once(
     open_memory: OpenMemory, where: dict[str, Any]
 ):
     async with open_memory(**where) as client:
@@ -142,7 +142,7 @@ async def test_only_a_missing_collection_is_an_empty_result_with_the_names_there
         gone = await told(client, "memory_search", collection="api", query="bees")
         assert (gone["count"], "collections" in gone) == (0, False)
         shown = await text(client, "memory_search", collection="api", query="bees")
-        assert shown.endswith("There are no memories in api.")
+        assert shown.endswith("Collection api is empty.")
 
 
 async def test_the_same_memory_is_stored_once(open_memory: OpenMemory, where: dict[str, Any]):
@@ -158,7 +158,7 @@ async def test_the_same_memory_is_stored_once(open_memory: OpenMemory, where: di
         assert (document["preview"], document["tags"]) == ("Mine.", ["a", "b"])
 
 
-async def test_an_update_changes_what_is_given(open_memory: OpenMemory, where: dict[str, Any]):
+async def test_an_update_changes_the_given_fields(open_memory: OpenMemory, where: dict[str, Any]):
     async with open_memory(**where) as client:
         await remember(client, "Bees", "bbbb", preview="P.", tags=["x"])
         await remember(client, "Oaks", "oooo")
@@ -285,7 +285,7 @@ async def test_tools_declare_what_they_do(open_memory: OpenMemory):
         "memory_fetch",
         "memory_batch_fetch",
         "memory_list_collections",
-    ], "what only reads is always served"
+    ], "reading tools are always served"
 
 
 async def test_a_search_asks_for_previews_alone_and_a_batch_once_for_each_collection(
@@ -333,7 +333,7 @@ async def test_a_text_that_another_program_has_edited_is_not_overwritten(
         assert await remember(client, "Port", "port 80") == 2
         edited = await told(client, "memory_fetch", doc_id=1, collection="api")
         assert edited["content"] == "port 9000"
-        assert await remember(client, "Port", "port 80") == 2, "it is not stored once more"
+        assert await remember(client, "Port", "port 80") == 2, "it is not stored twice"
 
 
 async def test_a_memory_that_another_program_has_written_is_not_stored_again(

@@ -18,10 +18,8 @@ from mcp import Client
 from qdrant_client import QdrantClient, models
 
 from standards_mcp_memory.records import Document
-from standards_mcp_memory.store.fusion import fused
-from standards_mcp_memory.store.permissions import make_folder
-from standards_mcp_memory.store.words import WordIndex
-from standards_mcp_memory.texts.words import query_words, word_weights
+from standards_mcp_memory.store.embedded import make_folder
+from standards_mcp_memory.store.words import WordIndex, fused, query_words, word_weights
 
 Run = Callable[..., Any]
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
@@ -132,7 +130,7 @@ async def test_each_memory_is_the_first_for_its_own_title(
             assert all(each["score"] == round(each["score"], 3) for each in found["results"])
         await told(client, "memory_update", doc_id=1, collection="api", title="Zebra crossing")
         found = await told(client, "memory_search", collection="api", query="zebra")
-        assert found["results"][0]["id"] == 1, "what was changed is found at once"
+        assert found["results"][0]["id"] == 1, "changes are found at once"
         await told(client, "memory_delete", doc_id=1, collection="api")
         found = await told(client, "memory_search", collection="api", query="zebra")
         assert 1 not in [each["id"] for each in found["results"]]

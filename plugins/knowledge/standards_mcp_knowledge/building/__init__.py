@@ -1,13 +1,12 @@
-"""Makes a dataset of a folder of documents: read, cut into passages, encoded, written as a whole.
+"""Make a dataset of a folder of documents: read, cut into passages, encode, write as a whole.
 
-`build_dataset` stays free of heavy libraries. What needs one is asked of a `Work`, whose
-implementation runs the functions of `worker` in another process.
+`build_dataset` imports no heavy library. It calls a `Work` for them, whose implementation runs the
+functions of `worker` in another process.
 """
 
 from .build import build_dataset
 from .document import Document, DocumentError
-from .options import BuildError, BuildOptions, BuildReport, Skipped
-from .work import Vectors, Work
+from .options import BuildError, BuildOptions, BuildReport, Skipped, Vectors, Work
 
 __all__ = [
     "BuildError",

@@ -1,4 +1,4 @@
-"""What readers make of a file: its text in sections, each below a heading."""
+"""A document: the text of a file in sections, each below a heading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\u
 
 
 class DocumentError(Exception):
-    """A file cannot be read as a document; the text says why in a few words."""
+    """A file cannot be read as a document; the text is the reason in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands between two headings, with the line of the first if the file has it as text.
+    """The text between two headings, with the line of the first if the file has it as text.
 
     Attributes:
         heading: Plain text, empty before the first heading.
@@ -38,7 +38,7 @@ class Document:
     """A file that has been read.
 
     Attributes:
-        title: Plain text, empty where the file has none.
+        title: Plain text; empty if the file has no title.
     """
 
     title: str
@@ -46,14 +46,12 @@ class Document:
 
 
 class Outline:
-    """Puts blocks, in their order, below headings.
+    """Collects blocks below headings, in their order.
 
-    A heading without text of its own goes with the section after it: alone it would answer
-    nothing.
+    A heading without text is joined with the next section, because alone it answers no question.
 
     Args:
-        title: The title that the file states apart from its text. Otherwise it is the first
-            heading of level 1.
+        title: The title in the metadata of the file; by default the first heading of level 1.
     """
 
     def __init__(self, title: str = "") -> None:
@@ -67,8 +65,8 @@ class Outline:
         """Begin a section.
 
         Args:
-            level: 1 for the most important headings, 0 for what is none in the text.
-            line: The heading as it stands in the text.
+            level: 1 for the most important headings, 0 for a heading that is not in the text.
+            line: The line of the heading in the text.
         """
         if self._has_text:
             self._close()
@@ -79,14 +77,14 @@ class Outline:
             self._blocks.append(Block(clean(line)))
 
     def add(self, text: str, *, is_code: bool = False) -> None:
-        """Append a block to the section; white space alone is nothing."""
+        """Append a block to the section, unless it is blank."""
         text = clean(text)
         if text.strip():
             self._blocks.append(Block(text, is_code))
             self._has_text = True
 
     def document(self) -> Document:
-        """Return all that was added."""
+        """Return the document of all blocks."""
         if self._blocks:
             self._close()
         return Document(self._title, tuple(self._sections))
@@ -97,7 +95,7 @@ class Outline:
 
 
 def clean(text: str) -> str:
-    """Return *text* with lines that end in a line feed, and without what is no character."""
+    """Return *text* with line feeds as line ends, and without control characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
     return _CONTROL.sub(" ", text).rstrip().lstrip("\n")
 

@@ -1,13 +1,19 @@
-"""What a build is told, and what it tells."""
+"""Options and report of a build, and the work that it needs of another process."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from standards_mcp import StandardsMcpError
+
+from .document import Document
 
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 _ID: Final = re.compile(r"[a-z0-9-]{1,64}")
@@ -17,22 +23,22 @@ _CHUNK_WORDS: Final = range(10, 2001)
 
 
 class BuildError(StandardsMcpError):
-    """A dataset cannot be built; what was in its place is still there."""
+    """A dataset cannot be built; the earlier one is unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """How a dataset is made of a folder.
+    """Options of a build.
 
     Attributes:
-        model: Name of the encoder, written down with the vectors.
+        model: Name of the encoder, stored with the vectors.
         chunk_words: The most words of a passage.
-        overlap_words: How many words a passage repeats of the one before it in its section.
-        include: Globs of paths relative to the folder; without one, all files are read. ``*``
-            also stands for ``/``.
+        overlap_words: Number of words that a passage repeats of the one before it in its section.
+        include: Globs of paths relative to the folder; empty for all files. ``*`` also matches
+            ``/``.
 
     Raises:
-        ValueError: A value is out of bounds; the text says which and what is allowed.
+        ValueError: A value is out of bounds; the text names it and its bounds.
     """
 
     id: str
@@ -57,7 +63,7 @@ class BuildOptions:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that is not in the dataset; folders end with ``/``."""
+    """A file or folder that was left out; folders end with ``/``."""
 
     path: str
     reason: str
@@ -65,13 +71,13 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """What has been built.
+    """The result of a build.
 
     Attributes:
         path: The dataset's folder.
-        files: How many files have passages in it.
-        chunks: How many passages it has. With 0 of them nothing was written.
-        unchanged: How many of them kept the vectors of an earlier build.
+        files: Number of files with passages.
+        chunks: Number of passages. If it is 0, nothing was written.
+        unchanged: Number of passages that kept the vectors of an earlier build.
     """
 
     id: str
@@ -85,3 +91,45 @@ class BuildReport:
 def _check_length(key: str, value: str, longest: int) -> None:
     if not 1 <= len(value.strip()) <= longest:
         raise ValueError(f"{key}: use 1 to {longest} characters")
+
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Work(Protocol):
+    """Heavy work, done in a worker process. All but `encode` are the functions of `worker`.
+
+    Any other exception ends the build and reaches its caller unchanged.
+    """
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return a row of length 1 for each text; *texts* has one text at least."""
+        ...
+
+    def read_pdf(self, path: Path) -> Document:
+        """Read a PDF file.
+
+        Raises:
+            DocumentError: It cannot be read, also because the worker ended or took too long.
+        """
+        ...
+
+    def read_docx(self, path: Path) -> Document:
+        """Read a Word document. Raises as `read_pdf` does."""
+        ...
+
+    def read_vectors(self, path: Path) -> Vectors:
+        """Return the vectors of an index that `write_index` wrote.
+
+        Raises:
+            OSError: It cannot be read, also because the worker ended or took too long.
+        """
+        ...
+
+    def write_index(self, vectors: Vectors, path: Path) -> None:
+        """Write a new file with an exact index by inner product.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        ...

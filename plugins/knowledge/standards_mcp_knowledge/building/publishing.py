@@ -1,7 +1,7 @@
-"""Puts a new dataset in the place of an old one, as a whole.
+"""Replace a dataset by a new one as a whole.
 
-It is written into a folder beside its place, ``.NAME.build``, one level deeper than datasets are
-looked for. A build that was killed leaves that folder; the next one clears it.
+The new one is written into the sibling folder ``.NAME.build``, one level deeper than the manifests
+that are read. A killed build leaves that folder, and the next build clears it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Final
 
 import filelock
 
+from .dataset_files import check_replaceable
 from .options import BuildError
-from .previous import check_replaceable
 
 _HERE: Final = -100  # AT_FDCWD
 _EXCHANGE: Final = 2  # RENAME_EXCHANGE
@@ -28,8 +28,8 @@ class Draft:
     """A dataset that is being made.
 
     Attributes:
-        out: Where it will be.
-        folder: Where to write it; neither it nor its parent is there.
+        out: The final folder.
+        folder: The folder to write; neither it nor its parent exists.
     """
 
     def __init__(self, out: Path) -> None:
@@ -39,10 +39,10 @@ class Draft:
         self._old = self._scratch / "old"
 
     def publish(self) -> None:
-        """Put it in its place; readers see the old dataset or the new one.
+        """Move it to its final folder; readers see the old dataset or the new one.
 
         Raises:
-            OSError: It cannot be put there; the old one still is.
+            OSError: It cannot be moved; the old one is still there.
         """
         if not self.out.exists():
             self.folder.rename(self.out)
@@ -51,17 +51,17 @@ class Draft:
             self.folder.rename(self.out)
 
     def prepare(self, identifier: str) -> None:
-        """Clear what a killed build has left, for the dataset with this id.
+        """Remove the files of a killed build, and check that the old dataset may be replaced.
 
         Raises:
-            BuildError: What is in its place may not be replaced.
-            OSError: Something cannot be removed.
+            BuildError: The final folder holds other files.
+            OSError: A file cannot be removed.
         """
         self.clear()
         check_replaceable(self.out, identifier)
 
     def clear(self) -> None:
-        """Remove all but the dataset in its place, which is the old one if there is no new one."""
+        """Remove the sibling folder; if no dataset was published, restore the old one."""
         if self._old.exists() and not self.out.exists():
             self._old.rename(self.out)
         if self._scratch.exists():
@@ -70,10 +70,10 @@ class Draft:
 
 @contextmanager
 def drafting(out: Path, identifier: str) -> Generator[Draft]:
-    """Let one process at a time make the dataset with this id in the folder *out*.
+    """Yield the draft of a dataset, and lock its folder against other builds.
 
     Raises:
-        BuildError: Another process does, *out* holds something else, or cannot be written.
+        BuildError: Another process builds it, or *out* holds other files or cannot be written.
     """
     out = out.expanduser().resolve()
     draft = Draft(out)
@@ -104,7 +104,7 @@ def _locked(out: Path) -> Generator[None]:
 
 @contextmanager
 def writing(out: Path) -> Generator[None]:
-    """Turn what the system says into an error for the user."""
+    """Convert errors of the file system for users."""
     try:
         yield
     except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
@@ -116,7 +116,7 @@ def writing(out: Path) -> Generator[None]:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders swap their places at once; return False where the system cannot do it."""
+    """Swap two folders atomically; return False if the system does not support it."""
     if sys.platform != "linux":
         return False
     try:

@@ -1,5 +1,5 @@
-"""Processes that FAISS and text encoders run in.
+"""Worker processes for FAISS and text encoders.
 
-`tasks` is what runs in them, on what `opened` and `encoding` keep open; `process` is their loop;
-`worker` is one of them as the host sees it, and `pool` all of them.
+`tasks` has the functions that run in them, on the datasets and encoders of `opened`; `process` is
+their main loop and the protocol; `worker` is one process as the host sees it, `pool` all of them.
 """

@@ -1,4 +1,8 @@
-"""All workers: they are kept running, each call gets one, and each has a deadline."""
+"""Keep worker processes running, and run each call in one of them, with a deadline.
+
+Workers of `anyio.to_process` are shared by all plugins, end when idle and have no limit of memory;
+a `ProcessPoolExecutor` breaks as a whole if one process ends, and cannot end one overdue call.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 import anyio
 from anyio.abc import TaskGroup
 
-from standards_mcp_knowledge.errors import DatasetError
-from standards_mcp_knowledge.manifests import Files
+from standards_mcp_knowledge.manifests import DatasetError, Files
 
 from . import tasks
 from .worker import Worker, WorkerEndedError, WorkerGoneError
@@ -27,10 +30,10 @@ _LAST_WORDS: Final = 2.0
 
 
 class UnavailableError(Exception):
-    """No worker runs that could be asked.
+    """No worker is available.
 
     Attributes:
-        seconds: After which one may run again.
+        seconds: Seconds until one may be available again.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -39,18 +42,18 @@ class UnavailableError(Exception):
 
 
 class OverdueError(Exception):
-    """There was no answer in time."""
+    """A worker did not answer in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """How long a pool waits, in seconds.
+    """Deadlines and pauses of a pool, in seconds.
 
     Attributes:
         attempt: For a worker to become free, and for its answer.
         start: For a worker to load what it needs.
-        hope: For a worker, where none can be started.
-        most_between_starts: Pauses between starts that fail double up to this.
+        hope: For a worker, while every start fails.
+        most_between_starts: Longest pause between failing starts; pauses double up to it.
     """
 
     attempt: float = 10
@@ -61,16 +64,16 @@ class Times:
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    """Somebody who wants a worker, or one worker."""
+    """A call that waits for any worker, or for the worker *only*."""
 
     only: Worker | None = None
     worker: Worker | None = None
-    given: anyio.Event = field(default_factory=anyio.Event)
+    assigned: anyio.Event = field(default_factory=anyio.Event)
 
 
 @dataclass(slots=True)
 class _Outcome:
-    """What became of one attempt."""
+    """The result or error of one attempt."""
 
     value: Any = None
     error: Exception | None = None
@@ -78,14 +81,14 @@ class _Outcome:
 
 
 class Pool:
-    """Workers that begin with the first call, and stay for as long as `serve` runs.
+    """Workers that start with the first call, and stay while `serve` runs.
 
     Args:
         start: Starts one worker.
 
     Attributes:
-        size: How many there are to be.
-        restarts: How many workers were replaced.
+        size: Number of workers.
+        restarts: Number of replaced workers.
     """
 
     def __init__(self, start: Start, size: int, log: logging.Logger, times: Times) -> None:
@@ -104,17 +107,17 @@ class Pool:
 
     @property
     def processes(self) -> int:
-        """How many workers run."""
+        """Number of running workers."""
         return len(self._workers)
 
     @property
     def is_started(self) -> bool:
-        """True if the workers have been asked to run."""
+        """True after `start`."""
         return self._wanted.is_set()
 
     @property
     def state(self) -> State:
-        """What the workers do: they are ready if all run."""
+        """The state of the workers: ready if all run."""
         if self._tasks is None or not self.is_started:
             return "stopped"
         if len(self._workers) == self.size:
@@ -123,15 +126,15 @@ class Pool:
 
     @property
     def is_failing(self) -> bool:
-        """Whether no worker runs, since none can be started."""
+        """True if every start fails."""
         return len(self._failing) == self.size
 
     def start(self) -> None:
-        """Start the workers, as the first call does."""
+        """Start the workers before the first call."""
         self._wanted.set()
 
     async def serve(self) -> None:
-        """Keep all workers running once they have been started, until this is cancelled."""
+        """Keep all workers running after `start`, until this is cancelled."""
         async with anyio.create_task_group() as group:
             self._tasks = group
             try:
@@ -145,18 +148,18 @@ class Pool:
     async def run(
         self, function: Callable[..., T], *arguments: Any, seconds: float | None = None
     ) -> T:
-        """Run a function of `tasks` in a worker; in another one if the first ends.
+        """Run a function of `tasks` in a worker, and again in another one if the first ends.
 
-        A worker that was gone before it began with the call does not count as one that ended. If
-        all were gone, the call waits for the next one.
+        A worker that ends before it begins with the call does not count as an attempt. If all have
+        ended, the call waits for the next one.
 
         Args:
-            seconds: For a worker to become free, and for its answer, instead of `Times.attempt`.
+            seconds: Deadline for a free worker and for its answer, in place of `Times.attempt`.
 
         Raises:
-            OverdueError: There was no answer in time. The worker that was asked has ended.
-            UnavailableError: No worker runs, or two have ended.
-            Exception: What the function raised.
+            OverdueError: The worker did not answer in time, and was ended.
+            UnavailableError: No worker is available, or two have ended.
+            Exception: The error of the function.
         """
         self.start()
         seconds = seconds or self.times.attempt
@@ -171,22 +174,22 @@ class Pool:
         raise UnavailableError(self.next_start)
 
     def warm(self, datasets: Sequence[Files]) -> None:
-        """Let every worker open these datasets, now and when it is started again."""
+        """Open these datasets in every worker, now and after a restart."""
         self._warm = tuple(datasets)
         if self._tasks is not None:
             for worker in self._workers:
                 self._tasks.start_soon(self._warm_one, worker, self._warm)
 
     async def _warm_one(self, worker: Worker, datasets: Sequence[Files]) -> None:
-        # One by one, so that searches come between.
-        wanted: list[tuple[Callable[..., object], object]] = [(tasks.close_others, datasets)]
-        wanted += [(tasks.inspect, files) for files in datasets]
-        for function, argument in wanted:
+        # Separate calls, so that searches can run between them.
+        jobs: list[tuple[Callable[..., object], object]] = [(tasks.close_others, datasets)]
+        jobs += [(tasks.inspect, files) for files in datasets]
+        for function, argument in jobs:
             try:
                 await self._attempt(worker, self.times.start, function, argument)
             except (OverdueError, UnavailableError, WorkerEndedError):
                 return
-            except Exception:  # noqa: BLE001  - a search that needs it tells
+            except Exception:  # noqa: BLE001  - a search reports it
                 self._log.debug("worker not warmed", exc_info=True)
 
     async def _attempt(
@@ -196,7 +199,7 @@ class Pool:
         worker = await self._acquired(only, seconds)
         if self._tasks is None:
             raise UnavailableError(self.next_start)
-        # The exchange outlives a caller that gives up: the next one must not get its answer.
+        # The exchange outlives a cancelled caller, or the next call would get its answer.
         self._tasks.start_soon(self._exchange, worker, outcome, seconds, function, arguments)
         await outcome.done.wait()
         if outcome.error is not None:
@@ -221,7 +224,7 @@ class Pool:
         except WorkerEndedError as error:
             outcome.error = error
             outcome.done.set()
-            # It says by itself why it ends. Killing it now would hide that.
+            # Its exit status has the cause, which a kill would hide.
             with anyio.move_on_after(_LAST_WORDS):
                 await worker.wait()
             worker.end("it broke off an answer")
@@ -242,7 +245,7 @@ class Pool:
         try:
             while waiter.worker is None:
                 with anyio.move_on_after(min(self.times.hope, end - anyio.current_time())):
-                    await waiter.given.wait()
+                    await waiter.assigned.wait()
                 self._check(waiter, end)
         except BaseException:
             if waiter.worker is not None:
@@ -254,7 +257,7 @@ class Pool:
         return waiter.worker
 
     def _check(self, waiter: _Waiter, end: float) -> None:
-        """Raise an error where there is no more hope of a worker."""
+        """Raise an error if the waiter cannot get a worker in time."""
         if waiter.worker is not None:
             return
         if waiter.only is not None and not waiter.only.is_alive:
@@ -271,17 +274,17 @@ class Pool:
 
     def _hand_out(self) -> None:
         for waiter in list(self._waiters):
-            fitting = (each for each in self._idle if waiter.only in (None, each))
+            fitting = (worker for worker in self._idle if waiter.only in (None, worker))
             worker = next(fitting, None)
             if worker is not None:
                 self._idle.remove(worker)
                 self._waiters.remove(waiter)
                 waiter.worker = worker
-                waiter.given.set()
+                waiter.assigned.set()
 
     @property
     def next_start(self) -> float:
-        """In how many seconds a worker may run again, where none does."""
+        """Seconds until a worker may be available again."""
         soonest = min(self._failing.values(), default=0) - anyio.current_time()
         return max(1.0, round(soonest, 1))
 
@@ -291,21 +294,21 @@ class Pool:
         while True:
             failures = 0 if await self._live(number, failures) else failures + 1
             self.restarts += 1
-            # At once at first; then a second, two, four.
+            # The first restart is immediate; later ones wait 1, 2, 4 s and so on.
             pause = min(2.0 ** (failures - 2), self.times.most_between_starts)
             if failures > 1:
                 self._failing[number] = anyio.current_time() + pause
                 await anyio.sleep(pause)
 
     async def _live(self, number: int, failures: int) -> bool:
-        """Start a worker and wait for its end. Return whether it has been of use."""
+        """Start a worker and wait for its end; return True if it answered a call."""
         worker: Worker | None = None
         try:
-            # A start that is cancelled halfway leaves a process and its pipes behind.
+            # A start that is cancelled halfway would leave a process and its pipes behind.
             with anyio.CancelScope(shield=True):
                 worker = await self._start()
         except OSError as error:
-            self._tell(None, f"it cannot be started: {error}")
+            self._log_end(None, f"it cannot be started: {error}")
         if worker is None:
             return False
         ready = 0
@@ -317,11 +320,11 @@ class Pool:
                 self._failing.pop(number, None)
                 self._workers.append(worker)
                 self._offer(worker)
-            self._tell(worker, await worker.wait())
+            self._log_end(worker, await worker.wait())
         finally:
-            for each in (self._workers, self._idle):
-                if worker in each:
-                    each.remove(worker)
+            for workers in (self._workers, self._idle):
+                if worker in workers:
+                    workers.remove(worker)
             await worker.close()
         return worker.answered > ready > 0
 
@@ -329,19 +332,19 @@ class Pool:
         try:
             with anyio.fail_after(self.times.start):
                 await worker.run(tasks.open_built_in)
-                # After a failure it may be a dataset that it cannot open.
+                # After a failure nothing is warmed: a dataset may be the cause.
                 for files in () if failures else self._warm:
-                    with suppress(DatasetError):  # a search that needs it tells
+                    with suppress(DatasetError):  # a search reports it
                         await worker.run(tasks.inspect, files)
         except TimeoutError:
             worker.end(f"it was not ready within {self.times.start:g} s")
             return False
         except WorkerEndedError:
             return False
-        except Exception:  # noqa: BLE001  - a search that needs it tells
+        except Exception:  # noqa: BLE001  - a search reports it
             self._log.debug("worker not warmed", exc_info=True)
         return True
 
-    def _tell(self, worker: Worker | None, cause: str) -> None:
-        facts = {"pid": worker and worker.pid, "cause": cause, "restarts": self.restarts + 1}
-        self._log.warning("worker ended", extra=facts)
+    def _log_end(self, worker: Worker | None, cause: str) -> None:
+        fields = {"pid": worker and worker.pid, "cause": cause, "restarts": self.restarts + 1}
+        self._log.warning("worker ended", extra=fields)

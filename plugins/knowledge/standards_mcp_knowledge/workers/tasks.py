@@ -1,4 +1,4 @@
-"""What runs in a worker. Each function gets what the worker has open as its first argument.
+"""Functions that run in a worker. Each gets the worker's `Opened` as its first argument.
 
 The host names these functions in its requests, so this module imports nothing heavy.
 """
@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from standards_mcp_knowledge.documents import Hit, hits, path_of
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL
 from standards_mcp_knowledge.manifests import Files
-from standards_mcp_knowledge.metadata import path_of
-from standards_mcp_knowledge.search import Hit, hits
 
 if TYPE_CHECKING:
     from standards_mcp_encoders import Vectors
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a dataset once it is open."""
+    """Facts of a dataset that was opened."""
 
     documents: int
     dimension: int
@@ -33,12 +32,12 @@ class Facts:
 
 
 def open_built_in(opened: Opened) -> None:
-    """Load the encoder that most datasets need, and encode a word."""
+    """Load the encoder of most datasets, and encode a word."""
     opened.encode(["word"], DEFAULT_MODEL)
 
 
 def inspect(opened: Opened, files: Files) -> Facts:
-    """Open a dataset, and search it once. An encoder at an address is not asked.
+    """Open a dataset, and search it once, without a request to an encoder at an address.
 
     Raises:
         DatasetError: It breaks a rule.
@@ -48,7 +47,7 @@ def inspect(opened: Opened, files: Files) -> Facts:
 
 
 def try_out(opened: Opened, files: Files) -> Facts:
-    """Open a dataset, and search it as a client does.
+    """Open a dataset, and search it like a client, with its encoder.
 
     Raises:
         DatasetError: It breaks a rule, or its encoder does not answer.
@@ -63,7 +62,7 @@ def close_others(opened: Opened, datasets: Sequence[Files]) -> None:
 
 
 def search(opened: Opened, files: Files, name: str, query: str, k: int) -> list[Hit]:
-    """Return the passages of the dataset *name* that are nearest to a query in meaning.
+    """Return the passages of a dataset that are nearest to a query; *name* is its id.
 
     Raises:
         DatasetError: Its encoder fails or does not fit, or it has changed and breaks a rule now.
@@ -76,18 +75,19 @@ def document(opened: Opened, files: Files, name: str, path: str) -> str | None:
     """Return all chunks of the document with this path, in order, or None."""
     documents = opened.dataset(files).documents
     chunks = [
-        (each.get("chunk") or 0, row, each.get("content") or each.get("snippet") or "")
-        for row, each in enumerate(documents)
-        if path_of(each, row, name) == path
+        (chunk.get("chunk") or 0, row, chunk.get("content") or chunk.get("snippet") or "")
+        for row, chunk in enumerate(documents)
+        if path_of(chunk, row, name) == path
     ]
     return "\n\n".join(text for _, _, text in sorted(chunks)) if chunks else None
 
 
 def paths(opened: Opened, files: Files, name: str, typed: str, most: int) -> list[str]:
-    """Return paths of documents with *typed* in them: those that begin with it first."""
-    known = {path_of(each, row, name) for row, each in enumerate(opened.dataset(files).documents)}
+    """Return paths of documents that contain *typed*; the ones that begin with it first."""
+    documents = opened.dataset(files).documents
+    known_paths = {path_of(document, row, name) for row, document in enumerate(documents)}
     typed = typed.casefold()
-    fitting = (path for path in known if typed in path.casefold())
+    fitting = (path for path in known_paths if typed in path.casefold())
     return sorted(fitting, key=lambda path: (not path.casefold().startswith(typed), path))[:most]
 
 
@@ -95,12 +95,12 @@ def encode(opened: Opened, texts: Sequence[str], model: str) -> Vectors:
     """Return a row of length 1 for each text.
 
     Raises:
-        DatasetError: There is no encoder for the model.
+        DatasetError: No encoder is known for the model.
         ServiceError: The encoder fails.
     """
     return opened.encode(texts, model)
 
 
 def call(_: Opened, function: Callable[..., T], *arguments: object) -> T:
-    """Call a function that needs nothing that is open."""
+    """Call a function that needs no dataset."""
     return function(*arguments)

@@ -1,4 +1,4 @@
-"""One worker process, as the host sees it."""
+"""A worker process, as the host sees it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.text import TextReceiveStream
 
-from .messages import BEGUN, LENGTH, OUT_OF_MEMORY, Answer, Begin, framed
+from .process import BEGUN, LENGTH, OUT_OF_MEMORY, Answer, Begin, framed
 
 T = TypeVar("T")
 
@@ -25,28 +25,28 @@ _MOST_OF_A_LINE: Final = 1000
 
 
 class WorkerEndedError(Exception):
-    """The worker was gone before it answered."""
+    """The worker ended before it answered."""
 
 
 class WorkerGoneError(WorkerEndedError):
-    """The worker was gone before it began with the call."""
+    """The worker ended before it began with the call."""
 
 
 class Worker:
     """A process that runs one function at a time.
 
     Args:
-        begin: What is sent with the first function.
+        begin: The message before the first function.
 
     Attributes:
-        answered: How many calls it has answered.
+        answered: Number of answered calls.
     """
 
     def __init__(self, process: Process, begin: Begin, log: logging.Logger) -> None:
         self._process = process
         self._unsent: Begin | None = begin
         self._log = log
-        assert process.stdout is not None  # noqa: S101  - it was asked for
+        assert process.stdout is not None  # noqa: S101  - a pipe by default
         self._answers = BufferedByteReceiveStream(process.stdout)
         self._cause = ""
         self.answered = 0
@@ -58,20 +58,20 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """True until it has ended."""
         return self._process.returncode is None
 
     @property
     def is_usable(self) -> bool:
-        """Whether it has not ended, and nobody is ending it."""
+        """True until it has ended or is being killed."""
         return self.is_alive and not self._cause
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function of `tasks` there, and return what it returns.
+        """Run a function of `tasks` in the process, and return its result.
 
         Raises:
             WorkerEndedError: It ended; `WorkerGoneError` if it had not begun with this call.
-            Exception: What the function raised, with the traceback as a note.
+            Exception: The error of the function, with the traceback as a note.
         """
         if self._unsent is not None:
             await self._send(self._unsent)
@@ -81,7 +81,7 @@ class Worker:
         head = await self._receive(LENGTH, WorkerEndedError)
         data = await self._receive(int.from_bytes(head), WorkerEndedError)
         self.answered += 1
-        answer: Answer = pickle.loads(data)  # noqa: S301  - it is this program
+        answer: Answer = pickle.loads(data)  # noqa: S301  - from a process of this program
         if answer.error is not None:
             raise answer.error
         value: T = answer.value
@@ -94,7 +94,7 @@ class Worker:
             raise error from None
 
     async def _send(self, message: object) -> None:
-        assert self._process.stdin is not None  # noqa: S101  - it was asked for
+        assert self._process.stdin is not None  # noqa: S101  - a pipe by default
         try:
             await self._process.stdin.send(framed(message))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
@@ -107,7 +107,7 @@ class Worker:
             self._process.kill()
 
     async def wait(self) -> str:
-        """Wait until it has ended, and return why."""
+        """Wait until it has ended, and return the cause."""
         code = await self._process.wait()
         if self._cause:
             return self._cause
@@ -122,27 +122,27 @@ class Worker:
             await self._process.aclose()
 
     async def listen(self) -> None:
-        """Write what it prints to the log, until it ends."""
-        assert self._process.stderr is not None  # noqa: S101  - it was asked for
+        """Write its output to the log, until it ends."""
+        assert self._process.stderr is not None  # noqa: S101  - a pipe by default
         lines = TextReceiveStream(self._process.stderr, errors="replace")
         try:
             async for text in lines:
                 for line in filter(str.strip, text.splitlines()):
-                    said = {"pid": self.pid, "text": line[:_MOST_OF_A_LINE]}
-                    self._log.info("worker output", extra=said)
+                    fields = {"pid": self.pid, "text": line[:_MOST_OF_A_LINE]}
+                    self._log.info("worker output", extra=fields)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
 
 
 async def start_worker(begin: Begin, log: logging.Logger) -> Worker:
-    """Start a process. Its output is in the log while `Worker.listen` runs.
+    """Start a process. Its output goes to the log while `Worker.listen` runs.
 
     Raises:
-        OSError: No process can be started.
+        OSError: It cannot be started.
     """
-    # -P: the working directory is the client's choice, and no place to import from.
+    # -P: the client chooses the working directory, so nothing must be imported from it.
     command = [sys.executable, "-P", "-c", _PROGRAM]
-    # A session of its own: Ctrl-C in a terminal is for the host.
+    # In a new session, Ctrl-C in a terminal reaches only the host.
     process = await anyio.open_process(
         command, env={**os.environ, **_ONE_THREAD}, start_new_session=True
     )

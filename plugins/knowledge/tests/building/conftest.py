@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    """Where the dataset is put."""
+    """The folder of the dataset."""
     return tmp_path / "datasets" / "guide"
 
 

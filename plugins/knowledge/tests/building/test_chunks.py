@@ -1,4 +1,4 @@
-"""What holds of every cut of a text into passages."""
+"""Properties of every cut of a text into passages."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_knowledge.building.chunks import WHOLE_CODE, cut
+from standards_mcp_knowledge.building.build import WHOLE_CODE, cut
 from standards_mcp_knowledge.building.document import Block
 
 SIZES = st.integers(2, 30).flatmap(
@@ -16,7 +16,7 @@ SHAPES = st.lists(st.tuples(st.integers(0, 150), st.booleans()), max_size=6)
 
 
 def blocks_of(shapes: list[tuple[int, bool]]) -> list[Block]:
-    """Return blocks in which every word is another."""
+    """Return blocks in which all words differ."""
     return [
         Block(" ".join(f"w{number}x{word}" for word in range(count)), is_code)
         for number, (count, is_code) in enumerate(shapes)

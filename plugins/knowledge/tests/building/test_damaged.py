@@ -45,11 +45,11 @@ def word_document() -> bytes:
         ("a.txt", b"\0\1\2", "is not text, or is UTF-16 without a mark; save it as UTF-8"),
         ("a.txt", b"x " * 5_000_001, "is larger than 10 MB; split it"),
         ("a.html", "<div>" * 5_000 + "x", "its elements are nested too deep"),
-        ("a.html", "<p>x<![<p>", "is damaged, or is no HTML"),
-        ("a.pdf", b"", "is damaged, or is no PDF"),
-        ("a.pdf", b"%PDF-1.7 and no more", "is damaged, or is no PDF"),
-        ("a.docx", b"", "is damaged, or is no Word document"),
-        ("a.docx", zipped({"a.txt": 10}), "is damaged, or is no Word document"),
+        ("a.html", "<p>x<![<p>", "is damaged or not HTML"),
+        ("a.pdf", b"", "is damaged or not a PDF"),
+        ("a.pdf", b"%PDF-1.7 and no more", "is damaged or not a PDF"),
+        ("a.docx", b"", "is damaged or not a Word document"),
+        ("a.docx", zipped({"a.txt": 10}), "is damaged or not a Word document"),
         ("a.docx", zipped({"a.txt": 200_000_001}), "unpacks to more than 200 MB; split it"),
         (
             "a.docx",
@@ -59,7 +59,7 @@ def word_document() -> bytes:
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
-def test_the_reason_says_what_is_wrong(name, content, expected, reason):
+def test_the_reason_names_the_error(name, content, expected, reason):
     assert reason(name, content) == expected
 
 

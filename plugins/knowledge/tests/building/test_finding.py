@@ -1,4 +1,4 @@
-"""Which files a build reads, and what it says of the others."""
+"""A build reads the supported files, and reports the skipped ones."""
 
 import os
 
@@ -21,7 +21,7 @@ def test_files_of_known_kinds_are_read_in_the_order_of_their_paths(write, build,
     assert (report.files, report.skipped) == (4, [])
 
 
-def test_hidden_files_and_folders_are_skipped_and_told(write, build, paths):
+def test_hidden_files_and_folders_are_skipped_and_reported(write, build, paths):
     write({"a.md": "a", ".b.md": "b", ".git/c.md": "c", ".ignored": ""})
 
     report = build()
@@ -33,7 +33,9 @@ def test_hidden_files_and_folders_are_skipped_and_told(write, build, paths):
     ]
 
 
-def test_links_that_leave_the_folder_are_skipped_and_told(write, build, paths, folder, tmp_path):
+def test_links_that_leave_the_folder_are_skipped_and_reported(
+    write, build, paths, folder, tmp_path
+):
     write({"a/b.md": "b"})
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key.md").write_text("secret")
@@ -65,14 +67,14 @@ def test_a_dataset_inside_its_folder_is_not_one_of_the_documents(folder, work):
     assert (report.files, report.unchanged, report.skipped) == (1, 1, [])
 
 
-def test_what_is_no_file_is_not_opened(write, build, folder):
+def test_special_files_are_not_opened(write, build, folder):
     write({"a.md": "a"})
     os.mkfifo(folder / "pipe.md")
 
     assert [(each.path, each.reason) for each in build().skipped] == [("pipe.md", "not a file")]
 
 
-def test_a_name_that_is_not_utf8_is_told(write, build, folder):
+def test_a_name_that_is_not_utf8_is_reported(write, build, folder):
     write({"a.md": "a"})
     (folder / os.fsdecode(b"gr\xf6sse.md")).write_text("x")
 
@@ -82,7 +84,7 @@ def test_a_name_that_is_not_utf8_is_told(write, build, folder):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_what_may_not_be_read_is_told(write, build, folder):
+def test_unreadable_files_are_reported(write, build, folder):
     write({"a.md": "a", "b.md": "b", "c/d.md": "d"})
     (folder / "b.md").chmod(0)
     (folder / "c").chmod(0)

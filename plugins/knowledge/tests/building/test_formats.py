@@ -1,4 +1,4 @@
-"""What comes out of documents of each kind."""
+"""Documents of each kind become sections of text."""
 
 import io
 
@@ -90,7 +90,7 @@ def test_code_is_neither_cut_nor_taken_for_headings(write, build, documents):
     assert [code in each["content"] for each in documents()] == [False, True, False]
 
 
-def test_html_is_read_without_what_surrounds_its_text(write, build, documents):
+def test_html_is_read_without_navigation(write, build, documents):
     write({
         "a.html": "<html><head><title>Site | Guide</title><style>p {}</style></head><body>"
         "<nav>Menu</nav><main><h1>Guide<a class='headerlink' href='#'>¶</a></h1><p>All &amp; more, "
@@ -206,7 +206,7 @@ def test_html_is_read_in_the_encoding_that_it_declares(declared, write, build, d
     assert documents()[0]["content"] == "žluť"
 
 
-def test_what_is_no_character_is_left_out(write, build, documents):
+def test_control_characters_are_left_out(write, build, documents):
     write({"a.txt": "one\x0ctwo\x1b \ufffe", "b.html": "<p>x&#xD800;y&#0;</p>"})
 
     build()

@@ -39,7 +39,7 @@ def test_unchanged_passages_keep_their_vectors(write, build, work, rows):
     assert np.array_equal(before["# C\n\nThree."], after["# C\n\nThree."])
 
 
-def test_vectors_follow_passages_that_move_and_leave_with_those_that_go(write, build, rows, folder):
+def test_vectors_follow_moved_passages_and_leave_with_deleted_ones(write, build, rows, folder):
     write({"a.md": "# A\n\nOne.", "b.md": "# B\n\nTwo."})
     build()
     before = rows()

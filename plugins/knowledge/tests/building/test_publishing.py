@@ -231,7 +231,7 @@ def test_a_failure_of_the_encoder_is_passed_on_and_leaves_the_old_dataset(write,
     assert beside(out) == ["guide"]
 
 
-def test_a_place_that_cannot_be_written_is_told(write, build, out):
+def test_a_folder_that_cannot_be_written_is_reported(write, build, out):
     write({"a.md": "One."})
     out.parent.write_text("a file")
 
@@ -240,7 +240,7 @@ def test_a_place_that_cannot_be_written_is_told(write, build, out):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_missing_permissions_are_told(write, build, out):
+def test_missing_permissions_are_reported(write, build, out):
     write({"a.md": "One."})
     out.parent.mkdir()
     out.parent.chmod(0o500)
@@ -263,7 +263,9 @@ def test_a_folder_of_the_user_is_never_replaced(write, build, out):
         build()
 
     (out / "manifest.json").write_text("{}")
-    with pytest.raises(BuildError, match="holds no dataset that was built; choose another folder"):
+    with pytest.raises(
+        BuildError, match="holds files that no build has written; choose another folder"
+    ):
         build()
     assert (out / "notes.md").read_text() == "mine"
 
@@ -308,7 +310,7 @@ def test_the_longest_manifest_keeps_within_its_bound(write, build, out):
     assert (out / "manifest.json").stat().st_size <= 10_240
 
 
-def test_an_index_that_is_none_is_an_error_of_the_system(tmp_path):
+def test_an_invalid_index_is_an_error_of_the_system(tmp_path):
     (tmp_path / "x.index").write_bytes(b"nonsense")
 
     with pytest.raises(OSError, match="Index type"):

@@ -1,4 +1,4 @@
-"""Jobs about whole collections."""
+"""Jobs on whole collections, and the description of a collection."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Final
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_memory.texts.markdown import no_collection
+from standards_mcp_memory.rendering import no_collection
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-MODEL_KEY: Final = "standards_mcp_model"
 REEMBEDDED: Final = ".reembed"
-"""The end of the name of a collection that is to take the place of another."""
+"""The suffix of the copy that `reembed` makes of a collection."""
+WORDS: Final = "words"
+"""The name of the sparse vectors of a server."""
+_MODEL_KEY: Final = "standards_mcp_model"
 _REEMBEDDED_KEY: Final = "standards_mcp_reembedded"
 _SEARCH_KEY: Final = "standards_mcp_search"
 _WITH_WORDS: Final = "words"
-WORDS: Final = "words"
-"""The name of the sparse vectors of a server."""
 _NOT_FOUND: Final = 404
 
 
 class MissingCollectionError(NotFoundError):
-    """There is no such collection.
+    """A collection does not exist.
 
     Args:
-        names: Those that there are.
+        names: The existing collections.
     """
 
     def __init__(self, name: str, names: Sequence[str]) -> None:
@@ -39,13 +39,14 @@ class MissingCollectionError(NotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What is known of a collection.
+    """The description of a collection.
 
     Attributes:
-        model: The name of the model that made its vectors; None for one that others made.
-        dimensions: None where it has other than one unnamed vector, compared by their angle.
-        reembedded: The name of the collection whose place it is to take, its own where it has begun
-            to take that.
+        model: The name of the model of its vectors; None if another program made them.
+        dimensions: The length of its vectors; None unless it has one unnamed vector with the
+            distance cosine.
+        reembedded: For a copy of `reembed`, the name of its original; for an original that the copy
+            is replacing, its own name.
         has_words: True if titles, previews and tags are embedded with contents, and searches match
             words. False for a collection of an earlier version or another program.
     """
@@ -59,21 +60,21 @@ class Collection:
 
     @property
     def form(self) -> tuple[str | None, bool]:
-        """The model of its vectors, and whether words are matched: what `reembed` changes."""
+        """The model, and True if words are matched: the properties that `reembed` changes."""
         return self.model, self.has_words
 
 
 def names(client: QdrantClient) -> list[str]:
     """Return the names of all collections, sorted."""
-    return sorted(each.name for each in client.get_collections().collections)
+    return sorted(entry.name for entry in client.get_collections().collections)
 
 
 @contextmanager
-def found(client: QdrantClient, name: str) -> Generator[None]:
-    """Turn what the client raises for a missing collection into an error with the names.
+def existing(client: QdrantClient, name: str) -> Generator[None]:
+    """Convert the client's errors for a missing collection.
 
     Raises:
-        MissingCollectionError: There is no such collection.
+        MissingCollectionError: The collection does not exist.
     """
     from qdrant_client.http.exceptions import UnexpectedResponse  # noqa: PLC0415  - takes seconds
 
@@ -90,15 +91,15 @@ def found(client: QdrantClient, name: str) -> Generator[None]:
 
 
 def describe(client: QdrantClient, name: str) -> Collection:
-    """Return what is known of a collection.
+    """Return the description of a collection.
 
     Raises:
-        MissingCollectionError: There is no such collection.
+        MissingCollectionError: The collection does not exist.
     """
-    with found(client, name):
+    with existing(client, name):
         info = client.get_collection(name)
     metadata = info.config.metadata or {}
-    model, reembedded = metadata.get(MODEL_KEY), metadata.get(_REEMBEDDED_KEY)
+    model, reembedded = metadata.get(_MODEL_KEY), metadata.get(_REEMBEDDED_KEY)
     return Collection(
         name=name,
         count=info.points_count or 0,
@@ -110,38 +111,38 @@ def describe(client: QdrantClient, name: str) -> Collection:
 
 
 def count(client: QdrantClient, name: str) -> int:
-    """Return exactly how many memories a collection has.
+    """Return the exact number of memories in a collection.
 
     Raises:
-        MissingCollectionError: There is no such collection.
+        MissingCollectionError: The collection does not exist.
     """
-    with found(client, name):
+    with existing(client, name):
         return client.count(name, exact=True).count
 
 
-def create(client: QdrantClient, wanted: Collection) -> None:
-    """Make a collection.
+def create(client: QdrantClient, collection: Collection) -> None:
+    """Create a collection.
 
     Raises:
-        InvalidInputError: The store takes no such name.
+        InvalidInputError: The store does not accept its name.
     """
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     metadata = {
-        MODEL_KEY: wanted.model,
-        _SEARCH_KEY: _WITH_WORDS if wanted.has_words else None,
-        _REEMBEDDED_KEY: wanted.reembedded,
+        _MODEL_KEY: collection.model,
+        _SEARCH_KEY: _WITH_WORDS if collection.has_words else None,
+        _REEMBEDDED_KEY: collection.reembedded,
     }
-    vectors = models.VectorParams(size=wanted.dimensions or 0, distance=models.Distance.COSINE)
+    vectors = models.VectorParams(size=collection.dimensions or 0, distance=models.Distance.COSINE)
     words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
     try:
         client.create_collection(
-            wanted.name,
+            collection.name,
             vectors_config=vectors,
-            sparse_vectors_config=words if wanted.has_words and is_server(client) else None,
+            sparse_vectors_config=words if collection.has_words and is_server(client) else None,
             metadata={key: value for key, value in metadata.items() if value is not None},
         )
-    except JSONDecodeError:  # of a server
+    except JSONDecodeError:  # a ValueError too, but from the answer of a server
         raise
     except ValueError as error:
         raise InvalidInputError(f"collection: {error}. Choose another name.") from None
@@ -150,11 +151,6 @@ def create(client: QdrantClient, wanted: Collection) -> None:
 def is_server(client: QdrantClient) -> bool:
     """Return True for the client of a server, False for an embedded store."""
     return client.init_options.get("url") is not None
-
-
-def drop(client: QdrantClient, name: str) -> None:
-    """Delete a collection with all that is in it."""
-    client.delete_collection(name)
 
 
 def _dimensions(vectors: Any) -> int | None:

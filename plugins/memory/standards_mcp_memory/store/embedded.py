@@ -1,18 +1,19 @@
-"""A store in a folder: opened by the first call, closed again when idle."""
+"""An embedded store in a folder: opened by the first call, closed when idle."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import time
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from json import JSONDecodeError
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 from filelock import FileLock, Timeout
@@ -23,11 +24,9 @@ from standards_mcp_memory.process_memory import return_memory
 from standards_mcp_memory.records import Document, Vectors
 from standards_mcp_memory.settings import IN_MEMORY, MemorySettings
 
-from . import points as point_jobs
-from .base import Job, Store
+from . import Job, Store
 from .collections import Collection
-from .deletions import finish_deletions
-from .permissions import make_folder, make_private
+from .points import Hits, read_all, search_embedded
 from .words import WordIndex
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ _LOCK: Final = "standards-mcp.lock"
 
 
 class EmbeddedStore(Store):
-    """Qdrant in this process. One thread has it, since its searches change what they read.
+    """Qdrant in this process. One thread uses it, because its searches are not thread-safe.
 
     Args:
         path: The folder, or ``:memory:``.
@@ -53,10 +52,10 @@ class EmbeddedStore(Store):
         self._is_closed = False
         self._closing: asyncio.TimerHandle | None = None
         self._client: QdrantClient | None = None
-        # By collection. Only the thread changes it.
+        # By name of the collection. Only the thread changes it.
         self._words: dict[str, WordIndex] = {}
-        # Qdrant locks the folder only after it has read it: whoever waits would miss what is
-        # written meanwhile. So the folder has a lock of ours around its own.
+        # Qdrant locks the folder only after it has read it, so a waiting program would miss the
+        # writes of the other one. This lock is taken before Qdrant reads the folder.
         self._lock = FileLock(Path(path, _LOCK))
 
     @override
@@ -64,7 +63,7 @@ class EmbeddedStore(Store):
         until = time.monotonic() + self._settings.lock_wait
         async with self.held():
             try:
-                # The thread may still be at what an earlier call has given up.
+                # The thread may still run the job of an earlier call that timed out.
                 with anyio.fail_after(self._settings.lock_wait + self._settings.timeout):
                     await self._in_thread(lambda: self._open(until))
                 with anyio.fail_after(self._settings.timeout):
@@ -99,43 +98,41 @@ class EmbeddedStore(Store):
     async def create(self, collection: Collection) -> None:
         await super().create(collection)
         if self.place != IN_MEMORY:
-            await self._in_thread(lambda: make_private(Path(self.place)))
+            await self._in_thread(lambda: _make_private(Path(self.place)))
 
     @override
-    async def search(
-        self, collection: Collection, vector: Vectors, query: str, limit: int
-    ) -> point_jobs.Hits:
+    async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:
         if collection.has_words and collection.name not in self._words:
-            # A job of its own has a deadline of its own: a large index takes seconds to make.
+            # A large index takes seconds to make, so this is a job with its own deadline.
             await self.run(lambda client: self._index(client, collection.name))
         return await super().search(collection, vector, query, limit)
 
     @override
     def _search(
         self, client: QdrantClient, name: str, vector: Vectors, query: str, limit: int
-    ) -> point_jobs.Hits:
+    ) -> Hits:
         index = self._index(client, name)
-        return point_jobs.search_embedded(client, name, vector, query, limit, index)
+        return search_embedded(client, name, vector, query, limit, index)
 
     def _index(self, client: QdrantClient, name: str) -> WordIndex:
         if name not in self._words:
-            self._words[name] = WordIndex(point_jobs.read_all(client, name))
+            self._words[name] = WordIndex(read_all(client, name))
             return_memory()
         return self._words[name]
 
     @override
     @contextmanager
     def _changing(self, collection: str) -> Generator[list[Document | int]]:
-        # Dropped first: after a job that failed half-way, nobody knows what was written.
+        # The index is dropped first, because a failed job may have written some of its points.
         index = self._words.pop(collection, None)
         changed: list[Document | int] = []
         yield changed
         if index is not None and changed:
-            for each in changed:
-                if isinstance(each, Document):
-                    index.put(each)
+            for item in changed:
+                if isinstance(item, Document):
+                    index.put(item)
                 else:
-                    index.remove(each)
+                    index.remove(item)
             self._words[collection] = index
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
@@ -152,20 +149,20 @@ class EmbeddedStore(Store):
 
     def _run(self, job: Job[T]) -> T:
         assert self._client is not None  # noqa: S101  - `run` has opened it
-        with _told(self.place):
+        with _translated(self.place):
             return job(self._client)
 
     def _open(self, until: float) -> None:
         if self._client is not None:
             return
-        with _told(self.place):
+        with _translated(self.place):
             self._client = (
                 _client(self.place) if self.place == IN_MEMORY else self._open_folder(until)
             )
 
     def _open_folder(self, until: float) -> QdrantClient:
         make_folder(Path(self.place))
-        make_private(Path(self.place))
+        _make_private(Path(self.place))
         try:
             self._lock.acquire(timeout=max(0.0, until - time.monotonic()), poll_interval=_POLL)
         except Timeout:
@@ -181,13 +178,13 @@ class EmbeddedStore(Store):
         meta, collections = Path(self.place, "meta.json"), Path(self.place, "collection")
         is_new = not collections.is_dir() or not any(collections.iterdir())
         if is_new and meta.exists() and meta.stat().st_size == 0:
-            meta.unlink()  # of a process that was killed while it made the store
+            meta.unlink()  # from a process that was killed while it created the store
         try:
-            finish_deletions(Path(self.place))
+            _finish_deletions(Path(self.place))
             client = _client(self.place)
         except (OSError, RuntimeError, sqlite3.Error):
             raise
-        except Exception as error:  # damaged files make it raise nearly anything
+        except Exception as error:  # damaged files cause errors of nearly any type
             raise _unusable(self.place, f"{type(error).__name__}: {error}") from error
         return_memory()
         return client
@@ -206,7 +203,7 @@ class EmbeddedStore(Store):
 def _client(path: str) -> QdrantClient:
     from qdrant_client import QdrantClient  # noqa: PLC0415  - takes seconds
 
-    # It advises a server from 20,000 points on; how fast this one is stands in docs/benchmarks.md.
+    # Above 20,000 points the client recommends a server; docs/benchmarks.md has measurements.
     warnings.filterwarnings("ignore", "Local mode is not recommended", UserWarning)
     if path == IN_MEMORY:
         return QdrantClient(path, force_disable_check_same_thread=True)
@@ -214,7 +211,7 @@ def _client(path: str) -> QdrantClient:
 
 
 def _wait_for(folder: Path, until: float) -> None:
-    """Wait for a program that is not this plugin and has the folder open."""
+    """Wait for another program of Qdrant, which does not know the lock of this plugin."""
     while _is_locked(folder):
         if time.monotonic() > until:
             raise _in_use(str(folder))
@@ -237,7 +234,8 @@ def _is_locked(folder: Path) -> bool:
 
 
 @contextmanager
-def _told(place: str) -> Generator[None]:
+def _translated(place: str) -> Generator[None]:
+    """Convert the errors of the client and the file system for users."""
     try:
         yield
     except RuntimeError as error:
@@ -260,3 +258,60 @@ def _in_use(place: str) -> ApiError:
         f"The memory store in {place} is in use by another process. Try again when that has been "
         "idle for [plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
     )
+
+
+def _finish_deletions(folder: Path) -> None:
+    """Finish deletions of collections that a kill interrupted.
+
+    The client deletes the files of a collection before its entry. At the next start it would create
+    the collection again, empty.
+
+    Raises:
+        Exception: The list of collections is damaged; errors of nearly any type are possible.
+    """
+    file = folder / "meta.json"
+    if not file.exists():
+        return
+    meta: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    gone = {name for name in meta["collections"] if _is_gone(folder / "collection" / name)}
+    if not gone:
+        return
+    aliases = {alias: name for alias, name in meta["aliases"].items() if name not in gone}
+    tables = {
+        key: {name: value for name, value in meta.get(key, {}).items() if name not in gone}
+        for key in ("collections", "text_indexes")
+    }
+    written = file.with_suffix(".tmp")
+    written.write_text(json.dumps({**meta, **tables, "aliases": aliases}), "utf-8")
+    written.replace(file)
+
+
+def _is_gone(collection: Path) -> bool:
+    # SQLite's own temporary files do not count. Older clients use another name for the database.
+    return all(file.name.startswith("storage.sqlite-") for file in collection.glob("*"))
+
+
+_FOLDER: Final = 0o700
+_FILE: Final = 0o600
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, readable for the owner only.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    if not folder.parent.exists():  # mkdir would create parents with the default mode
+        make_folder(folder.parent)
+    folder.mkdir(_FOLDER, exist_ok=True)
+
+
+def _make_private(folder: Path) -> None:
+    """Let only the owner read a store; Qdrant makes its files readable for all users.
+
+    Files of another owner stay as they are, because only their owner may change them.
+    """
+    for path in (folder, *folder.rglob("*")):
+        with suppress(PermissionError, FileNotFoundError):
+            if not path.is_symlink():
+                path.chmod(_FOLDER if path.is_dir() else _FILE)

@@ -1,24 +1,24 @@
-"""Jobs about memories."""
+"""Jobs on memories: search, read, write and delete them in Qdrant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, cast
 
 from standards_mcp import ApiError
 from standards_mcp_memory.records import Document, Point, Vectors
-from standards_mcp_memory.texts.words import query_words, word_weights
 
-from .collections import WORDS, Collection, found, is_server
-from .commits import one_sync
-from .fusion import fused
+from .collections import WORDS, Collection, existing, is_server
+from .words import fused, query_words, word_weights
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
     from .words import WordIndex
 
-PAGE: Final = 1000
+_PAGE: Final = 1000
 _LARGE_PAGE: Final = 5000
 _SHOWN: Final = ["title", "preview"]
 _DIGITS: Final = 3
@@ -28,7 +28,7 @@ _INSERT_ONLY_SINCE: Final = (1, 17)
 
 
 class Hit(NamedTuple):
-    """A memory that a search has found, without its content."""
+    """A memory in the result of a search, without its content."""
 
     id: int
     title: str
@@ -37,22 +37,22 @@ class Hit(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """What a search has found, best first, and how many of other programs' ids were left out."""
+    """The result of a search, best first, and the number of hits left out for their UUIDs."""
 
     hits: list[Hit]
-    odd: int
+    odd_ids: int
 
 
 class Page(NamedTuple):
-    """Some memories; *after* is where the next ones begin, None after the last."""
+    """Some memories, and the offset of the next page; None after the last."""
 
     documents: list[Document]
-    after: Any
+    next_offset: Any
 
 
 def search(client: QdrantClient, name: str, vector: Vectors, limit: int) -> Hits:
     """Return the memories that are nearest to a vector."""
-    with found(client, name):
+    with existing(client, name):
         answer = client.query_points(
             name, query=vector.tolist(), limit=limit, with_payload=_SHOWN, with_vectors=False
         )
@@ -60,7 +60,7 @@ def search(client: QdrantClient, name: str, vector: Vectors, limit: int) -> Hits
 
 
 def search_server(client: QdrantClient, name: str, vector: Vectors, query: str, limit: int) -> Hits:
-    """Return the memories of a server that are nearest by meaning and words, fused by Qdrant."""
+    """Return the memories of a server that are nearest by meaning and words; Qdrant fuses both."""
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     words = query_words(query)
@@ -68,7 +68,7 @@ def search_server(client: QdrantClient, name: str, vector: Vectors, query: str, 
         return search(client, name, vector, limit)
     depth = max(_CANDIDATES, 2 * limit)
     sparse = models.SparseVector(indices=words, values=[1.0] * len(words))
-    with found(client, name):
+    with existing(client, name):
         answer = client.query_points(
             name,
             prefetch=[
@@ -88,37 +88,37 @@ def search_embedded(
 ) -> Hits:
     """Return the memories of an embedded store that are nearest by meaning and words."""
     depth = limit + _MORE_CANDIDATES
-    with found(client, name):
+    with existing(client, name):
         answer = client.query_points(
             name, query=vector.tolist(), limit=depth, with_payload=_SHOWN, with_vectors=False
         )
-    documents = {each.id: each for each in map(_document, answer.points) if each}
-    cosines = {each.id: each.score for each in answer.points if is_number(each.id)}
+    documents = _by_id(answer.points)
+    cosines = {point.id: point.score for point in answer.points if is_number(point.id)}
     words = index.scores(query_words(query), depth, [*cosines])
-    # Vectors are not read for the memories that only words have found: it would take as long as the
-    # search. They cannot be nearer than the last of those that vectors have found.
+    # Hits by words alone get the lowest cosine of the hits by vectors, which they cannot exceed. To
+    # read their vectors would take as long as the search.
     farthest = min(cosines.values(), default=0.0)
     scores = fused({**dict.fromkeys(words, farthest), **cosines}, words)
-    best = sorted(scores, key=lambda each: (-scores[each], each))[:limit]
-    if missing := [each for each in best if each not in documents]:
+    best = sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))[:limit]
+    if missing := [doc_id for doc_id in best if doc_id not in documents]:
         documents |= retrieve(client, name, missing, _SHOWN)
-    hits = [_hit(documents[each], scores[each]) for each in best if each in documents]
-    return Hits(_ordered(hits), sum(not is_number(each.id) for each in answer.points[:limit]))
+    hits = [_hit(documents[doc_id], scores[doc_id]) for doc_id in best if doc_id in documents]
+    return Hits(_ordered(hits), sum(not is_number(point.id) for point in answer.points[:limit]))
 
 
 def retrieve(
     client: QdrantClient, name: str, ids: Sequence[int], keys: list[str] | None = None
 ) -> dict[int, Document]:
-    """Return the memories with these ids, without the ids that do not exist.
+    """Return the existing memories of these ids.
 
     Args:
-        keys: The keys of their payloads to read; None reads all.
+        keys: The payload keys to read; None reads all.
     """
     if not ids:
         return {}
-    with found(client, name):
+    with existing(client, name):
         rows = client.retrieve(name, ids=list(ids), with_payload=keys or True, with_vectors=False)
-    return {each.id: each for each in map(_document, rows) if each}
+    return _by_id(rows)
 
 
 def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int, Vectors]:
@@ -127,60 +127,59 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
 
     if not ids:
         return {}
-    with found(client, name):
+    with existing(client, name):
         rows = client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=True)
     return {
-        each.id: np.asarray(_dense(each.vector), dtype=np.float32)
-        for each in rows
-        if is_number(each.id)
+        row.id: np.asarray(_dense(row.vector), dtype=np.float32)
+        for row in rows
+        if is_number(row.id)
     }
 
 
 def twin(client: QdrantClient, name: str, title: str, content: str) -> Document | None:
-    """Return the memory that has this title and this content, if there is one."""
+    """Return the memory with this title and content, if it exists."""
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
-    # Not by the stored hash: other programs write none, and leave it when they edit a text.
+    # The stored hash does not help: other programs edit texts without updating it.
     same = models.Filter(must=[_is("title", title), _is("content", content)])
-    with found(client, name):
-        # Ids that are numbers come first.
+    with existing(client, name):
+        # Qdrant returns numbers before UUIDs, so the first row is enough.
         rows, _ = client.scroll(name, scroll_filter=same, limit=1, with_payload=True)
-    return next((each for each in map(_document, rows) if each), None)
+    return next(iter(_by_id(rows).values()), None)
 
 
 def page(
-    client: QdrantClient, name: str, offset: Any, *, with_payload: bool, limit: int = PAGE
+    client: QdrantClient, name: str, offset: Any, *, with_payload: bool, limit: int = _PAGE
 ) -> Page:
-    """Return some of the memories of a collection, by id, and where the next ones begin.
+    """Return a page of the memories of a collection, by id.
 
     Args:
-        offset: Where these begin; None for the first.
-        limit: How many to return.
+        offset: `Page.next_offset` of the page before; None for the first page.
     """
-    with found(client, name):
-        rows, after = client.scroll(
+    with existing(client, name):
+        rows, next_offset = client.scroll(
             name, limit=limit, offset=offset, with_payload=with_payload, with_vectors=False
         )
-    return Page([each for each in map(_document, rows) if each], after)
+    return Page(list(_by_id(rows).values()), next_offset)
 
 
 def read_all(client: QdrantClient, name: str) -> Iterator[Document]:
     """Yield all memories of a collection of an embedded store, by id."""
     offset: Any = None
     while True:
-        # The store sorts all ids for each page.
-        read = page(client, name, offset, with_payload=True, limit=_LARGE_PAGE)
-        yield from read.documents
-        if (offset := read.after) is None:
+        # The pages are large because the store sorts all ids for each of them.
+        documents, offset = page(client, name, offset, with_payload=True, limit=_LARGE_PAGE)
+        yield from documents
+        if offset is None:
             return
 
 
 def upsert(client: QdrantClient, collection: Collection, points: Sequence[Point]) -> None:
-    """Write memories, in place of those with their ids."""
+    """Write memories; they replace the ones with their ids."""
     if not points:
         return
-    structs = [_struct(client, collection, each) for each in points]
-    with found(client, collection.name), one_sync(client, collection.name):
+    structs = [_struct(client, collection, point) for point in points]
+    with existing(client, collection.name), one_sync(client, collection.name):
         client.upsert(collection.name, points=structs, wait=True)
 
 
@@ -189,8 +188,8 @@ def insert(
 ) -> dict[int, Document]:
     """Write memories whose ids are free, and return the memories that have these ids now.
 
-    Another writer may have taken an id since it was chosen. Qdrant then ignores this point, and the
-    other's memory is returned for the id.
+    If another writer has taken an id meanwhile, Qdrant ignores the point, and the other writer's
+    memory is returned for the id.
 
     Raises:
         ApiError: The server is too old to write only where an id is free.
@@ -201,27 +200,27 @@ def insert(
         return {}
     if is_server(client):
         _check_version(client)
-    structs = [_struct(client, collection, each) for each in points]
-    with found(client, collection.name), one_sync(client, collection.name):
+    structs = [_struct(client, collection, point) for point in points]
+    with existing(client, collection.name), one_sync(client, collection.name):
         client.upsert(
             collection.name,
             points=structs,
             wait=True,
-            # Otherwise replicas may take two writes in different orders.
+            # With a weaker ordering, replicas could apply two writes in different orders.
             ordering=models.WriteOrdering.STRONG,
             update_mode=models.UpdateMode.INSERT_ONLY,
         )
-    return retrieve(client, collection.name, [each.id for each in points])
+    return retrieve(client, collection.name, [point.id for point in points])
 
 
 def delete(client: QdrantClient, name: str, ids: Sequence[int]) -> list[int]:
-    """Delete memories, and return the ids of those that there were."""
-    known = retrieve(client, name, ids)
-    there = [each for each in dict.fromkeys(ids) if each in known]
-    if there:
+    """Delete memories, and return the ids that existed."""
+    documents = retrieve(client, name, ids)
+    existing_ids = [doc_id for doc_id in dict.fromkeys(ids) if doc_id in documents]
+    if existing_ids:
         with one_sync(client, name):
-            client.delete(name, points_selector=[*there], wait=True)
-    return there
+            client.delete(name, points_selector=[*existing_ids], wait=True)
+    return existing_ids
 
 
 def _is(key: str, text: str) -> models.Filter:
@@ -234,8 +233,8 @@ def _is(key: str, text: str) -> models.Filter:
 
 def _check_version(client: QdrantClient) -> None:
     version = client.info().version
-    found = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
-    if found < _INSERT_ONLY_SINCE:
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    if numbers < _INSERT_ONLY_SINCE:
         raise ApiError(
             f"The Qdrant server is version {version}. To store new memories, update it to 1.17 or "
             "later: earlier versions let two writers overwrite each other's memories."
@@ -246,8 +245,8 @@ def _struct(client: QdrantClient, collection: Collection, point: Point) -> model
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     if client.init_options.get("path") is not None:
-        # It is stored as it is given, and a list of numbers would take twice the memory and four
-        # times as long to open. It is read back by everyone who reads lists.
+        # Without validation the vector is stored as an array. A list would take twice the memory
+        # and four times as long to open. Other readers of the store accept both.
         return models.PointStruct.model_construct(
             id=point.id, vector={"": point.vector}, payload=dict(point.payload)
         )
@@ -265,9 +264,9 @@ def _dense(vector: Any) -> Any:
 
 
 def _hits(points: Sequence[models.ScoredPoint]) -> Hits:
-    documents = [(_document(each), each.score) for each in points]
-    hits = [_hit(document, score) for document, score in documents if document]
-    return Hits(_ordered(hits), len(documents) - len(hits))
+    documents = _by_id(points)
+    hits = [_hit(documents[point.id], point.score) for point in points if is_number(point.id)]
+    return Hits(_ordered(hits), len(points) - len(hits))
 
 
 def _hit(document: Document, score: float) -> Hit:
@@ -278,11 +277,39 @@ def _ordered(hits: Sequence[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
-def _document(row: models.Record | models.ScoredPoint) -> Document | None:
-    payload: Mapping[str, Any] = row.payload or {}
-    return Document(row.id, payload) if is_number(row.id) else None
+def _by_id(rows: Sequence[models.Record | models.ScoredPoint]) -> dict[int, Document]:
+    return {row.id: Document(row.id, row.payload or {}) for row in rows if is_number(row.id)}
 
 
 def is_number(identifier: object) -> TypeGuard[int]:
-    """Tell whether an id is a number; other programs also use UUIDs."""
+    """Return True if an id is a number; other programs also use UUIDs."""
     return isinstance(identifier, int) and identifier >= 1
+
+
+@contextmanager
+def one_sync(client: QdrantClient, name: str) -> Generator[None]:
+    """Write all points of this context to the disk with one sync, in an embedded store.
+
+    The client commits each point by itself. In SQLite's write-ahead log, each commit survives a
+    killed process, and the checkpoint at the end makes all of them survive a power failure.
+    """
+    connection = _connection(client, name)
+    if connection is None:
+        yield
+        return
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA synchronous = FULL")
+
+
+def _connection(client: QdrantClient, name: str) -> sqlite3.Connection | None:
+    """Return the database of a collection; None for a server, or another version of the client."""
+    collections: object = getattr(getattr(client, "_client", None), "collections", None)
+    by_name = cast("dict[str, object]", collections) if isinstance(collections, dict) else {}
+    storage: object = getattr(by_name.get(name), "storage", None)
+    connection: object = getattr(storage, "storage", None)
+    return connection if isinstance(connection, sqlite3.Connection) else None

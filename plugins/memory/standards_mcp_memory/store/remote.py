@@ -1,4 +1,4 @@
-"""A Qdrant server."""
+"""A store on a Qdrant server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from standards_mcp import ApiError, TimedOutError, may_use_proxy
 
-from .base import Job, Store
+from . import Job, Store
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -28,14 +28,14 @@ _DENIED: Final = (401, 403)
 
 
 class RemoteStore(Store):
-    """A server at an address. Its client is opened by the first call, once."""
+    """A Qdrant server. The first call opens the client."""
 
     def __init__(self, url: str, key: SecretStr | None, timeout: float) -> None:
         self.place = url
         self._key, self._timeout = key, timeout
         self._opening = anyio.Lock()
         self._threads = anyio.CapacityLimiter(_THREADS)
-        self._free = threading.Semaphore(_MOST_THREADS)
+        self._slots = threading.Semaphore(_MOST_THREADS)
         self._client: QdrantClient | None = None
 
     @override
@@ -63,7 +63,7 @@ class RemoteStore(Store):
     def _open(self) -> QdrantClient:
         from qdrant_client import QdrantClient  # noqa: PLC0415  - takes seconds
 
-        # A key without encryption is refused by the settings, but for this machine.
+        # The settings refuse an unencrypted key, except for this machine.
         warnings.filterwarnings("ignore", "Api key is used with an insecure", UserWarning)
         return QdrantClient(
             url=self.place,
@@ -74,21 +74,22 @@ class RemoteStore(Store):
         )
 
     def _run(self, job: Job[T], client: QdrantClient) -> T:
-        # A thread that nobody waits for counts until it ends, unlike for the limiter: a server can
-        # keep it for as long as it sends a byte now and then.
-        if not self._free.acquire(blocking=False):
+        # An abandoned thread keeps its slot until it ends, unlike in the limiter: a server that
+        # sends a byte now and then could otherwise collect threads without limit.
+        if not self._slots.acquire(blocking=False):
             raise ApiError(
-                f"The memory store at {self.place} has {_MOST_THREADS} requests that it does not "
-                "end. Check [plugins.memory] url, and the server."
+                f"The memory store at {self.place} does not end {_MOST_THREADS} requests. "
+                "Check [plugins.memory] url, and the server."
             )
         try:
-            with self._told():
+            with self._translated():
                 return job(client)
         finally:
-            self._free.release()
+            self._slots.release()
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _translated(self) -> Generator[None]:
+        """Convert the errors of the client for users."""
         import httpx  # noqa: PLC0415  - as the client
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse  # noqa: PLC0415
         from qdrant_client.http.exceptions import (  # noqa: PLC0415
@@ -100,7 +101,7 @@ class RemoteStore(Store):
             yield
         except ResourceExhaustedResponse as error:
             raise ApiError(
-                f"The memory store at {self.place} takes no more requests for now.",
+                f"The memory store at {self.place} limits the rate of requests.",
                 retry_after=error.retry_after_s,
             ) from None
         except UnexpectedResponse as error:
@@ -109,26 +110,24 @@ class RemoteStore(Store):
             if isinstance(error.source, httpx.TimeoutException):
                 raise self._late() from None
             raise self._unreachable(error.source) from None
-        except (
-            ValueError,
-            AssertionError,
-            RecursionError,
-        ) as error:  # what the client makes of odd answers
+        except (ValueError, AssertionError, RecursionError) as error:  # from invalid answers
             raise self._unreachable(error) from None
 
     def _refusal(self, status: int) -> ApiError:
         if status in _DENIED:
-            what = f"refuses the key ({status}). Check [plugins.memory] api_key."
+            cause = f"refuses the key ({status}). Check [plugins.memory] api_key."
         else:
-            what = f"answered {status}. Check [plugins.memory] url, and the server's log."
-        return ApiError(f"The memory store at {self.place} {what}", status=status)
+            cause = f"answered {status}. Check [plugins.memory] url, and the server's log."
+        return ApiError(f"The memory store at {self.place} {cause}", status=status)
 
     def _unreachable(self, cause: Exception) -> ApiError:
         import httpx  # noqa: PLC0415  - as the client
 
         if isinstance(cause, httpx.TransportError):
-            what = f"cannot be reached ({type(cause).__name__}). Check [plugins.memory] url, and "
-            return ApiError(f"The memory store at {self.place} {what}whether the server runs.")
+            return ApiError(
+                f"The memory store at {self.place} cannot be reached ({type(cause).__name__}). "
+                "Check [plugins.memory] url, and whether the server runs."
+            )
         return ApiError(
             f"The memory store at {self.place} does not answer as Qdrant does. Check "
             "[plugins.memory] url."

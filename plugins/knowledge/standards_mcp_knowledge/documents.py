@@ -1,0 +1,140 @@
+"""Documents of a dataset and results of a search; row i of the documents has vector i."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from .manifests import DatasetError
+
+SNIPPET: Final = 200
+"""Number of characters that a result shows of a content."""
+
+
+class Document(TypedDict, total=False):
+    """A document or a chunk of it. All fields are optional."""
+
+    id: str | None
+    title: str | None
+    path: str | None
+    content: str | None
+    snippet: str | None
+    chunk: int | None
+    chunk_total: int | None
+
+
+class Metadata(BaseModel):
+    """The documents, and the model of their vectors if it is named.
+
+    Further keys of builders, such as counts and dates, are ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    documents: Sequence[Document]
+    model: str | None = None
+
+
+_LIST = TypeAdapter(list[Document])
+
+
+def read_metadata(path: Path) -> Metadata:
+    """Read the documents of a dataset.
+
+    Raises:
+        DatasetError: The file cannot be read, or has another shape.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise DatasetError(
+            "metadata", f"Metadata file cannot be read: {path}: {error.strerror}"
+        ) from error
+    try:
+        if text.lstrip()[:1] == b"[":
+            return Metadata.model_construct(documents=_LIST.validate_json(text))
+        return Metadata.model_validate_json(text)
+    except ValidationError as error:
+        raise DatasetError("metadata", f"Metadata is not valid: {_first(error)}") from error
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def title_of(document: Document, row: int) -> str:
+    """Return the name of a document for people."""
+    return document.get("title") or document.get("path") or f"Document {row}"
+
+
+def id_of(document: Document, row: int, dataset: str) -> str:
+    """Return the id of a document; by default it is made of dataset and row."""
+    return document.get("id") or f"{dataset}-{row + 1}"
+
+
+def path_of(document: Document, row: int, dataset: str) -> str:
+    """Return the path for citations; it is never empty."""
+    return document.get("path") or id_of(document, row, dataset)
+
+
+def snippet_of(document: Document) -> str:
+    """Return the text for a result."""
+    return document.get("snippet") or (document.get("content") or "")[:SNIPPET]
+
+
+Metric: TypeAlias = Literal["ip", "l2"]
+"""The measure of an index: inner product or squared distance."""
+
+
+class Hit(TypedDict):
+    """A passage in the results, with its file."""
+
+    id: str
+    score: Annotated[
+        float, Field(description="1 for the same meaning, 0 or less for unrelated texts.")
+    ]
+    title: str
+    path: Annotated[str, Field(description="The path to cite.")]
+    snippet: str
+
+
+def score_of(distance: float, metric: Metric) -> float:
+    """Return the score of a row: the cosine, if the vectors are normalised."""
+    return round(distance if metric == "ip" else 1 - distance / 2, 6)
+
+
+def hits(
+    rows: Iterable[tuple[int, float]],
+    metric: Metric,
+    documents: Sequence[Document],
+    dataset: str,
+) -> list[Hit]:
+    """Return the results for the rows that an index returned, best first.
+
+    Args:
+        rows: Rows with FAISS's distances. FAISS fills up missing ones with rows below 0.
+    """
+    scored = [
+        (score_of(distance, metric), row)
+        for row, distance in rows
+        if 0 <= row < len(documents) and math.isfinite(distance)
+    ]
+    scored.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [_hit(documents[row], row, score, dataset) for score, row in scored]
+
+
+def _hit(document: Document, row: int, score: float, dataset: str) -> Hit:
+    return {
+        "id": id_of(document, row, dataset),
+        "score": score,
+        "title": title_of(document, row),
+        "path": path_of(document, row, dataset),
+        "snippet": snippet_of(document),
+    }

@@ -1,0 +1,194 @@
+"""Read memories from files and folders, and write and read them as JSONL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
+
+from standards_mcp import InvalidInputError
+
+from .import_markdown import UnreadableError, read_file, read_headings
+from .origins import SOURCE_KEY, STORED, Reading, origins_in
+from .records import LARGEST_ID, Document, Draft
+from .schemas import Skipped, no_surrogates
+
+Split: TypeAlias = Literal["file", "headings"]
+_JSONL: Final = ".jsonl"
+_ENDINGS: Final = (".md", ".markdown", _JSONL)
+
+
+@dataclass(slots=True)
+class Source:
+    """The drafts of a file or folder, and reports of skipped parts.
+
+    Attributes:
+        path: The path from the command line.
+        root: Its absolute path.
+        files: The absolute paths of the files that were read.
+        has_files: True if there are files, even unreadable ones.
+        is_damaged: True if memories may be missing because a file or a line could not be read.
+    """
+
+    path: Path
+    root: str
+    files: set[str] = field(default_factory=set[str])
+    has_files: bool = False
+    drafts: list[Draft] = field(default_factory=list[Draft])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    is_damaged: bool = False
+
+    def skip(self, where: str, reason: str) -> None:
+        """Report a part that holds no memory."""
+        self.skipped.append({"where": where, "reason": reason})
+
+    def miss(self, where: str, reason: str) -> None:
+        """Report an unreadable part, which may hold memories."""
+        self.skip(where, reason)
+        self.is_damaged = True
+
+    def reading(self) -> Reading:
+        """Return the files, and the texts that they state."""
+        origins = [draft.origin for draft in self.drafts if draft.origin]
+        return Reading(self.files, {origin.statement for origin in origins})
+
+    def check(self) -> None:
+        """Check that there are files to import.
+
+        Raises:
+            InvalidInputError: The folder has no such files.
+        """
+        if not self.has_files:
+            raise InvalidInputError(f"{self.path} has no files in {', '.join(_ENDINGS)}.")
+
+
+def read_source(path: Path, split: Split = "headings") -> Source:
+    """Read a file, or the Markdown and JSONL files of a folder.
+
+    Raises:
+        InvalidInputError: The file is neither Markdown nor JSONL.
+    """
+    root = path.resolve()
+    source = Source(path, str(root))
+    for file in _files(path):
+        source.has_files = True
+        where = str(file.relative_to(path)) if path.is_dir() else file.name
+        if not file.resolve().is_relative_to(root):
+            source.skip(where, "is a link that leads out of the folder")
+            continue
+        try:
+            _read(source, file, where, split)
+        except (UnreadableError, OSError) as error:
+            source.miss(where, str(error))
+        except UnicodeDecodeError:
+            source.miss(where, "is not in UTF-8")
+        else:
+            source.files.add(str(file.resolve()))
+    _skip_replaced_lines(source)
+    return source
+
+
+def line_of(document: Document) -> str:
+    """Return a memory as a line that `read_source` reads."""
+    tags = {} if document.own_tags is None else {"tags": document.own_tags}
+    texts = {"title": document.title, "preview": document.preview, "content": document.content}
+    origins = document.origins
+    payloads = [origin.as_payload() for origin in origins]
+    source = {SOURCE_KEY: payloads} if origins != (STORED,) else {}
+    return json.dumps({"id": document.id, **texts, **tags, **source}, ensure_ascii=False)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if path.suffix.lower() not in _ENDINGS:
+            raise InvalidInputError(f"{path}: give a folder, or a file in {', '.join(_ENDINGS)}.")
+        return [path]
+    return [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix.lower() in _ENDINGS
+        and file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    ]
+
+
+def _read(source: Source, file: Path, where: str, split: Split) -> None:
+    text = file.read_bytes().decode("utf-8-sig")
+    form = "jsonl" if file.suffix.lower() == _JSONL else split
+    for item in _READERS[form](text, where):
+        if not isinstance(item, Draft):
+            report = source.miss if form == "jsonl" else source.skip
+            report(item["where"], item["reason"])
+        elif item.is_empty:
+            source.skip(item.where, "is empty")
+        elif form == "jsonl" or item.origin is None:
+            source.drafts.append(item)
+        else:
+            version = item.version(item.origin.key)
+            origin = replace(
+                item.origin, root=source.root, file=str(file.resolve()), version=version
+            )
+            source.drafts.append(replace(item, origin=origin))
+
+
+def _skip_replaced_lines(source: Source) -> None:
+    """Leave out a draft if a later one has the same id and another text."""
+    last_by_id = {draft.id: draft for draft in source.drafts if draft.id is not None}
+    drafts, source.drafts = source.drafts, []
+    for draft in drafts:
+        last = draft if draft.id is None else last_by_id[draft.id]
+        if replace(draft, where=last.where) == last:
+            source.drafts.append(draft)
+        else:
+            source.miss(draft.where, f"has the id {draft.id}, and {last.where} has it, too")
+
+
+_Text = Annotated[str, AfterValidator(no_surrogates)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    id: Annotated[StrictInt, Field(ge=1, le=LARGEST_ID)] | None = None
+    title: _Text
+    preview: _Text | None = None
+    content: _Text
+    tags: list[_Text] | None = None
+    source: list[dict[str, _Text]] | dict[str, _Text] | None = None
+
+
+def _read_jsonl(text: str, where: str) -> Iterator[Draft | Skipped]:
+    """Yield the memories of a file, and reports of invalid lines."""
+    # Not splitlines: strings in JSON may contain the other line breaks of Unicode.
+    for number, text_line in enumerate(text.split("\n"), 1):
+        if not text_line.strip():
+            continue
+        place = f"{where}:{number}"
+        try:
+            line = _Line.model_validate(json.loads(text_line))
+        except ValidationError as error:
+            yield {"where": place, "reason": _reason(error)}
+            continue
+        except (ValueError, RecursionError):
+            yield {"where": place, "reason": "is not valid JSON"}
+            continue
+        tags = None if line.tags is None else tuple(line.tags)
+        origins = origins_in(line.source)
+        yield Draft(line.title, line.content, line.preview, tags, line.id, place, origins=origins)
+
+
+def _reason(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}" if place else first["msg"]
+
+
+_READERS: Final[Mapping[str, Callable[[str, str], Iterable[Draft | Skipped]]]] = {
+    "jsonl": _read_jsonl,
+    "file": read_file,
+    "headings": read_headings,
+}

@@ -1,0 +1,197 @@
+"""Read memories from Markdown: one for each file or second-level heading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from .origins import Origin
+from .records import TAGS_MARK, Draft, preview_of, tags_in
+from .schemas import Skipped
+
+_FRONT: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
+_HEADING: Final = re.compile(r" {0,3}(#{1,2})(?:[ \t](.*))?")
+_CLOSING: Final = re.compile(r"(?:^|[ \t])#+$")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
+_MEMORY_LEVEL: Final = 2
+_NOTE_FIELD: Final = re.compile(r"\*\*(Title|Description|Preview):\*\*[ \t]*")
+_NOTE_CONTENT: Final = "**Content:**"
+
+
+class UnreadableError(ValueError):
+    """A file is damaged; the message continues its name."""
+
+
+class Note(NamedTuple):
+    """The fields of a text that `read_note` understands."""
+
+    title: str
+    preview: str | None
+    content: str
+    tags: tuple[str, ...]
+
+
+class _Front(NamedTuple):
+    title: str | None = None
+    preview: str | None = None
+    tags: tuple[str, ...] | None = None
+    key: str | None = None
+
+
+class _Section(NamedTuple):
+    level: int
+    title: str
+    line: int
+    lines: list[str]
+
+
+def read_file(text: str, where: str) -> Iterator[Draft]:
+    """Yield the one memory of a file.
+
+    Raises:
+        UnreadableError: Its front matter is damaged.
+    """
+    front, body = _split_front(_with_newlines(text))
+    origin = Origin(key=front.key)
+    if front == _Front(key=front.key) and (note := read_note(body)):
+        yield Draft(note.title, note.content, note.preview, note.tags, where=where, origin=origin)
+        return
+    headings = (section.title for section in _sections(body) if section.level == 1)
+    content = body.strip()
+    title = front.title or next(filter(None, headings), None)
+    title = title or (PurePath(where).stem if content else "")
+    yield Draft(title, content, front.preview, front.tags, where=where, origin=origin)
+
+
+def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
+    """Yield a memory for each second-level heading, and reports of texts outside of them.
+
+    A file without such headings is one memory. The description of the front matter begins the
+    preview of each heading.
+
+    Raises:
+        UnreadableError: Its front matter is damaged.
+    """
+    whole = _with_newlines(text)
+    front, body = _split_front(whole)
+    first_line = whole.count("\n") - body.count("\n") + 1
+    sections = list(_sections(body))
+    if all(section.level != _MEMORY_LEVEL for section in sections):
+        yield from read_file(text, where)
+        return
+    for section in sections:
+        content = "\n".join(section.lines).strip("\n")
+        place = f"{where}:{section.line + first_line}"
+        if section.level == _MEMORY_LEVEL:
+            origin = Origin(heading=section.title, key=front.key)
+            preview = front.preview and preview_of(content, front.preview)
+            yield Draft(section.title, content, preview, front.tags, where=place, origin=origin)
+        elif content.strip():
+            yield {"where": place, "reason": "is outside of the second-level headings"}
+
+
+def read_note(text: str) -> Note | None:
+    """Return the fields of a note with bold field names; None for any other text.
+
+    **Title:** Retry on 502
+    **Preview:** The gateway drops the first request after a deploy.
+
+    **Content:** Wait a second, then try again.
+
+    **Tags:** #retry #http
+    """
+    head, mark, rest = text.lstrip("\ufeff \t\r\n").partition(_NOTE_CONTENT)
+    if not head.startswith("**Title:**") or not mark:
+        return None
+    parts = _NOTE_FIELD.split(head)[1:]
+    fields = {
+        name: " ".join(value.split()) for name, value in zip(parts[::2], parts[1::2], strict=True)
+    }
+    return Note(
+        title=fields["Title"],
+        preview=fields.get("Preview") or fields.get("Description"),
+        content=_without_tags(rest).strip(),
+        tags=tuple(tags_in(rest)),
+    )
+
+
+def _without_tags(text: str) -> str:
+    lines = text.rstrip().split("\n")
+    if lines and lines[-1].startswith(TAGS_MARK):
+        lines.pop()
+    return "\n".join(lines)
+
+
+def _with_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    """Yield the first- and second-level headings outside of fences, with their texts."""
+    section = _Section(0, "", 0, [])
+    fence = ""
+    for number, line in enumerate(text.split("\n")):
+        fence = _fence_after(fence, line)
+        heading = None if fence else _HEADING.fullmatch(line)
+        if heading:
+            yield section
+            title = _CLOSING.sub("", (heading[2] or "").strip()).strip()
+            section = _Section(len(heading[1]), title, number, [])
+        else:
+            section.lines.append(line)
+    yield section
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """Return the fence that is open after a line, "" if none is."""
+    match = _FENCE.match(line)
+    if not match:
+        return fence
+    marks, info = match[1], match[2]
+    if not fence:
+        return "" if marks[0] == "`" and "`" in info else marks
+    is_end = marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip()
+    return "" if is_end else fence
+
+
+def _split_front(text: str) -> tuple[_Front, str]:
+    """Return the front matter and the text after it."""
+    match = _FRONT.match(text)
+    if not match:
+        return _Front(), text
+    try:
+        data: Any = YAML(typ="safe", pure=True).load(StringIO(match[1] or ""))  # pyright: ignore[reportUnknownMemberType]
+    except (YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise UnreadableError("has front matter that is not valid YAML") from error
+    if not isinstance(data, dict | None):
+        return _Front(), text  # a text that begins with a thematic break
+    return _front(cast("dict[str, Any]", data or {})), text[match.end() :]
+
+
+def _front(data: Mapping[str, Any]) -> _Front:
+    tags: Any = data.get("tags")
+    if isinstance(tags, str):
+        tags = tags.replace(",", " ").split()
+    if not isinstance(tags, list | None):
+        raise UnreadableError("has tags that are not a list")
+    values = cast("list[object] | None", tags)
+    names = None if values is None else tuple(filter(None, map(_tag, values)))
+    preview = _text(data.get("preview")) or _text(data.get("description"))
+    return _Front(_text(data.get("title")), preview, names, _text(data.get("id")))
+
+
+def _tag(value: object) -> str | None:
+    return (_text(value) or "").lstrip("#") or None
+
+
+def _text(value: object) -> str | None:
+    # Lists are not converted to text: YAML aliases can make them endless.
+    if isinstance(value, list | Mapping):
+        raise UnreadableError("has front matter with lists or tables in place of texts")
+    return None if value is None else " ".join(str(value).split()) or None

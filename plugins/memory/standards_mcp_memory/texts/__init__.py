@@ -1,1 +1,0 @@
-"""Texts: what memories look like in Markdown, read and written."""
