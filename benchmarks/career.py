@@ -24,11 +24,11 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from standards_mcp_career.audit.log import Entry
-from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.domain.text import tokens
-from standards_mcp_career.matching.strategies import Options
-from standards_mcp_career.matching.words import words_of
+from standards_mcp_career.atom_words import words_of
+from standards_mcp_career.audit import Entry
+from standards_mcp_career.primitives import tokens
+from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Strategy
 from standards_mcp_career.store import atoms, interactions, opportunities
@@ -39,7 +39,7 @@ EMPTY = """
 import re, sys
 from standards_mcp_career.plugin import CareerPlugin
 if sys.argv[1:]:
-    from standards_mcp_career.matching.strategies import Options
+    from standards_mcp_career.scoring import Options
     from standards_mcp_career.service import open_career
     from standards_mcp_career.settings import CareerSettings
     career = open_career(CareerSettings.model_validate_json(sys.argv[1]))

@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from standards_mcp_career.domain.records import (
+from .primitives import Split, words_by
+from .records import (
     Atom,
     Interaction,
     Opportunity,
@@ -22,10 +23,9 @@ from standards_mcp_career.domain.records import (
     normalised_opportunity,
     problem,
 )
-from standards_mcp_career.domain.text import Split, words_by
-from standards_mcp_career.settings import Tokens
-from standards_mcp_career.store import atoms, interactions, opportunities
-from standards_mcp_career.store.database import Store
+from .settings import Tokens
+from .store import atoms, interactions, opportunities
+from .store.database import Store
 
 Record = TypeVar("Record", Atom, Opportunity, Interaction)
 _KINDS: Final = ("atoms", "opportunities", "interactions")

@@ -12,20 +12,20 @@ from pydantic import Field, StrictBool
 
 from standards_mcp import Plugin, hookimpl, tool
 
-from .answers import (
+from .schemas import (
     Decision,
     DecisionList,
     EventAnswer,
+    GivenOpportunity,
+    GivenReport,
     IndexAnswer,
     IngestAnswer,
     MatchAnswer,
     TraceAnswer,
     ValidationAnswer,
 )
-from .domain.transitions import Event
-from .inputs import GivenOpportunity
 from .settings import CareerSettings, Scope, Strategy, StrategyName
-from .validation.reports import GivenReport
+from .transitions import Event
 
 if TYPE_CHECKING:
     from .service import Career
@@ -119,7 +119,7 @@ class CareerPlugin(Plugin[CareerSettings]):
         Quote evidence_tokens and missing_requirements as they are: an atom that is not verified
         proves nothing. Call index_build before hybrid and semantic.
         """
-        from .matching.strategies import Options, named  # noqa: PLC0415  - as in _career
+        from .scoring import Options, named  # noqa: PLC0415  - as in _career
 
         chosen = named(strategy) if strategy else self.settings.matching_strategy
         return self._career().matching.match_opportunity(

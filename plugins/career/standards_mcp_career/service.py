@@ -8,22 +8,19 @@ from dataclasses import dataclass
 
 from standards_mcp import ApiError
 
-from .audit.log import AuditLog
-from .domain.ids import Clock, Ids, TimeIds, utc_now
+from .audit import AuditLog
 from .importing import import_files
-from .indexing.embedding import Embedder, embedder_of
-from .indexing.index import Indexing
-from .indexing.vectors import MemoryVectors, VectorStore
-from .interactions.coordinator import Coordinator, SqliteCoordinator
-from .interactions.service import Interactions
-from .matching.service import Matching
-from .resumes.ingest import Ingest
-from .resumes.reading import Limits
+from .indexing import Indexing
+from .interactions import Coordinator, Interactions, SqliteCoordinator
+from .matching import Matching
+from .primitives import Clock, Ids, TimeIds, utc_now
+from .resumes import Ingest, Limits
 from .settings import CareerSettings
 from .store import runs
 from .store.database import Store
-from .store.opening import open_store
-from .validation.service import Validation
+from .store.migrations import open_store
+from .validation import Validation
+from .vectors import Embedder, MemoryVectors, VectorStore, embedder_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def start_career(settings: CareerSettings) -> Career:
 def _vectors(settings: CareerSettings, embedder: Embedder | None) -> VectorStore:
     if embedder is None or settings.lancedb_path is None or settings.vector_backend != "lancedb":
         return MemoryVectors()
-    from .indexing.lance import LanceVectors  # noqa: PLC0415
+    from .lance_vectors import LanceVectors  # noqa: PLC0415
 
     return LanceVectors(settings.lancedb_path, embedder.source)
 
@@ -105,7 +102,7 @@ def _coordinator(settings: CareerSettings, store: Store) -> Coordinator:
     address = settings.redis_address()
     if address is None:
         return SqliteCoordinator(store)
-    from .interactions.redis_coordinator import RedisCoordinator  # noqa: PLC0415
+    from .redis_coordinator import RedisCoordinator  # noqa: PLC0415
 
     return RedisCoordinator(store, address)
 

@@ -12,7 +12,7 @@ from standards_mcp import PluginSettings
 from standards_mcp.commands import install_command
 from standards_mcp_encoders import check_model
 
-from .interactions.addresses import RedisAddress, parse_address
+from .redis_address import RedisAddress, parse_address
 
 Strategy: TypeAlias = Literal["lexical", "hybrid", "semantic"]
 StrategyName: TypeAlias = Literal[

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import pytest
 
 from standards_mcp.cli import run as run_program
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Interaction, Opportunity
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.primitives import CountingIds
+from standards_mcp_career.records import Interaction, Opportunity
 from standards_mcp_career.store import interactions, opportunities
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import open_store
 
 
 class Done(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from standards_mcp import InvalidInputError
-from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.importing import import_files
+from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.settings import Tokens
 from standards_mcp_career.store import atoms, interactions, opportunities
 from standards_mcp_career.store.database import Store

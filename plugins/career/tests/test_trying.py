@@ -11,8 +11,8 @@ import docx
 import pytest
 from ruamel.yaml import YAML
 
-from standards_mcp_career.domain.text import hash64, sha256
-from standards_mcp_career.drafting import draft_atoms
+from standards_mcp_career.cli.trying import draft_atoms
+from standards_mcp_career.primitives import hash64, sha256
 
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
 Run = Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Commands about the audit log."""
+"""Commands ``audit show``, ``audit export`` and ``audit verify``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import click
 
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import examples, json_option, print_result
-from standards_mcp_career.audit.export import line_of, read_lines
-from standards_mcp_career.audit.log import Verification, verify_all
+from standards_mcp_career.audit import Verification, line_of, read_lines, verify_all
 from standards_mcp_career.settings import CareerSettings
 
-from .showing import opened
+from .records import opened
 
 _PAGE = 1000
 

@@ -1,4 +1,4 @@
-"""Commands that match, index and validate."""
+"""Commands ``match``, ``validate``, ``index`` and ``ingest``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from pydantic import ValidationError
 
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import examples, json_option, print_result
-from standards_mcp_career.answers import MatchAnswer, ValidationReport
-from standards_mcp_career.domain.records import Opportunity
 from standards_mcp_career.importing import parsed
-from standards_mcp_career.inputs import GivenOpportunity
-from standards_mcp_career.matching.strategies import NAMES, Options
+from standards_mcp_career.records import Opportunity
+from standards_mcp_career.schemas import (
+    GivenOpportunity,
+    GivenReport,
+    MatchAnswer,
+    ValidationReport,
+)
+from standards_mcp_career.scoring import NAMES, Options
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.validation.override import Override
-from standards_mcp_career.validation.reports import GivenReport
+from standards_mcp_career.validation import Override
 
-from .showing import call_tool
+from .records import call_tool
 
 _CANDIDATES: Final = click.IntRange(0, 1000)
 
@@ -141,3 +144,24 @@ def _opportunity(file: Path) -> Opportunity:
     except (OSError, ValueError, RecursionError) as error:
         why = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
         raise InvalidInputError(f"{file} holds no opportunity: {why}") from error
+
+
+def ingest_command(settings: CareerSettings) -> click.Command:
+    """Return the command ``ingest``."""
+
+    @click.command(
+        "ingest",
+        epilog=examples("career ingest resume.pdf", "career ingest resume.pdf --no-persist"),
+    )
+    @click.argument("path", type=click.Path(path_type=Path))
+    @click.option("--no-persist", is_flag=True, help="Only look at it.")
+    @json_option
+    def ingest(path: Path, *, no_persist: bool, as_json: bool) -> None:
+        """Take the resume at PATH in, from any folder."""
+        with closing(open_career(settings, reads_any_resume=True)) as career:
+            answer = career.ingest.ingest_resume(str(path.absolute()), persist=not no_persist)
+        done = "stored" if answer["stored"] else "not stored" if no_persist else "known already"
+        shown = f"{answer['resume_id']}: {done}\n{answer['resume_hash']}"
+        print_result(answer, lambda: shown, as_json=as_json)
+
+    return ingest

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from .clauses import Clause, read
+from .lexicon import stem
 from .quantities import Quantity
-from .reading import Clause, read
-from .stems import stem
 
 SHARE: Final = 0.75
 """The share of a requirement's meaningful words that evidence must have.

@@ -29,9 +29,9 @@ from .lexicon import (
     STOP_WORDS,
     TIES,
     UNITS,
+    stem,
 )
 from .numbers import Number, number_at, number_value
-from .stems import stem
 from .tokens import Token
 
 _CALENDAR_YEAR: Final = re.compile(r"(?:19|20)\d\d")

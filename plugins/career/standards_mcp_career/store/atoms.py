@@ -8,9 +8,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, select
 from sqlalchemy.dialects.sqlite import insert
 
-from standards_mcp_career.domain.records import Atom
+from standards_mcp_career.records import Atom
 
-from . import counters
+from .database import last_number, next_number
 from .tables import atoms
 
 _REVISION: Final = "atoms"
@@ -25,12 +25,12 @@ def upsert(connection: Connection, records: Sequence[Atom]) -> None:
     values = {name: new.excluded[name] for name in names}
     rows = [_row_of(record) for record in records]
     connection.execute(new.on_conflict_do_update(index_elements=["atom_id"], set_=values), rows)
-    counters.next_number(connection, _REVISION)
+    next_number(connection, _REVISION)
 
 
 def revision(connection: Connection) -> int:
     """Return a number that each `upsert` raises, also those of other processes."""
-    return counters.current(connection, _REVISION)
+    return last_number(connection, _REVISION)
 
 
 def get(connection: Connection, atom_id: str) -> Atom | None:

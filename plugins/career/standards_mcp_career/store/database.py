@@ -1,4 +1,4 @@
-"""The database: one SQLite file, or one in memory, by the same code."""
+"""The SQLite database, in a file or in memory: connections, transactions and counters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, select
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from standards_mcp import ApiError, InvalidInputError
+
+from .tables import id_counters
 
 _CONNECTIONS: Final = 16
 """As many as the host has threads for a plugin."""
@@ -145,3 +148,20 @@ def _told(path: Path | None) -> Generator[None]:
 def _failed(path: Path | None, cause: str) -> ApiError:
     name = "in memory" if path is None else str(path)
     return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")
+
+
+def next_number(connection: Connection, name: str) -> int:
+    """Return 0 for a new counter, and each time one more."""
+    first = insert(id_counters).values(name=name, value=0)
+    counted = first.on_conflict_do_update(
+        index_elements=["name"], set_={"value": id_counters.c.value + 1}
+    )
+    number: int = connection.execute(counted.returning(id_counters.c.value)).scalar_one()
+    return number
+
+
+def last_number(connection: Connection, name: str) -> int:
+    """Return the last number that was given, -1 if none was."""
+    value = select(id_counters.c.value).where(id_counters.c.name == name)
+    found = connection.scalar(value)
+    return -1 if found is None else found

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 from sqlalchemy.dialects.sqlite import insert
 
-from standards_mcp_career.domain.records import Interaction
-from standards_mcp_career.domain.transitions import Position, Receipt
+from standards_mcp_career.records import Interaction
+from standards_mcp_career.transitions import Position, Receipt
 
 from .tables import interaction_receipts, interactions
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
-from standards_mcp_career.domain.records import Opportunity, Requirement
+from standards_mcp_career.records import Opportunity, Requirement
 
 from .tables import opportunities, requirements
 

@@ -10,7 +10,7 @@ from sqlalchemy import JSON, Boolean, Column, Dialect, ForeignKey, Integer, Meta
 from sqlalchemy.types import TypeDecorator
 from typing_extensions import override
 
-from standards_mcp_career.domain.text import listed
+from standards_mcp_career.primitives import listed
 
 
 class _Texts(TypeDecorator[Sequence[str]]):

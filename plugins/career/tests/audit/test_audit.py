@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
 
 from standards_mcp import ApiError, InvalidInputError, NotFoundError
-from standards_mcp_career.audit.chain import FIRST_HASH, Event, compact, hash_of, verify
-from standards_mcp_career.audit.export import line_of, read_lines
-from standards_mcp_career.audit.log import AuditLog, Entry, verify_all
+from standards_mcp_career.audit import (
+    FIRST_HASH,
+    AuditLog,
+    Entry,
+    Event,
+    compact,
+    hash_of,
+    line_of,
+    read_lines,
+    verify,
+    verify_all,
+)
 from standards_mcp_career.store.database import Store
 
 EXAMPLE = Event(

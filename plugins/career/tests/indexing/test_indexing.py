@@ -12,15 +12,20 @@ import numpy as np
 import pytest
 
 from standards_mcp import ApiError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Atom, Opportunity, Requirement
-from standards_mcp_career.domain.text import hash64
-from standards_mcp_career.indexing.embedding import StubEmbedder, embedder_of, vector_hash
-from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorStore
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.primitives import CountingIds, hash64
+from standards_mcp_career.records import Atom, Opportunity, Requirement
 from standards_mcp_career.store import atoms, opportunities, runs
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.vectors import (
+    Kept,
+    MemoryVectors,
+    StubEmbedder,
+    VectorStore,
+    embedder_of,
+    vector_hash,
+)
 from standards_mcp_encoders import Vectors
 
 OPS = Atom(

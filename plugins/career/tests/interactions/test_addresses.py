@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from standards_mcp_career.interactions.addresses import RedisAddress, parse_address
+from standards_mcp_career.redis_address import RedisAddress, parse_address
 
 
 @pytest.mark.parametrize(

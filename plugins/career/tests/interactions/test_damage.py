@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
-from standards_mcp_career.domain.transitions import Position
-from standards_mcp_career.interactions.addresses import parse_address
-from standards_mcp_career.interactions.coordinator import SqliteCoordinator
-from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
+from standards_mcp_career.interactions import SqliteCoordinator
+from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.store import interactions
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.transitions import Position
 
 KEY = "standards-mcp:career:interaction:i"
 READY = {"state": "1", "index": "1"}

@@ -14,24 +14,23 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import TimeIds, utc_now
-from standards_mcp_career.interactions.addresses import parse_address
-from standards_mcp_career.interactions.coordinator import Coordinator, SqliteCoordinator
-from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
-from standards_mcp_career.interactions.service import Interactions
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.interactions import Coordinator, Interactions, SqliteCoordinator
+from standards_mcp_career.primitives import TimeIds, utc_now
+from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.store import interactions
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import open_store
 
 THREADS = 20
 RACER = """
 import json, sys
 from pathlib import Path
-from standards_mcp_career.interactions.addresses import parse_address
-from standards_mcp_career.interactions.coordinator import SqliteCoordinator
-from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.interactions import SqliteCoordinator
+from standards_mcp_career.redis_coordinator import RedisCoordinator
+from standards_mcp_career.store.migrations import open_store
 
 db, address, name = sys.argv[1:]
 store = open_store(Path(db))

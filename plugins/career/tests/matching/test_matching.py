@@ -14,20 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Atom, Opportunity, Requirement, normalised_atom
-from standards_mcp_career.domain.text import tokens
-from standards_mcp_career.indexing.embedding import StubEmbedder
-from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.lance import LanceVectors
-from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorStore
-from standards_mcp_career.matching.report import match
-from standards_mcp_career.matching.service import Matching
-from standards_mcp_career.matching.strategies import Matcher, Options
-from standards_mcp_career.matching.words import MeaningfulWords, OriginalWords, words_of
+from standards_mcp_career.atom_words import MeaningfulWords, OriginalWords, words_of
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.lance_vectors import LanceVectors
+from standards_mcp_career.matching import Matching
+from standards_mcp_career.primitives import CountingIds, tokens
+from standards_mcp_career.records import Atom, Opportunity, Requirement, normalised_atom
+from standards_mcp_career.scoring import Matcher, Options, match
 from standards_mcp_career.store import atoms, opportunities
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.vectors import Kept, MemoryVectors, StubEmbedder, VectorStore
 
 LEXICAL = Options("lexical", 25, 25)
 OPS = Atom(

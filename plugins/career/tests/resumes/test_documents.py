@@ -15,9 +15,8 @@ import pytest
 from docx.oxml import parse_xml
 
 from standards_mcp import InvalidInputError
-from standards_mcp_career.resumes import worker
-from standards_mcp_career.resumes.extraction import extract
-from standards_mcp_career.resumes.ingest import Ingest
+from standards_mcp_career import document_worker as worker
+from standards_mcp_career.resumes import Ingest, extract
 
 Make = Callable[..., bytes]
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

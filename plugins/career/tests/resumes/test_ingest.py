@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from standards_mcp import InvalidInputError, NotFoundError, ToolError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.text import hash64
-from standards_mcp_career.resumes.ingest import Ingest
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.primitives import hash64
+from standards_mcp_career.resumes import Ingest
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
 from standards_mcp_career.store import resumes

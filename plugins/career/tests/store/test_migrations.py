@@ -17,17 +17,14 @@ import pytest
 from sqlalchemy import Engine, event, inspect
 
 from standards_mcp import ApiError, InvalidInputError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds, TimeIds, utc_now
-from standards_mcp_career.domain.text import sha256
-from standards_mcp_career.indexing.embedding import StubEmbedder
-from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.vectors import MemoryVectors
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.primitives import CountingIds, TimeIds, sha256, utc_now
 from standards_mcp_career.store import atoms, interactions, opportunities, resumes, runs
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.migrating import LATEST, Migrated, migrate, version_of
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import LATEST, Migrated, migrate, open_store, version_of
 from standards_mcp_career.store.tables import METADATA
+from standards_mcp_career.vectors import MemoryVectors, StubEmbedder
 
 Run = Callable[..., Any]
 # What a program of the original leaves behind; names and types of columns are its interface.
@@ -35,25 +32,24 @@ ORIGINAL = Path(__file__).with_name("original-v4.sql")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from alembic.runtime.migration import MigrationContext
-from standards_mcp_career.store.opening import open_store
+from sqlalchemy import Engine, event
+from standards_mcp_career.store.migrations import open_store
 
-stamp, calls = MigrationContext.stamp, []
+calls = []
 
-def stamp_or_die(self, *arguments):
-    calls.append(1)
-    if len(calls) == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    stamp(self, *arguments)
+def die_before_the_version_is_noted(connection, cursor, statement, *rest):
+    if statement.startswith("INSERT INTO schema_version"):
+        calls.append(1)
+        if len(calls) == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
 
-MigrationContext.stamp = stamp_or_die
+event.listen(Engine, "before_cursor_execute", die_before_the_version_is_noted)
 open_store(Path(sys.argv[1]))
 """
 RACING = """
 import sys
 from pathlib import Path
-from standards_mcp_career.store import migrating
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import open_store
 
 print("ready", flush=True)
 sys.stdin.readline()

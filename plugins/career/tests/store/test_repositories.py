@@ -8,18 +8,10 @@ from dataclasses import replace
 import pytest
 
 from standards_mcp import ApiError, InvalidInputError
-from standards_mcp_career.cli.kinds import KINDS
-from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.store import (
-    atoms,
-    counters,
-    decisions,
-    interactions,
-    opportunities,
-    resumes,
-    runs,
-)
-from standards_mcp_career.store.database import Store
+from standards_mcp_career.cli.records import KINDS
+from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.store import atoms, decisions, interactions, opportunities, resumes, runs
+from standards_mcp_career.store.database import Store, next_number
 from standards_mcp_career.store.resumes import Resume, ResumeMeta
 from standards_mcp_career.store.runs import Entry, Run, Source
 
@@ -104,7 +96,7 @@ def test_the_revision_of_atoms_rises_with_each_change(store: Store):
 def test_counters_count_each_for_itself(store: Store):
     with store.writing() as connection:
         names = ("run", "run", "other", "run")
-        assert [counters.next_number(connection, name) for name in names] == [0, 1, 0, 2]
+        assert [next_number(connection, name) for name in names] == [0, 1, 0, 2]
 
 
 def test_an_import_leaves_the_state_of_an_interaction_to_events(

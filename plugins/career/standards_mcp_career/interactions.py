@@ -1,0 +1,110 @@
+"""Apply events to interactions, each in one atomic step, and log them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from standards_mcp import ApiError
+
+from .audit import AuditLog
+from .primitives import Ids
+from .schemas import EventAnswer
+from .store import interactions
+from .store.database import Store
+from .transitions import Event, Outcome, Receipt, backend_error, decide, is_sound, not_found
+
+
+class Coordinator(Protocol):
+    """Applies events to interactions."""
+
+    def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
+        """Apply an event once, however often it is told with this idempotency key.
+
+        A backend that fails is an outcome, too.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the backend."""
+        ...
+
+
+def damaged_row(what: str, interaction_id: str) -> Outcome:
+    """Return the outcome for a row of the database that no event can have led to."""
+    return backend_error(
+        f"The database holds a damaged {what} of interaction {interaction_id}, so nothing was "
+        "changed. Restore the file of plugins.career.db from a backup."
+    )
+
+
+class SqliteCoordinator:
+    """Decides in a transaction of the database, which may be in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
+        """See `Coordinator.apply`."""
+        try:
+            with self._store.writing() as connection:
+                now = interactions.position(connection, interaction_id)
+                if now is None:
+                    return not_found(interaction_id)
+                if not is_sound(now):
+                    return damaged_row("state", interaction_id)
+                receipt = interactions.receipt(connection, interaction_id, key)
+                if receipt is not None and not is_sound(now, receipt):
+                    return damaged_row("receipt", interaction_id)
+                outcome = decide(now, receipt, event)
+                if outcome.name == "applied":
+                    interactions.move(connection, interaction_id, outcome.after)
+                    noted = Receipt(event, outcome.after)
+                    interactions.note(connection, interaction_id, key, noted)
+                return outcome
+        except ApiError as error:
+            return backend_error(str(error))
+
+    def close(self) -> None:
+        """See `Coordinator.close`. The database is its caller's."""
+
+
+class Interactions:
+    """Tells a coordinator of events, and the audit log of both."""
+
+    def __init__(self, coordinator: Coordinator, audit: AuditLog, ids: Ids) -> None:
+        self._coordinator = coordinator
+        self._audit = audit
+        self._ids = ids
+
+    def apply_event(
+        self, interaction_id: str, event: Event, idempotency_key: str, trace_id: str | None = None
+    ) -> EventAnswer:
+        """Apply an event to an interaction, once for each key.
+
+        Raises:
+            ApiError: The database fails.
+        """
+        drawn = self._ids.new("trace")
+        trace_id = trace_id or drawn
+        refs = [interaction_id]
+        attempted = {
+            "interaction_id": interaction_id,
+            "event": event,
+            "idempotency_key": idempotency_key,
+        }
+        self._audit.append(trace_id, "InteractionTransitionAttempted", attempted, refs)
+        outcome = self._coordinator.apply(interaction_id, event, idempotency_key)
+        is_done = outcome.name in ("applied", "already_applied")
+        ended = f"InteractionTransition{'Completed' if is_done else 'Rejected'}"
+        told = {"outcome": outcome.name, "transition_index": outcome.index}
+        self._audit.append(trace_id, ended, told, refs)
+        return {
+            "trace_id": trace_id,
+            "result": {
+                "outcome": outcome.name,
+                "before_state": outcome.before_state,
+                "after_state": outcome.after_state,
+                "transition_index": outcome.index,
+                "error_message": outcome.message,
+            },
+        }

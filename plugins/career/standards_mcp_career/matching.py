@@ -1,0 +1,191 @@
+"""Match opportunities: report, validation, decision and audit events."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Final, cast
+
+from standards_mcp import InvalidInputError, NotFoundError
+
+from .atom_words import Mask, WordIndex, word_index
+from .audit import AuditLog, Entry
+from .primitives import Clock, Ids, words_by
+from .records import Opportunity, normalised_opportunity, problem
+from .schemas import Decision, DecisionList, GivenReport, MatchAnswer, MatchReport, ValidationReport
+from .scoring import Matcher, Options, match
+from .settings import Tokens
+from .store import atoms, decisions, opportunities
+from .store.database import Store
+from .validation import optional_texts, validate
+from .vectors import Embedder, VectorStore
+
+_VERSION: Final = "0.3"
+_MOST_RULES: Final = 3
+
+
+class Matching:
+    """Matches opportunities with the verified atoms.
+
+    Args:
+        embedder: None for no vectors.
+    """
+
+    def __init__(  # noqa: PLR0913  - the parts that a match needs
+        self,
+        store: Store,
+        audit: AuditLog,
+        ids: Ids,
+        clock: Clock,
+        embedder: Embedder | None,
+        vectors: VectorStore,
+        *,
+        tokens: Tokens,
+    ) -> None:
+        self._store, self._audit, self._ids, self._clock = store, audit, ids, clock
+        self._embedder, self._vectors = embedder, vectors
+        self._tokens: Tokens = tokens
+        self._words: tuple[int, WordIndex] | None = None
+        self._reading = threading.Lock()
+
+    def match_opportunity(
+        self,
+        *,
+        options: Options,
+        opportunity_id: str | None = None,
+        opportunity: Opportunity | None = None,
+        atom_ids: Sequence[str] | None = None,
+        resume_id: str | None = None,
+        trace_id: str | None = None,
+    ) -> MatchAnswer:
+        """Match one opportunity, stored or given.
+
+        Args:
+            atom_ids: The only atoms that exist for this call; None for all.
+            resume_id: For the audit log alone.
+
+        Raises:
+            InvalidInputError: Neither or both opportunities are given, or that given is wrong.
+            NotFoundError: There is no such opportunity or atom.
+            ApiError: The database or the encoder fails.
+        """
+        drawn = self._ids.new("trace")
+        trace_id = trace_id or drawn
+        if (opportunity is None) == (opportunity_id is None):
+            raise InvalidInputError("Must provide either opportunity or opportunity_id")
+        given = None if opportunity is None else _checked(opportunity, self._tokens)
+        started = {"source": "app_service", "operation": "match_pipeline"}
+        if resume_id is not None:
+            started["resume_id"] = resume_id
+        if self._tokens != "original":  # whose events are as they were
+            started["tokens"] = self._tokens
+        self._audit.append(trace_id, "RunStarted", started)
+        wanted = given or self._stored(opportunity_id or "")
+        words = self._current_words()
+        allowed = _allowed(words, atom_ids)
+        matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
+        report = match(wanted, words, matcher, options)
+        found = validate(
+            GivenReport.model_validate(report), trace_id, self._tokens, optional_texts(wanted)
+        )
+        decision = self._decision(report, found)
+        self._write(report, found, decision)
+        return {
+            "trace_id": trace_id,
+            "decision_id": decision["decision_id"],
+            "match_report": report,
+            "validation_report": found,
+        }
+
+    def get_decision(self, decision_id: str) -> Decision:
+        """Return a decision.
+
+        Raises:
+            NotFoundError: There is none with this id.
+        """
+        with self._store.reading() as connection:
+            found = decisions.get(connection, decision_id)
+        if found is None:
+            raise NotFoundError(f"Decision not found: {decision_id}")
+        return cast("Decision", found)
+
+    def list_decisions(self, trace_id: str) -> DecisionList:
+        """Return the decisions of a trace; an unknown one has none."""
+        with self._store.reading() as connection:
+            found = decisions.of_trace(connection, trace_id)
+        return {"trace_id": trace_id, "decisions": cast("list[Decision]", found)}
+
+    def _stored(self, opportunity_id: str) -> Opportunity:
+        with self._store.reading() as connection:
+            found = opportunities.get(connection, opportunity_id)
+        if found is None:
+            raise NotFoundError(f"Opportunity not found: {opportunity_id}")
+        return found
+
+    def _current_words(self) -> WordIndex:
+        """Return the index of the atoms as they are now, made anew where they have changed."""
+        with self._reading, self._store.reading() as connection:
+            revision = atoms.revision(connection)
+            if self._words is None or self._words[0] != revision:
+                self._words = revision, word_index(atoms.read_all(connection), self._tokens)
+            return self._words[1]
+
+    def _decision(self, report: MatchReport, found: ValidationReport) -> Decision:
+        findings = found["findings"]
+        severities = [each["severity"] for each in findings]
+        rules = list(dict.fromkeys(each["rule_id"] for each in findings))
+        return {
+            "decision_id": self._ids.new("decision"),
+            "trace_id": found["trace_id"],
+            "artifact_id": found["artifact_id"],
+            "opportunity_id": report["opportunity_id"],
+            "created_at": self._clock(),
+            "version": _VERSION,
+            "requirement_decisions": [
+                {
+                    "requirement_text": each["requirement_text"],
+                    "atom_id": each["contributing_atom_id"],
+                    "evidence_tokens": each["evidence_tokens"],
+                }
+                for each in report["requirement_matches"]
+            ],
+            "retrieval_stats": report["retrieval_stats"],
+            "validation_summary": {
+                "status": found["status"],
+                "finding_count": len(findings),
+                "fail_count": severities.count("BLOCK") + severities.count("FAIL"),
+                "warn_count": severities.count("WARN"),
+                "top_rule_ids": rules[:_MOST_RULES],
+            },
+        }
+
+    def _write(self, report: MatchReport, found: ValidationReport, decision: Decision) -> None:
+        opportunity_id, decision_id = report["opportunity_id"], decision["decision_id"]
+        scored = {"opportunity_id": opportunity_id, "overall_score": report["overall_score"]}
+        checked = {"status": found["status"], "finding_count": found["finding_count"]}
+        decided = {"decision_id": decision_id, "opportunity_id": opportunity_id}
+        told = [
+            Entry("MatchCompleted", scored, [opportunity_id]),
+            Entry("ValidationCompleted", checked, [opportunity_id]),
+            Entry("RunCompleted", {"status": "success"}),
+            Entry("DecisionRecorded", decided, [opportunity_id, decision_id]),
+        ]
+        with self._store.writing() as connection:
+            decisions.add(connection, decision)
+            self._audit.write(connection, found["trace_id"], told)
+
+
+def _checked(opportunity: Opportunity, tokens: Tokens) -> Opportunity:
+    normalised = normalised_opportunity(opportunity, words_by(tokens))
+    if wrong := problem(normalised):
+        raise InvalidInputError(wrong)
+    return normalised
+
+
+def _allowed(words: WordIndex, atom_ids: Sequence[str] | None) -> Mask:
+    if atom_ids is None:
+        return words.all()
+    for each in atom_ids:
+        if each not in words.known:
+            raise NotFoundError(f"Atom not found: {each}")
+    return words.mask(atom_ids)

@@ -1,0 +1,111 @@
+"""Parse Redis addresses and explain malformed ones."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote
+
+# Nothing here may look like a user in an address: the host masks those in all that it prints.
+FORMS: Final = (
+    "redis://HOST, redis://HOST:PORT/DB, rediss://HOST, tcp://HOST:PORT, unix:///PATH or "
+    "unix:///PATH?db=N; a user and a password stand before HOST as USER:PASSWORD and an at sign"
+)
+_SCHEMES: Final = ("redis", "rediss", "tcp", "unix")
+_LARGEST_PORT: Final = 65535
+_DEFAULT_PORT: Final = 6379
+_NETWORK: Final = re.compile(
+    r"""
+    (?P<scheme>rediss?|tcp)://
+    (?: (?P<user>[^\s:@/?\#]*) (?: : (?P<password>[^\s@/?\#]*) )? @ )?
+    (?P<host>[^\s:@/?\#\[\]]+ | \[[0-9A-Fa-f:.]+\])
+    (?: : (?P<port>[0-9]{1,5}) )?
+    (?: / (?P<db>[0-9]{1,9}) )?
+    """,
+    re.VERBOSE,
+)
+_SOCKET: Final = re.compile(r"unix://(?P<path>/[^\s?#]+)(?:\?db=(?P<db>[0-9]{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAddress:
+    """Where a Redis is.
+
+    Attributes:
+        path: That of its socket, None where it is reached by host and port.
+    """
+
+    host: str = ""
+    port: int = _DEFAULT_PORT
+    db: int = 0
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    is_encrypted: bool = False
+    path: str | None = None
+
+    def __str__(self) -> str:
+        """Return what logs may show."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.path or f"{host}:{self.port}"
+
+
+def parse_address(text: str) -> RedisAddress:
+    """Read an address.
+
+    Raises:
+        ValueError: It has none of the accepted forms. The message does not repeat it, since a
+            password may be in it.
+    """
+    if found := _SOCKET.fullmatch(text):
+        return RedisAddress(path=unquote(found["path"]), db=int(found["db"] or 0))
+    found = _NETWORK.fullmatch(text)
+    port = int(found["port"] or _DEFAULT_PORT) if found else 0
+    if not found or not 1 <= port <= _LARGEST_PORT or _is_too_much(found):
+        raise ValueError(f"{_mistake(text)}. Write {FORMS}")
+    return RedisAddress(
+        host=found["host"].strip("[]"),
+        port=port,
+        db=int(found["db"] or 0),
+        username=unquote(found["user"] or "") or None,
+        password=unquote(found["password"] or "") or None,
+        is_encrypted=found["scheme"] == "rediss",
+    )
+
+
+def _mistake(text: str) -> str:
+    """Return what is wrong with an address, without its parts: any may be a password."""
+    scheme, colon, rest = text.partition("://")
+    user, _, place = rest.rpartition("@")
+    host, slash, database = place.partition("/")
+    mistakes = (
+        (not text.strip(), "the address is empty"),
+        (not colon, "the address has no scheme, such as redis://"),
+        (scheme not in _SCHEMES, f"the scheme is none of {', '.join(_SCHEMES)}"),
+        (
+            scheme == "unix",
+            "the path of the socket is not absolute, or something other than ?db=N follows it",
+        ),
+        (
+            re.search(r"[\s?#]", rest) or re.search("[@/]", user),
+            "a character must be encoded, such as @ as %40, / as %2F, ? as %3F and # as %23",
+        ),
+        (
+            scheme == "tcp" and (user or slash),
+            "tcp:// takes a host and a port only; use redis:// for a user or a database",
+        ),
+        (
+            slash and not re.fullmatch(r"[0-9]{1,9}", database),
+            "the database after the slash is not a number",
+        ),
+        (
+            re.match(r"(?:\[.*\]|[^\[:]+):", host),
+            f"the port is not a number from 1 to {_LARGEST_PORT}",
+        ),
+    )
+    found = (message for is_wrong, message in mistakes if is_wrong)
+    return next(found, "the host is missing or malformed")
+
+
+def _is_too_much(found: re.Match[str]) -> bool:
+    return found["scheme"] == "tcp" and (found["user"] is not None or found["db"] is not None)
