@@ -21,10 +21,10 @@ Counts: TypeAlias = NDArray[np.int32]
 
 
 class WordIndex(ABC):
-    """Finds the verified atoms that share words with a text.
+    """Find the verified atoms that share words with a text.
 
     Args:
-        atoms: All atoms; those that are not verified are never found.
+        atoms: All atoms; only verified ones are indexed.
     """
 
     def __init__(self, atoms: Iterable[Atom]) -> None:
@@ -40,11 +40,11 @@ class WordIndex(ABC):
 
     @abstractmethod
     def _indexed(self, atom: Atom) -> Collection[str]:
-        """Return the words under which an atom is found."""
+        """Return the index words of an atom."""
 
     @abstractmethod
     def asked(self, text: str) -> set[str]:
-        """Return the words for which atoms are looked up."""
+        """Return the lookup words of a requirement."""
 
     @abstractmethod
     def lexical(self, text: str, mask: Mask) -> Scores:
@@ -59,17 +59,17 @@ class WordIndex(ABC):
         return np.ones(len(self.atoms), dtype=np.bool_)
 
     def places(self, atom_ids: Iterable[str]) -> NDArray[np.intp]:
-        """Return the place of each atom; -1 where it is not verified or not there."""
+        """Return the position of each atom, -1 for an unverified or unknown one."""
         return np.array([self._position.get(each, -1) for each in atom_ids], dtype=np.intp)
 
     def mask(self, atom_ids: Iterable[str]) -> Mask:
-        """Return a mask of some of them."""
+        """Return a mask of the atoms with these ids."""
         chosen, places = np.zeros(len(self.atoms), dtype=np.bool_), self.places(atom_ids)
         chosen[places[places >= 0]] = True
         return chosen
 
     def shared(self, words: Collection[str]) -> Counts:
-        """Return of each atom how many of these words it has."""
+        """Return the number of these words in each atom."""
         counts = np.zeros(len(self.atoms), dtype=np.int32)
         for word in words:
             if (found := self._postings.get(word)) is not None:
@@ -99,7 +99,7 @@ class OriginalWords(WordIndex):
 
 
 class MeaningfulWords(WordIndex):
-    """Meaningful words of any script, of which a requirement needs a share; see `judge`."""
+    """Meaningful words of any script; a match needs a share of them, see `judge`."""
 
     @override
     def __init__(self, atoms: Iterable[Atom]) -> None:
@@ -143,5 +143,5 @@ def words_of(atom: Atom) -> frozenset[str]:
 
 def places_of(mask: Mask) -> list[int]:
     """Return the places at which a mask is true."""
-    found: list[int] = np.flatnonzero(mask).tolist()
-    return found
+    places: list[int] = np.flatnonzero(mask).tolist()
+    return places

@@ -21,7 +21,7 @@ from .store.database import Store
 from .store.tables import audit_events
 
 FIRST_HASH: Final = "0" * 64
-"""What comes before the first event of a trace."""
+"""The previous hash of the first event of a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Event:
 
     Attributes:
         payload: Compact JSON of an object.
-        refs: Ids of the records that it is about.
+        refs: Ids of related records.
         created_at: UTC, as 2026-01-01T00:00:00Z.
-        previous_hash: The hash of the event before it in the trace, else `FIRST_HASH`.
-        event_hash: What `hash_of` gives, 64 hexadecimal digits.
+        previous_hash: The hash of the preceding event in the trace, or `FIRST_HASH`.
+        event_hash: The result of `hash_of`, 64 hexadecimal digits.
     """
 
     event_id: str
@@ -47,12 +47,11 @@ class Event:
 
 
 class Verdict(NamedTuple):
-    """Whether a chain is whole.
+    """The result of verifying a chain.
 
     Attributes:
-        first_invalid_index: The place of the first bad event, from 0; the number of events if
-            none is bad.
-        error: What is wrong with it; empty if nothing is.
+        first_invalid_index: Index of the first bad event, else the number of events.
+        error: The mismatch, else empty.
     """
 
     valid: bool
@@ -61,7 +60,7 @@ class Verdict(NamedTuple):
 
 
 def compact(value: object) -> str:
-    """Return the one JSON text of a value: keys sorted, no spaces, not escaped to ASCII.
+    """Return the canonical JSON of a value: sorted keys, no spaces, no ASCII escapes.
 
     Raises:
         ValueError: A number is not finite.
@@ -72,7 +71,7 @@ def compact(value: object) -> str:
 
 
 def hash_of(event: Event) -> str:
-    """Return the hash that an event must have."""
+    """Return the correct hash of an event."""
     hashed: Mapping[str, object] = {
         "created_at": event.created_at,
         "event_id": event.event_id,
@@ -85,7 +84,7 @@ def hash_of(event: Event) -> str:
 
 
 def verify(events: Iterable[Event]) -> Verdict:
-    """Tell whether the events of one trace, in order, are what was written."""
+    """Verify the events of one trace, in order."""
     expected, count = FIRST_HASH, 0
     for index, event in enumerate(events):
         if event.previous_hash != expected:
@@ -109,24 +108,24 @@ def line_of(event: Event) -> str:
 
 
 def read_lines(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Return the events of an export.
+    """Parse the events of an export.
 
     Raises:
-        InvalidInputError: A line is none of an export.
+        InvalidInputError: A line is not an event.
     """
     for number, line in enumerate(lines, 1):
         try:
             yield _EVENT.validate_json(line, strict=True)
         except ValidationError as error:
-            raise InvalidInputError(f"Line {number} is no event of an export.") from error
+            raise InvalidInputError(f"Line {number} is not an event of an export.") from error
 
 
 class Entry(NamedTuple):
-    """What is to be written down.
+    """A new event.
 
     Attributes:
         payload: JSON data, without the text of a resume.
-        refs: Ids of the records that it is about.
+        refs: Ids of related records.
     """
 
     event_type: str
@@ -135,7 +134,7 @@ class Entry(NamedTuple):
 
 
 class TraceVerdict(TypedDict):
-    """Whether the chain of one trace is whole; see `chain.Verdict`."""
+    """The result of verifying one trace; see `Verdict`."""
 
     trace_id: str
     valid: bool
@@ -144,14 +143,14 @@ class TraceVerdict(TypedDict):
 
 
 class Verification(TypedDict):
-    """Whether all chains are whole."""
+    """The result of verifying all chains."""
 
     valid: bool
     traces: list[TraceVerdict]
 
 
 class AuditLog:
-    """Writes events down, and reads them. All of it may raise `ApiError`."""
+    """Writes and reads events. Every method may raise `ApiError`."""
 
     def __init__(self, store: Store, ids: Ids, clock: Clock) -> None:
         self._store = store
@@ -165,19 +164,19 @@ class AuditLog:
         payload: Mapping[str, Any],
         refs: Sequence[str] = (),
     ) -> None:
-        """Write one event down."""
+        """Write one event."""
         self.extend(trace_id, [Entry(event_type, payload, refs)])
 
     def extend(self, trace_id: str, entries: Iterable[Entry]) -> None:
-        """Write events down, all or none."""
+        """Write events, all or none."""
         with self._store.writing() as connection:
             self.write(connection, trace_id, entries)
 
     def write(self, connection: Connection, trace_id: str, entries: Iterable[Entry]) -> None:
-        """Write events down in the transaction of what they tell."""
+        """Write events in the transaction of the change that they record."""
         idx, previous_hash = _end_of(connection, trace_id)
         rows: list[dict[str, Any]] = []
-        for idx, entry in enumerate(entries, idx):  # noqa: B020 - it goes on there
+        for idx, entry in enumerate(entries, idx):  # noqa: B020 - continue at the index
             event = self._event(trace_id, entry, previous_hash)
             rows.append(_row_of(event, idx))
             previous_hash = event.event_hash
@@ -185,7 +184,7 @@ class AuditLog:
             connection.execute(insert(audit_events), rows)
 
     def page(self, trace_id: str, offset: int = 0, limit: int = 200) -> TraceAnswer:
-        """Return some events of a trace; an unknown one has none."""
+        """Return a page of a trace's events, empty for an unknown trace."""
         is_in = audit_events.c.trace_id == trace_id
         wanted = select(audit_events).where(is_in).order_by(audit_events.c.idx)
         with self._store.reading() as connection:
@@ -195,7 +194,7 @@ class AuditLog:
         return {"trace_id": trace_id, "total": total, "events": events}
 
     def events(self, trace_id: str | None = None) -> Iterator[Event]:
-        """Return the events of a trace or of all, one trace after the other."""
+        """Yield the events of one trace or of all, grouped by trace."""
         wanted = select(audit_events).order_by(audit_events.c.trace_id, audit_events.c.idx)
         if trace_id is not None:
             wanted = wanted.where(audit_events.c.trace_id == trace_id)
@@ -204,15 +203,15 @@ class AuditLog:
                 yield _event_of(row)
 
     def verify(self, trace_id: str | None = None) -> Verification:
-        """Tell whether the chain of a trace, or all of them, is whole.
+        """Verify the chain of one trace, or of all.
 
         Raises:
-            NotFoundError: The trace has no event.
+            NotFoundError: The trace has no events.
         """
-        found = verify_all(self.events(trace_id))
-        if trace_id is not None and not found["traces"]:
+        verification = verify_all(self.events(trace_id))
+        if trace_id is not None and not verification["traces"]:
             raise NotFoundError(f"Trace not found: {trace_id}")
-        return found
+        return verification
 
     def _event(self, trace_id: str, entry: Entry, previous_hash: str) -> Event:
         event = Event(
@@ -229,10 +228,10 @@ class AuditLog:
 
 
 def verify_all(events: Iterable[Event]) -> Verification:
-    """Tell of each trace whether its chain is whole.
+    """Verify the chain of each trace.
 
     Args:
-        events: Those of a trace stand together, in their order.
+        events: Events grouped by trace, in order.
     """
     traces: list[TraceVerdict] = []
     for trace_id, chain in groupby(events, key=lambda event: event.trace_id):
@@ -261,7 +260,7 @@ def _row_of(event: Event, idx: int) -> dict[str, Any]:
 
 
 def _event_of(row: Row[Any]) -> Event:
-    """Return what is stored as an event, whatever somebody has made of it."""
+    """Return a stored row as an event. Other programs may have changed the row."""
     return Event(
         event_id=str(row.event_id),
         trace_id=str(row.trace_id),
@@ -280,7 +279,7 @@ def _answer_of(event: Event) -> AuditEvent:
     except (ValueError, RecursionError):
         payload = None
     if not isinstance(payload, dict):
-        # The original joined texts, which a quote broke.
+        # The original program concatenated texts, so a quote broke its JSON.
         payload = {"text": event.payload}
     return {
         "event_id": event.event_id,

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 MARKED: Final = "marked"
 SECONDS: Final = 30
-"""How long a document may take."""
+"""Time limit for one document."""
 _MEMORY: Final = 10**9
 _MOST_UNPACKED: Final = 50_000_000
 _MOST_CHARACTERS: Final = 10_000_000
 _HYPHEN: Final = re.compile(r"[\x02\ufffe](\r\n)?")
-"""How PDFium writes the hyphen of a word that goes on in the next line."""
+"""PDFium's mark for a hyphen at the end of a line."""
 
 
 _WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -31,19 +31,19 @@ _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006
 
 
 class DocumentError(Exception):
-    """A document cannot be read; the text says why."""
+    """An unreadable document, with the reason."""
 
 
 def main() -> None:
     """Read the document whose kind the first argument names; a second may be `MARKED`."""
     _limit()
     data = sys.stdin.buffer.read()
-    told = answer(sys.argv[1], data, is_marked=MARKED in sys.argv[2:])
-    sys.stdout.buffer.write(json.dumps(told).encode())
+    result = answer(sys.argv[1], data, is_marked=MARKED in sys.argv[2:])
+    sys.stdout.buffer.write(json.dumps(result).encode())
 
 
 def answer(kind: str, data: bytes, *, is_marked: bool = False) -> dict[str, str]:
-    """Return the document's ``text``, or the ``error`` that keeps it.
+    """Return the document's ``text``, or an ``error``.
 
     Args:
         kind: ``.pdf`` or ``.docx``.
@@ -56,10 +56,10 @@ def answer(kind: str, data: bytes, *, is_marked: bool = False) -> dict[str, str]
     except MemoryError:
         return {"error": "reading it takes more than 1 GB of memory"}
     except Exception:  # noqa: BLE001  - damage makes the libraries raise nearly anything
-        return {"error": f"the file is damaged, or is no {kind} file"}
+        return {"error": f"the file is damaged, or not a {kind} file"}
     if len(text) > _MOST_CHARACTERS:
         return {"error": f"it has more than {_MOST_CHARACTERS:,} characters"}
-    # Broken fonts give halves of characters, which are none.
+    # Broken fonts give lone surrogates, which UTF-8 cannot encode.
     return {"text": text.encode("utf-8", "replace").decode()}
 
 
@@ -87,7 +87,7 @@ def _paragraphs(data: bytes, *, is_marked: bool) -> Iterator[str]:
     import docx  # noqa: PLC0415
 
     word: Any = docx.Document(BytesIO(data))
-    # What older programs show in place of what is beside it.
+    # Older programs show this copy of a text box; newer ones show the box itself.
     for each in list(word.element.body.iter(_FALLBACK)):
         each.getparent().remove(each)
     marks = _Marks(word.styles) if is_marked else None
@@ -95,7 +95,7 @@ def _paragraphs(data: bytes, *, is_marked: bool) -> Iterator[str]:
 
 
 class _Marks:
-    """What Markdown writes before paragraphs, by their styles."""
+    """Markdown prefixes of paragraphs, by their styles."""
 
     def __init__(self, styles: Any) -> None:
         self._styles = {style.style_id: style for style in styles}
@@ -115,7 +115,7 @@ class _Marks:
 
 
 def _texts(element: Any, marks: _Marks | None) -> Iterator[str]:
-    """Return the texts of paragraphs and table cells, also of those in controls and boxes."""
+    """Return the texts of paragraphs and table cells, including controls and boxes."""
     from docx.oxml.table import CT_Tc  # noqa: PLC0415
     from docx.oxml.text.paragraph import CT_P  # noqa: PLC0415
 
@@ -129,7 +129,7 @@ def _texts(element: Any, marks: _Marks | None) -> Iterator[str]:
 
 
 def _cell(cell: Any, marks: _Marks | None) -> Iterator[str]:
-    """Return its own text in one line, then those of the tables in it.
+    """Return the text of a cell in one line, then the text of its nested tables.
 
     Resumes are often laid out by tables, so lists in cells stay lists where they are marked.
     """
@@ -140,7 +140,7 @@ def _cell(cell: Any, marks: _Marks | None) -> Iterator[str]:
 
 
 def _paragraph(paragraph: Any, marks: _Marks | None) -> Iterator[str]:
-    """Return its own text, then those in its boxes."""
+    """Return the text of a paragraph, then the text of its boxes."""
     runs = paragraph.iter(f"{_WORD}r")
     own = (run for run in runs if next(run.iterancestors(_PARAGRAPH)) is paragraph)
     text = "".join(run.text for run in own)
@@ -155,10 +155,10 @@ def _limit() -> None:
     if sys.platform == "linux":
         import resource  # noqa: PLC0415  - there is none on Windows
 
-        for what, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CPU, SECONDS)):
-            _, hard = resource.getrlimit(what)
+        for limit, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CPU, SECONDS)):
+            _, hard = resource.getrlimit(limit)
             least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (least, hard))
+            resource.setrlimit(limit, (least, hard))
 
 
 if __name__ == "__main__":

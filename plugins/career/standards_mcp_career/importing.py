@@ -1,4 +1,4 @@
-"""Brings records from files of JSON or YAML into the database, all or none."""
+"""Import records from JSON or YAML files into the database, all or none."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _YAML: Final = (".yaml", ".yml")
 
 
 class Mistake(TypedDict):
-    """What is wrong in a file, and where."""
+    """An error in a file, with its place."""
 
     where: str
     message: str
 
 
 class ImportAnswer(TypedDict):
-    """How many records were imported: none if there is an error."""
+    """Numbers of imported records, all 0 after an error."""
 
     atoms: int
     opportunities: int
@@ -50,7 +50,7 @@ class ImportAnswer(TypedDict):
 
 @dataclass(slots=True)
 class _Found:
-    """What the files hold."""
+    """Records and mistakes of the files."""
 
     atoms: list[Atom] = field(default_factory=list[Atom])
     opportunities: list[Opportunity] = field(default_factory=list[Opportunity])
@@ -61,11 +61,11 @@ class _Found:
 def import_files(
     store: Store, files: Sequence[Path], tokens: Tokens, *, dry_run: bool = False
 ) -> ImportAnswer:
-    """Import files of one object each, with lists of atoms, opportunities and interactions.
+    """Import files, each an object with lists of atoms, opportunities and interactions.
 
     Args:
-        tokens: What splits tags into words; the setting of this name.
-        dry_run: Only tell what would be imported.
+        tokens: The setting ``tokens``, which splits tags into words.
+        dry_run: Roll the import back at the end.
 
     Raises:
         ApiError: The database fails.
@@ -113,7 +113,7 @@ def _twice(found: _Found) -> Iterator[Mistake]:
     for name, each in ids.items():
         for identifier, count in Counter(each).items():
             if count > 1:
-                yield {"where": f"{name} {identifier}", "message": f"stands {count} times"}
+                yield {"where": f"{name} {identifier}", "message": f"duplicate id, {count} times"}
 
 
 def _read(file: Path, found: _Found, words: Split) -> None:
@@ -130,7 +130,7 @@ def _read(file: Path, found: _Found, words: Split) -> None:
         return
     told = {str(key): value for key, value in cast("dict[object, object]", content).items()}
     for key in sorted(told.keys() - set(_KINDS)):
-        _mistake(found, f"{file}: {key}", f"is none of {', '.join(_KINDS)}")
+        _mistake(found, f"{file}: {key}", f"unknown key; expected {', '.join(_KINDS)}")
     found.atoms += _records(file, told, found, Atom, partial(normalised_atom, words=words))
     normalised = partial(normalised_opportunity, words=words)
     found.opportunities += _records(file, told, found, Opportunity, normalised)
@@ -138,12 +138,12 @@ def _read(file: Path, found: _Found, words: Split) -> None:
 
 
 def parsed(file: Path) -> Any:
-    """Return what a file of JSON or YAML holds.
+    """Parse a JSON or YAML file.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It is neither.
-        RecursionError: It is nested too deeply.
+        OSError: The file cannot be read.
+        ValueError: The file is neither JSON nor YAML.
+        RecursionError: The data is nested too deeply.
     """
     text = file.read_text("utf-8-sig")
     if file.suffix.lower() not in _YAML:
@@ -156,8 +156,8 @@ def parsed(file: Path) -> Any:
         return yaml.load(text)
     except YAMLError as error:
         raise ValueError(str(error)) from error
-    except (AttributeError, LookupError, TypeError) as error:  # what odd tags make of it
-        raise ValueError("a tag does not fit what it stands before") from error
+    except (AttributeError, LookupError, TypeError) as error:  # a tag on a value of another type
+        raise ValueError("a YAML tag does not fit its value") from error
 
 
 def _records(
@@ -167,7 +167,7 @@ def _records(
     kind: type[Record],
     normalised: Callable[[Record], Record],
 ) -> Iterator[Record]:
-    """Return the good records of a kind, and note what is wrong with the others."""
+    """Yield the valid records of a kind, and note the errors of the others."""
     name = {Atom: "atoms", Opportunity: "opportunities", Interaction: "interactions"}[kind]
     records = told.get(name)
     if not isinstance(records, list | None):
@@ -190,14 +190,14 @@ def _records(
 
 
 def _unknown(given: object, kind: type) -> Iterator[str]:
-    """Tell of fields that a record has not: they may be misspelt."""
+    """Yield an error for each unknown field: it may be misspelt."""
     if not isinstance(given, dict):
         return
     told = cast("dict[object, object]", given)
     names = [each.name for each in fields(kind)]
     for key in told:
         if key not in names:
-            yield f"{key} is none of {', '.join(names)}"
+            yield f"unknown field {key}; expected {', '.join(names)}"
     requirements = told.get("requirements")
     if isinstance(requirements, list):
         for each in cast("list[object]", requirements):

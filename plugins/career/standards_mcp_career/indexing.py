@@ -34,7 +34,7 @@ _BATCH: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What gets a vector."""
+    """A record to embed."""
 
     kind: str
     identifier: str
@@ -47,15 +47,15 @@ class Artifact:
 
     @property
     def source_hash(self) -> str:
-        """What changes with the text."""
+        """The hash of the text."""
         return hash64(self.text)
 
 
 class Indexing:
-    """Makes vectors of what is stored.
+    """Embeds stored records.
 
     Args:
-        embedder: None for no vectors at all.
+        embedder: None without vectors.
     """
 
     def __init__(
@@ -72,10 +72,12 @@ class Indexing:
         self._building = threading.Lock()
 
     def build(self, scope: Scope = "all", trace_id: str | None = None) -> IndexAnswer:
-        """Embed what is new or has changed, and forget what is gone. One build runs at a time.
+        """Embed new and changed records, and delete vectors of deleted records.
+
+        Builds run one after the other.
 
         Raises:
-            ApiError: The database or the encoder fails; the run is then called failed.
+            ApiError: The database or the encoder fails; the run then has the status ``failed``.
         """
         with self._building:
             return self._build(scope, trace_id)
@@ -150,7 +152,7 @@ class Indexing:
         try:
             self._vectors.settle()
         except ApiError as error:
-            # The vectors are kept; the next build tidies up.
+            # The vectors are stored; the next build cleans up.
             _log.warning("after a build of the index: %s", error)
 
     def _entry(self, artifact: Artifact, *, is_stale: bool) -> Entry:
@@ -166,7 +168,7 @@ class Indexing:
     def _embedded(
         self, embedder: Embedder, artifacts: Sequence[Artifact], entries: Sequence[Entry]
     ) -> list[Entry]:
-        """Keep the vectors of artifacts, and return their entries with the vectors' hashes."""
+        """Store the vectors of artifacts, and return their entries with vector hashes."""
         done = list[Entry]()
         for start in range(0, len(artifacts), _BATCH):
             batch = artifacts[start : start + _BATCH]
@@ -196,9 +198,9 @@ class Indexing:
             for each in entries
         ]
         completed = {"run_id": run.run_id, **counts}
-        told = [*indexed, AuditEntry("IndexRunCompleted", completed)]
+        events = [*indexed, AuditEntry("IndexRunCompleted", completed)]
         with self._store.writing() as connection:
-            self._audit.write(connection, run.run_id, told)
+            self._audit.write(connection, run.run_id, events)
             runs.add_entries(connection, run.run_id, entries)
             runs.set_status(connection, run.run_id, "completed", counts, self._clock())
 

@@ -15,22 +15,22 @@ from .transitions import Event, Outcome, Receipt, backend_error, decide, is_soun
 
 
 class Coordinator(Protocol):
-    """Applies events to interactions."""
+    """Applies events to interactions, each in one atomic step."""
 
     def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
-        """Apply an event once, however often it is told with this idempotency key.
+        """Apply an event once for each idempotency key.
 
-        A backend that fails is an outcome, too.
+        A failing backend is the outcome ``backend_error``.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the backend."""
+        """Close the backend."""
         ...
 
 
 def damaged_row(what: str, interaction_id: str) -> Outcome:
-    """Return the outcome for a row of the database that no event can have led to."""
+    """Return the outcome for an impossible row of the database."""
     return backend_error(
         f"The database holds a damaged {what} of interaction {interaction_id}, so nothing was "
         "changed. Restore the file of plugins.career.db from a backup."
@@ -38,7 +38,7 @@ def damaged_row(what: str, interaction_id: str) -> Outcome:
 
 
 class SqliteCoordinator:
-    """Decides in a transaction of the database, which may be in memory."""
+    """Decide in a transaction of the database, which may be in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -65,11 +65,11 @@ class SqliteCoordinator:
             return backend_error(str(error))
 
     def close(self) -> None:
-        """See `Coordinator.close`. The database is its caller's."""
+        """Do nothing: the caller closes the database."""
 
 
 class Interactions:
-    """Tells a coordinator of events, and the audit log of both."""
+    """Apply events by a coordinator, and log them."""
 
     def __init__(self, coordinator: Coordinator, audit: AuditLog, ids: Ids) -> None:
         self._coordinator = coordinator
@@ -96,8 +96,8 @@ class Interactions:
         outcome = self._coordinator.apply(interaction_id, event, idempotency_key)
         is_done = outcome.name in ("applied", "already_applied")
         ended = f"InteractionTransition{'Completed' if is_done else 'Rejected'}"
-        told = {"outcome": outcome.name, "transition_index": outcome.index}
-        self._audit.append(trace_id, ended, told, refs)
+        result = {"outcome": outcome.name, "transition_index": outcome.index}
+        self._audit.append(trace_id, ended, result, refs)
         return {
             "trace_id": trace_id,
             "result": {

@@ -26,7 +26,7 @@ from .primitives import hash64
 from .store.runs import Source
 from .vectors import Kept, Key, MemoryVectors, Table
 
-# LanceDB's types name pyarrow's, which has none.
+# LanceDB's types use pyarrow, which has no type hints.
 _LanceTable: TypeAlias = Any
 _ArrowTable: TypeAlias = Any
 
@@ -40,12 +40,12 @@ _OLDEST: Final = timedelta(minutes=10)
 class LanceVectors:
     """Vectors by their keys, in one table for each encoder. See `VectorStore`.
 
-    Processes may share the folder, and it may be deleted at any time: then the next build makes
-    the vectors again.
+    Processes may share the folder. It may be deleted at any time: the next build makes the vectors
+    again.
 
     Args:
-        folder: Made where it is missing.
-        source: What makes the vectors.
+        folder: Created if it is missing.
+        source: The encoder of the vectors.
     """
 
     def __init__(self, folder: Path, source: Source) -> None:
@@ -68,32 +68,32 @@ class LanceVectors:
             merge.when_not_matched_insert_all().execute(batch)
 
     def remove(self, keys: Iterable[Key]) -> None:
-        """Forget vectors."""
+        """Delete vectors."""
         hashes = [_hash(key) for key in keys]
         if not hashes:
             return
         with self._in_use(), self._alone():
             if (table := self._table()) is not None:
                 for start in range(0, len(hashes), _BATCH):
-                    told = ", ".join(f"'{each}'" for each in hashes[start : start + _BATCH])
-                    table.delete(f"key IN ({told})")
+                    keys_sql = ", ".join(f"'{key}'" for key in hashes[start : start + _BATCH])
+                    table.delete(f"key IN ({keys_sql})")
 
     def settle(self) -> None:
-        """Join the small files that a build leaves, and delete those of old versions."""
+        """Merge the small files of a build, and delete files of old versions."""
         with self._in_use(), self._alone():
             if (table := self._table()) is not None:
                 table.optimize(cleanup_older_than=_OLDEST)
 
     def hashes(self) -> Mapping[Key, str]:
-        """Return of all vectors the hash of the text that each is of."""
+        """Return the source hash of each vector."""
         return self._fresh().hashes()
 
     def table(self, kind: str) -> Table:
-        """Return the vectors of a kind as they are now."""
+        """Return the current vectors of a kind."""
         return self._fresh().table(kind)
 
     def _fresh(self) -> MemoryVectors:
-        """Return what the table holds, read again where this or another process has changed it."""
+        """Return the table's content, read again after a change by any process."""
         with self._in_use():
             table = self._table()
             if table is None:
@@ -121,9 +121,9 @@ class LanceVectors:
         return self._database().create_table(self._name, schema=made, mode=mode)
 
     def _alone(self) -> filelock.BaseFileLock:
-        """Keep other processes from writing at the same time.
+        """Lock the folder against writes of other processes.
 
-        LanceDB refuses some of what comes together, and a table that is made twice is empty.
+        LanceDB refuses some concurrent writes, and a table that is created twice is empty.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         return filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_SECONDS)
@@ -138,7 +138,7 @@ class LanceVectors:
                 f"The vectors in {self._folder} cannot be changed: another process has been "
                 f"writing there for {_SECONDS:.0f} s; try again"
             ) from error
-        # LanceDB raises RuntimeError and ValueError for what its files and its folder refuse.
+        # LanceDB raises RuntimeError and ValueError for errors of its files and folder.
         except (OSError, RuntimeError, ValueError) as error:
             raise ApiError(
                 f"The vectors in {self._folder} cannot be used: {error}; check "
@@ -147,7 +147,7 @@ class LanceVectors:
 
 
 def _hash(key: Key) -> str:
-    """Return what stands for a key in the table: ids may hold what its conditions cannot quote."""
+    """Return the hash of a key. Ids may have characters that LanceDB's conditions cannot quote."""
     kind, identifier = key
     return sha256(f"{kind}\0{identifier}".encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -25,10 +25,10 @@ _MOST_RULES: Final = 3
 
 
 class Matching:
-    """Matches opportunities with the verified atoms.
+    """Match opportunities with the verified atoms.
 
     Args:
-        embedder: None for no vectors.
+        embedder: None without vectors.
     """
 
     def __init__(  # noqa: PLR0913  - the parts that a match needs
@@ -58,15 +58,16 @@ class Matching:
         resume_id: str | None = None,
         trace_id: str | None = None,
     ) -> MatchAnswer:
-        """Match one opportunity, stored or given.
+        """Match one opportunity, by its id or inline.
 
         Args:
-            atom_ids: The only atoms that exist for this call; None for all.
-            resume_id: For the audit log alone.
+            atom_ids: The atoms to consider; None for all.
+            resume_id: Recorded in the audit log only.
 
         Raises:
-            InvalidInputError: Neither or both opportunities are given, or that given is wrong.
-            NotFoundError: There is no such opportunity or atom.
+            InvalidInputError: Neither or both of the opportunities are given, or the inline one is
+                invalid.
+            NotFoundError: The opportunity or an atom does not exist.
             ApiError: The database or the encoder fails.
         """
         drawn = self._ids.new("trace")
@@ -77,7 +78,7 @@ class Matching:
         started = {"source": "app_service", "operation": "match_pipeline"}
         if resume_id is not None:
             started["resume_id"] = resume_id
-        if self._tokens != "original":  # whose events are as they were
+        if self._tokens != "original":  # events of the original stay unchanged
             started["tokens"] = self._tokens
         self._audit.append(trace_id, "RunStarted", started)
         wanted = given or self._stored(opportunity_id or "")
@@ -85,23 +86,23 @@ class Matching:
         allowed = _allowed(words, atom_ids)
         matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
         report = match(wanted, words, matcher, options)
-        found = validate(
+        validation = validate(
             GivenReport.model_validate(report), trace_id, self._tokens, optional_texts(wanted)
         )
-        decision = self._decision(report, found)
-        self._write(report, found, decision)
+        decision = self._decision(report, validation)
+        self._write(report, validation, decision)
         return {
             "trace_id": trace_id,
             "decision_id": decision["decision_id"],
             "match_report": report,
-            "validation_report": found,
+            "validation_report": validation,
         }
 
     def get_decision(self, decision_id: str) -> Decision:
         """Return a decision.
 
         Raises:
-            NotFoundError: There is none with this id.
+            NotFoundError: The decision does not exist.
         """
         with self._store.reading() as connection:
             found = decisions.get(connection, decision_id)
@@ -110,7 +111,7 @@ class Matching:
         return cast("Decision", found)
 
     def list_decisions(self, trace_id: str) -> DecisionList:
-        """Return the decisions of a trace; an unknown one has none."""
+        """Return the decisions of a trace, empty for an unknown trace."""
         with self._store.reading() as connection:
             found = decisions.of_trace(connection, trace_id)
         return {"trace_id": trace_id, "decisions": cast("list[Decision]", found)}
@@ -123,21 +124,21 @@ class Matching:
         return found
 
     def _current_words(self) -> WordIndex:
-        """Return the index of the atoms as they are now, made anew where they have changed."""
+        """Return the word index of the current atoms, rebuilt after a change."""
         with self._reading, self._store.reading() as connection:
             revision = atoms.revision(connection)
             if self._words is None or self._words[0] != revision:
                 self._words = revision, word_index(atoms.read_all(connection), self._tokens)
             return self._words[1]
 
-    def _decision(self, report: MatchReport, found: ValidationReport) -> Decision:
-        findings = found["findings"]
+    def _decision(self, report: MatchReport, validation: ValidationReport) -> Decision:
+        findings = validation["findings"]
         severities = [each["severity"] for each in findings]
         rules = list(dict.fromkeys(each["rule_id"] for each in findings))
         return {
             "decision_id": self._ids.new("decision"),
-            "trace_id": found["trace_id"],
-            "artifact_id": found["artifact_id"],
+            "trace_id": validation["trace_id"],
+            "artifact_id": validation["artifact_id"],
             "opportunity_id": report["opportunity_id"],
             "created_at": self._clock(),
             "version": _VERSION,
@@ -151,7 +152,7 @@ class Matching:
             ],
             "retrieval_stats": report["retrieval_stats"],
             "validation_summary": {
-                "status": found["status"],
+                "status": validation["status"],
                 "finding_count": len(findings),
                 "fail_count": severities.count("BLOCK") + severities.count("FAIL"),
                 "warn_count": severities.count("WARN"),
@@ -159,12 +160,12 @@ class Matching:
             },
         }
 
-    def _write(self, report: MatchReport, found: ValidationReport, decision: Decision) -> None:
+    def _write(self, report: MatchReport, validation: ValidationReport, decision: Decision) -> None:
         opportunity_id, decision_id = report["opportunity_id"], decision["decision_id"]
         scored = {"opportunity_id": opportunity_id, "overall_score": report["overall_score"]}
-        checked = {"status": found["status"], "finding_count": found["finding_count"]}
+        checked = {k: validation[k] for k in ("status", "finding_count")}
         decided = {"decision_id": decision_id, "opportunity_id": opportunity_id}
-        told = [
+        events = [
             Entry("MatchCompleted", scored, [opportunity_id]),
             Entry("ValidationCompleted", checked, [opportunity_id]),
             Entry("RunCompleted", {"status": "success"}),
@@ -172,7 +173,7 @@ class Matching:
         ]
         with self._store.writing() as connection:
             decisions.add(connection, decision)
-            self._audit.write(connection, found["trace_id"], told)
+            self._audit.write(connection, validation["trace_id"], events)
 
 
 def _checked(opportunity: Opportunity, tokens: Tokens) -> Opportunity:

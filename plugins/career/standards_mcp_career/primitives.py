@@ -38,32 +38,32 @@ def trim(text: str) -> str:
 
 
 def tokens(text: str, least: int = 2) -> list[str]:
-    """Return the words of a text, in order; all but letters and digits of ASCII separate.
+    """Return the words of a text in order; every character but ASCII letters and digits separates.
 
     Args:
-        least: How long a word must be.
+        least: The minimum length of a word.
     """
     return [word for word in _WORD.findall(lower(text)) if len(word) >= least]
 
 
 def words_by(setting: str) -> Split:
-    """Return what splits a tag into words, by the setting ``tokens``."""
+    """Return the function that splits tags into words, by the setting ``tokens``."""
     return tokens if setting == "original" else surface_words
 
 
-def tags(given: Iterable[str], words: Split) -> tuple[str, ...]:
+def tags(names: Iterable[str], words: Split) -> tuple[str, ...]:
     """Return the words of all tags, sorted, each once."""
-    return tuple(sorted({word for tag in given for word in words(tag)}))
+    return tuple(sorted({word for tag in names for word in words(tag)}))
 
 
 def listed(stored: str) -> tuple[str, ...]:
-    """Return the texts of a JSON list; what is none, as others may have left it, is one text."""
+    """Return the texts of a JSON list. Other content, as of other programs, becomes one text."""
     try:
-        found: Any = json.loads(stored)
-        "".join(found).encode()  # else it has what is no text, or half of a character
+        texts: Any = json.loads(stored)
+        "".join(texts).encode()  # raises for other values and for lone surrogates
     except (TypeError, ValueError, RecursionError):
-        found = None
-    return tuple(cast("list[str]", found)) if isinstance(found, list) else (stored,)
+        texts = None
+    return tuple(cast("list[str]", texts)) if isinstance(texts, list) else (stored,)
 
 
 def hash64(data: str | bytes) -> str:
@@ -80,22 +80,22 @@ def sha256(text: str) -> str:
 
 
 Clock: TypeAlias = Callable[[], str]
-"""Gives the time, UTC, as 2026-01-01T00:00:00Z."""
+"""A function that returns the time in UTC, as 2026-01-01T00:00:00Z."""
 _STARTS: Final = 2**32
 
 
 class Ids(Protocol):
-    """Gives ids, which mean nothing."""
+    """A generator of opaque ids."""
 
     def new(self, prefix: str) -> str:
-        """Return an id that begins with a prefix and a dash, and is never given again."""
+        """Return a new id that begins with the prefix and a dash."""
         ...
 
 
 class TimeIds:
-    """Gives ids of the time in microseconds and a number.
+    """Ids made of the time in microseconds and a number.
 
-    Processes that ask in the same microsecond begin to count at different numbers.
+    Each process begins at a random number, so that ids of one microsecond differ.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class TimeIds:
 
 
 class CountingIds:
-    """Gives the ids 0, 1, 2 and so on, whatever their prefix: the same in each run."""
+    """Ids from one counter for all prefixes, 0, 1, 2: the same in each run."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -118,5 +118,5 @@ class CountingIds:
 
 
 def utc_now() -> str:
-    """Return the time."""
+    """Return the current time."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -11,7 +11,7 @@ from .primitives import Split, lower, tags, trim
 _TAGS: Final = "tags must be normalized (lowercase, sorted, deduplicated)"
 _STATES: Final = 5
 _MOST_TRANSITIONS: Final = 10**9
-"""Far from where Redis would round it: its scripts write numbers with 14 digits."""
+"""Well below the precision of Redis, whose scripts write numbers with 14 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Atom:
     """A claim about a person that can be proved.
 
     Attributes:
-        verified: Only such atoms are matched.
+        verified: True if the atom may be matched.
         evidence_refs: Where the proof is.
     """
 
@@ -34,10 +34,10 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What an opportunity asks for.
+    """One requirement of an opportunity.
 
     Attributes:
-        required: It is not merely welcome.
+        required: True for must-have requirements.
     """
 
     text: str
@@ -47,10 +47,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Opportunity:
-    """A position that may be applied for.
+    """A job opening.
 
     Attributes:
-        source: Where it was found.
+        source: Where the opening was published.
         requirements: In their order.
     """
 
@@ -67,7 +67,7 @@ class Interaction:
 
     Attributes:
         state: 0 Draft, 1 Ready, 2 Sent, 3 Responded, 4 Closed.
-        transition_index: How many events have led there.
+        transition_index: Number of applied events.
     """
 
     interaction_id: str
@@ -77,7 +77,7 @@ class Interaction:
 
 
 def normalised_atom(atom: Atom, words: Split) -> Atom:
-    """Return an atom with regular texts and tags, which *words* splits."""
+    """Return an atom with trimmed texts, and with tags split by *words*."""
     return replace(
         atom,
         domain=lower(trim(atom.domain)),
@@ -89,7 +89,7 @@ def normalised_atom(atom: Atom, words: Split) -> Atom:
 
 
 def normalised_opportunity(opportunity: Opportunity, words: Split) -> Opportunity:
-    """Return an opportunity with regular texts and tags, which *words* splits."""
+    """Return an opportunity with trimmed texts, and with tags split by *words*."""
     return replace(
         opportunity,
         company=trim(opportunity.company),
@@ -102,18 +102,18 @@ def normalised_opportunity(opportunity: Opportunity, words: Split) -> Opportunit
     )
 
 
-def _are_regular(given: tuple[str, ...]) -> bool:
-    return given == tuple(sorted({lower(tag) for tag in given}))
+def _are_normalised(names: tuple[str, ...]) -> bool:
+    return names == tuple(sorted({lower(tag) for tag in names}))
 
 
 @singledispatch
 def problem(record: object) -> str | None:
-    """Return what is wrong with a record, None if nothing is.
+    """Return the first error of a record, None for a valid one.
 
     Raises:
-        TypeError: It is no record.
+        TypeError: The object is not a record.
     """
-    raise TypeError(f"{type(record).__name__} is no record")
+    raise TypeError(f"{type(record).__name__} is not a record")
 
 
 @problem.register
@@ -122,7 +122,7 @@ def _(atom: Atom) -> str | None:
         return "atom_id must not be empty"
     if not atom.claim:
         return "claim must not be empty"
-    if not _are_regular(atom.tags):
+    if not _are_normalised(atom.tags):
         return _TAGS
     return "domain must be normalized (lowercase)" if atom.domain != lower(atom.domain) else None
 
@@ -131,7 +131,7 @@ def _(atom: Atom) -> str | None:
 def _(requirement: Requirement) -> str | None:
     if not requirement.text:
         return "requirement text must not be empty"
-    return None if _are_regular(requirement.tags) else _TAGS
+    return None if _are_normalised(requirement.tags) else _TAGS
 
 
 @problem.register
@@ -139,8 +139,8 @@ def _(opportunity: Opportunity) -> str | None:
     for name in ("opportunity_id", "company", "role_title"):
         if not getattr(opportunity, name):
             return f"{name} must not be empty"
-    found = next(filter(None, map(problem, opportunity.requirements)), None)
-    return f"invalid requirement: {found}" if found else None
+    error = next(filter(None, map(problem, opportunity.requirements)), None)
+    return f"invalid requirement: {error}" if error else None
 
 
 @problem.register

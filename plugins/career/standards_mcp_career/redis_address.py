@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-# Nothing here may look like a user in an address: the host masks those in all that it prints.
+# No example may look like USER@HOST: the host masks credentials in its output.
 FORMS: Final = (
     "redis://HOST, redis://HOST:PORT/DB, rediss://HOST, tcp://HOST:PORT, unix:///PATH or "
-    "unix:///PATH?db=N; a user and a password stand before HOST as USER:PASSWORD and an at sign"
+    "unix:///PATH?db=N; to log in, put USER:PASSWORD and an at sign before HOST"
 )
 _SCHEMES: Final = ("redis", "rediss", "tcp", "unix")
 _LARGEST_PORT: Final = 65535
@@ -30,10 +30,10 @@ _SOCKET: Final = re.compile(r"unix://(?P<path>/[^\s?#]+)(?:\?db=(?P<db>[0-9]{1,9
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """Where a Redis is.
+    """A parsed Redis address.
 
     Attributes:
-        path: That of its socket, None where it is reached by host and port.
+        path: The path of a Unix socket, None for a host and port.
     """
 
     host: str = ""
@@ -45,17 +45,17 @@ class RedisAddress:
     path: str | None = None
 
     def __str__(self) -> str:
-        """Return what logs may show."""
+        """Return the address without secrets, for logs."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.path or f"{host}:{self.port}"
 
 
 def parse_address(text: str) -> RedisAddress:
-    """Read an address.
+    """Parse an address.
 
     Raises:
-        ValueError: It has none of the accepted forms. The message does not repeat it, since a
-            password may be in it.
+        ValueError: The address is malformed. The message does not quote it, because it may
+            contain a password.
     """
     if found := _SOCKET.fullmatch(text):
         return RedisAddress(path=unquote(found["path"]), db=int(found["db"] or 0))
@@ -74,14 +74,14 @@ def parse_address(text: str) -> RedisAddress:
 
 
 def _mistake(text: str) -> str:
-    """Return what is wrong with an address, without its parts: any may be a password."""
+    """Describe the error without quoting the address: any part may be a password."""
     scheme, colon, rest = text.partition("://")
     user, _, place = rest.rpartition("@")
     host, slash, database = place.partition("/")
     mistakes = (
         (not text.strip(), "the address is empty"),
         (not colon, "the address has no scheme, such as redis://"),
-        (scheme not in _SCHEMES, f"the scheme is none of {', '.join(_SCHEMES)}"),
+        (scheme not in _SCHEMES, f"the scheme is unknown; use {', '.join(_SCHEMES)}"),
         (
             scheme == "unix",
             "the path of the socket is not absolute, or something other than ?db=N follows it",

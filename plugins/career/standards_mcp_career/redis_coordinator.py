@@ -37,8 +37,8 @@ _SECONDS: Final = 5.0
 _MESSAGES: Final[dict[OutcomeName, str]] = {"conflict": CONFLICT, "invalid_transition": INVALID}
 # KEYS: the interaction, a hash that has its receipts, too.
 # ARGV: event, idempotency key, state and index in the repository, state after each state by event.
-# Where the repository is ahead, this Redis has lost what it knew. Before anything is written, all
-# that Redis holds must be what events can have led to: anybody may have written it.
+# If the repository is ahead, this Redis has lost data. Before a write, the
+# script checks the state and receipts in Redis: other programs may have changed them.
 _SCRIPT: Final = """
 local transitions = cjson.decode(ARGV[5])
 local function whole(value, most)
@@ -88,10 +88,10 @@ return {'applied', state, after, index + 1}
 
 
 class RedisCoordinator:
-    """Decides in Redis. The row in the database follows.
+    """Decide in Redis, then update the row in the database.
 
     Args:
-        store: Where interactions begin.
+        store: The database, which has the first position of an interaction.
     """
 
     def __init__(self, store: Store, address: RedisAddress) -> None:
@@ -114,7 +114,7 @@ class RedisCoordinator:
         arguments: list[str | int] = [event, key, now.state, now.index, json.dumps(TRANSITIONS)]
         try:
             found: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
-        except (RedisError, UnicodeError) as error:  # no host has such a name
+        except (RedisError, UnicodeError) as error:  # an impossible host name
             return backend_error(f"Redis at {self._address} failed: {error}")
         outcome = self._outcome(found, interaction_id, event)
         if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
@@ -122,7 +122,7 @@ class RedisCoordinator:
         return outcome
 
     def _outcome(self, found: Any, interaction_id: str, event: Event) -> Outcome:
-        """Return the outcome that an answer holds: what listens there need not run the script."""
+        """Parse an answer, which may come from another program than Redis."""
         match found:
             case [b"backend_error", b"state" | b"receipt" as what]:
                 return self._damaged(what.decode(), interaction_id)
@@ -133,8 +133,8 @@ class RedisCoordinator:
             case _:
                 outcome = None
         return outcome or backend_error(
-            f"Redis at {self._address} answered what its script cannot answer, so nothing was "
-            "changed here. Check that a Redis, and no other program, listens there."
+            f"Redis at {self._address} gave an impossible answer, so nothing was changed here. "
+            "Check that a Redis, and not another program, listens there."
         )
 
     def _damaged(self, what: str, interaction_id: str) -> Outcome:
@@ -150,7 +150,7 @@ class RedisCoordinator:
             with self._store.writing() as connection:
                 interactions.move(connection, interaction_id, after)
         except ApiError as error:
-            # Redis has applied the event; the row follows at the next one.
+            # Redis has applied the event; the next event updates the row.
             _log.warning("interaction %s is behind Redis: %s", interaction_id, error)
 
     def close(self) -> None:
@@ -159,10 +159,10 @@ class RedisCoordinator:
 
 
 def _outcome(name: bytes, numbers: list[Any], event: Event | None) -> Outcome | None:
-    """Return the outcome that an answer holds; None if its numbers cannot be those of one.
+    """Parse an answer; None for impossible numbers.
 
     Args:
-        event: The event that led to the position, None if it was refused.
+        event: The applied event, None for a refused one.
     """
     if len(numbers) != 3:  # noqa: PLR2004  - state before, state after, index
         return None
@@ -186,6 +186,6 @@ def _client(address: RedisAddress) -> Redis:
         unix_socket_path=address.path,
         socket_timeout=_SECONDS,
         socket_connect_timeout=_SECONDS,
-        # A second attempt is safe: what the first has done has its receipt.
+        # A second attempt is safe, because an applied event has a receipt.
         retry=Retry(NoBackoff(), 1),
     )

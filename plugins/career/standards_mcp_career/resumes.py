@@ -23,7 +23,7 @@ from .store.database import Store
 from .store.resumes import Resume, ResumeMeta
 
 Roots: TypeAlias = Sequence[Path] | None
-"""Absolute folders in which files must lie; None for any file, which a person has named."""
+"""Absolute folders that must contain the file; None for commands, whose user names any file."""
 _WHERE: Final = (
     "It is missing or cannot be read, or it is not in a folder of plugins.career.resume_roots, or "
     "in a hidden folder. Check the path, or move the file there."
@@ -39,8 +39,8 @@ def readable_path(input_path: str, roots: Roots) -> Path:
 
     Raises:
         InvalidInputError: The path is not absolute.
-        NotFoundError: There cannot be such a file, or it may not be read. Callers may be remote:
-            the answer does not tell whether a file outside of the roots exists.
+        NotFoundError: The file does not exist or may not be read. The error is the same for both,
+            because callers may be remote and must not learn which files exist.
     """
     path = Path(input_path)
     if not path.is_absolute():
@@ -59,15 +59,15 @@ def readable_path(input_path: str, roots: Roots) -> Path:
 
 
 def read_bytes(path: Path, input_path: str, most: int, roots: Roots) -> bytes:
-    """Return what is in a file.
+    """Return the content of a file.
 
     Args:
-        input_path: What errors call it.
-        most: How many bytes it may have.
+        input_path: The path as it was given, for errors.
+        most: Maximum number of bytes.
 
     Raises:
-        InvalidInputError: It is empty or too large.
-        NotFoundError: It cannot be read.
+        InvalidInputError: The file is empty or too large.
+        NotFoundError: The file cannot be read.
     """
     try:
         if not path.is_file():  # a pipe would make its reader wait
@@ -119,10 +119,10 @@ class Extracted(NamedTuple):
 
 
 def check_extension(extension: str) -> None:
-    """Refuse files that are not read.
+    """Refuse unknown file types.
 
     Raises:
-        InvalidInputError: The extension, in lower case, is none that is read.
+        InvalidInputError: The lowercase extension is not in `EXTENSIONS`.
     """
     if extension not in EXTENSIONS:
         raise InvalidInputError(
@@ -132,14 +132,14 @@ def check_extension(extension: str) -> None:
 
 
 def extract(data: bytes, extension: str, *, marks_lists: bool = False) -> Extracted:
-    """Return what a file says.
+    """Extract the text of a file.
 
     Args:
         extension: One of `EXTENSIONS`.
         marks_lists: Mark the headings and list items of a Word document.
 
     Raises:
-        InvalidInputError: It says nothing, or cannot be read.
+        InvalidInputError: The file has no text, or cannot be read.
     """
     more = [document_worker.MARKED] if marks_lists else []
     text = _unpacked(data, extension, *more) if extension in _PACKED else _decoded(data)
@@ -157,7 +157,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _unpacked(data: bytes, *arguments: str) -> str:
-    # Without -P, Python would import what lies in the working directory.
+    # Without -P, Python would import modules from the working directory.
     command = [sys.executable, "-P", "-m", document_worker.__name__, *arguments]
     try:
         done = subprocess.run(  # noqa: S603  - a module of ours
@@ -165,13 +165,9 @@ def _unpacked(data: bytes, *arguments: str) -> str:
         )
         found = json.loads(done.stdout)
     except subprocess.TimeoutExpired as error:
-        raise _extraction_error(
-            f"reading it takes longer than {document_worker.SECONDS} s"
-        ) from error
+        raise _extraction_error(f"it takes over {document_worker.SECONDS} s to read") from error
     except ValueError as error:
-        raise _extraction_error(
-            "the file ends the process that reads it; it may be damaged"
-        ) from error
+        raise _extraction_error("its reader crashed; the file may be damaged") from error
     if "error" in found:
         raise _extraction_error(found["error"])
     text: str = found["text"]
@@ -190,13 +186,13 @@ _FENCE: Final = re.compile(r" {0,3}(?P<marks>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)"
 def normalise(text: str) -> str:
     """Return a text with clean line ends, few blank lines and regular headings.
 
-    What stands in code fences keeps its ``#``. A line feed ends the text only if one did before.
+    Code fences keep their ``#``. The text ends with a line feed only if the input did.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     body, end = (text[:-1], "\n") if text.endswith("\n") else (text, "")
     lines = list(_headed(_thinned(line.rstrip() for line in body.split("\n"))))
     while not end and lines and not lines[-1]:
-        lines.pop()  # nothing but spaces was there
+        lines.pop()  # these lines had only spaces
     return "\n".join(lines) + end
 
 
@@ -226,11 +222,11 @@ def _headed(lines: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may be read.
+    """Limits for resume files.
 
     Attributes:
-        roots: Absolute folders, in which resumes lie; None for any file.
-        most_bytes: The size of a file.
+        roots: Absolute folders of resumes; None allows any file.
+        most_bytes: Maximum size of a file.
     """
 
     roots: Roots
@@ -239,12 +235,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ResumeText:
-    """What a file says.
+    """The text of a resume, with its origin.
 
     Attributes:
         text: Normalised Markdown.
-        method: The name of how it was extracted.
-        path: The real one.
+        method: The extraction method.
+        path: The real path, with symbolic links resolved.
         file_hash: SHA-256 of the file's bytes, in hexadecimal digits.
     """
 
@@ -258,11 +254,11 @@ def read_resume(input_path: str, limits: Limits, *, marks_lists: bool = False) -
     """Read a file.
 
     Args:
-        marks_lists: Mark the headings and list items of a Word document, which it has as styles.
+        marks_lists: Write Markdown marks for the styles of a Word document: headings, list items.
 
     Raises:
-        InvalidInputError: It is no file that is read, or nothing can be read in it.
-        NotFoundError: There is no such file.
+        InvalidInputError: The file type is unknown, or the file has no readable text.
+        NotFoundError: The file does not exist or may not be read.
     """
     path = readable_path(input_path, limits.roots)
     extension = path.suffix.lower()
@@ -277,7 +273,7 @@ _VERSION: Final = "0.3"
 
 
 class Ingest:
-    """Takes resumes in."""
+    """Read resumes, store them and log it."""
 
     def __init__(
         self, store: Store, audit: AuditLog, ids: Ids, clock: Clock, limits: Limits
@@ -294,8 +290,8 @@ class Ingest:
         """Read a file, and store its content unless it is stored already.
 
         Raises:
-            InvalidInputError: It is no file that is read, or nothing can be read in it.
-            NotFoundError: There is no such file.
+            InvalidInputError: The file type is unknown, or the file has no readable text.
+            NotFoundError: The file does not exist or may not be read.
             ApiError: The database fails.
         """
         drawn = self._ids.new("trace")
@@ -322,7 +318,7 @@ class Ingest:
         return answer
 
     def _stored(self, read: ResumeText, resume_hash: str, *, persist: bool) -> tuple[str, bool]:
-        """Return the id of the content, and whether it was stored just now."""
+        """Return the id of the content, and True if this call stored it."""
         with self._store.writing() as connection:
             known = resumes.find(connection, resume_hash)
             if known is not None:

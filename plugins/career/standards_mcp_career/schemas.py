@@ -15,7 +15,7 @@ class AuditEvent(TypedDict):
     """An event of the audit log.
 
     Attributes:
-        refs: Ids of the records that it is about.
+        refs: Ids of related records.
     """
 
     event_id: str
@@ -27,10 +27,10 @@ class AuditEvent(TypedDict):
 
 
 class TraceAnswer(TypedDict):
-    """A part of a trace's events, in the order of writing.
+    """A page of a trace's events, in the order of writing.
 
     Attributes:
-        total: How many events the trace has.
+        total: Number of events in the trace.
     """
 
     trace_id: str
@@ -39,7 +39,7 @@ class TraceAnswer(TypedDict):
 
 
 class OutcomeAnswer(TypedDict):
-    """What became of an event. States are 0 Draft, 1 Ready, 2 Sent, 3 Responded, 4 Closed."""
+    """The outcome of an event. States are 0 Draft, 1 Ready, 2 Sent, 3 Responded, 4 Closed."""
 
     outcome: OutcomeName
     before_state: int
@@ -60,8 +60,8 @@ class IngestAnswer(TypedDict):
 
     Attributes:
         resume_hash: ``sha256:`` and the hash of the normalised Markdown.
-        source_hash: FNV-1a of the same.
-        stored: It was not there before, and is now.
+        source_hash: FNV-1a hash of the normalised Markdown.
+        stored: True if this call stored the resume.
     """
 
     resume_id: str
@@ -72,10 +72,10 @@ class IngestAnswer(TypedDict):
 
 
 class IndexCounts(TypedDict):
-    """What a run of the index has done.
+    """Counts of an index run.
 
     Attributes:
-        stale: How many of those that were indexed had changed.
+        stale: Number of indexed artifacts whose text had changed.
     """
 
     indexed: int
@@ -92,11 +92,11 @@ class IndexAnswer(TypedDict):
 
 
 class RequirementMatch(TypedDict):
-    """What meets a requirement.
+    """The best atom for a requirement.
 
     Attributes:
-        best_score: 0 where nothing does.
-        evidence_tokens: The words that the requirement and the atom share, sorted.
+        best_score: 0 without a match.
+        evidence_tokens: Words in both the requirement and the atom, sorted.
     """
 
     requirement_text: str
@@ -107,7 +107,7 @@ class RequirementMatch(TypedDict):
 
 
 class Breakdown(TypedDict):
-    """What the score of a match is made of."""
+    """The parts of a match's score."""
 
     lexical: float
     semantic: float
@@ -116,7 +116,7 @@ class Breakdown(TypedDict):
 
 
 class RetrievalStats(TypedDict):
-    """How many atoms were looked at."""
+    """Numbers of candidate atoms by retrieval stage."""
 
     lexical_candidates: int
     embedding_candidates: int
@@ -124,12 +124,12 @@ class RetrievalStats(TypedDict):
 
 
 class MatchReport(TypedDict):
-    """How an opportunity is met.
+    """The match of an opportunity with the verified atoms.
 
     Attributes:
         overall_score: The mean of the best scores.
-        matched_atoms: Sorted, each once.
-        missing_requirements: Their texts.
+        matched_atoms: Distinct atom ids, sorted.
+        missing_requirements: Texts of unmatched requirements.
     """
 
     opportunity_id: str
@@ -143,7 +143,7 @@ class MatchReport(TypedDict):
 
 
 class Finding(TypedDict):
-    """What a rule has found in a report."""
+    """One violation of a rule in a report."""
 
     rule_id: str
     severity: Literal["BLOCK", "FAIL", "WARN"]
@@ -151,7 +151,7 @@ class Finding(TypedDict):
 
 
 class ValidationReport(TypedDict):
-    """Whether a match report keeps the rules."""
+    """The validation of a match report."""
 
     report_id: str
     artifact_id: str
@@ -180,7 +180,7 @@ class ValidationAnswer(TypedDict):
 
 
 class RequirementDecision(TypedDict):
-    """Which atom a requirement was decided to be met by."""
+    """The atom chosen for a requirement, with its evidence."""
 
     requirement_text: str
     atom_id: str | None
@@ -188,7 +188,7 @@ class RequirementDecision(TypedDict):
 
 
 class ValidationSummary(TypedDict):
-    """A validation in short.
+    """Summary of a validation.
 
     Attributes:
         fail_count: Findings of severity BLOCK and FAIL.
@@ -203,7 +203,7 @@ class ValidationSummary(TypedDict):
 
 
 class Decision(TypedDict):
-    """What was decided by a match."""
+    """The decision of a match."""
 
     decision_id: str
     trace_id: str
@@ -227,7 +227,7 @@ _MOST_REQUIREMENTS: Final = 1000
 
 
 class GivenRequirement(BaseModel):
-    """What an opportunity asks for; one that is not required is welcome."""
+    """One requirement of an opportunity; an optional one has ``required`` false."""
 
     text: str
     tags: list[str] = []
@@ -235,7 +235,7 @@ class GivenRequirement(BaseModel):
 
 
 class GivenOpportunity(BaseModel):
-    """A position that may be applied for, with its requirements in order."""
+    """A job opening with its requirements in order."""
 
     opportunity_id: str
     company: str
@@ -244,7 +244,7 @@ class GivenOpportunity(BaseModel):
     requirements: Annotated[list[GivenRequirement], Field(max_length=_MOST_REQUIREMENTS)] = []
 
     def record(self) -> Opportunity:
-        """Return it as it would be stored, neither normalised nor checked."""
+        """Return the opportunity as a record, neither normalised nor checked."""
         asked = tuple(
             Requirement(each.text, tuple(each.tags), each.required) for each in self.requirements
         )

@@ -21,21 +21,21 @@ NAMES: Final[dict[Strategy, StrategyName]] = {
 }
 _LEXICAL, _COSINE, _BONUS = 0.55, 0.35, 0.10
 _BLOCK: Final = 32
-"""Of how many requirements the cosines are in memory: a product of matrices is faster than rows."""
+"""Requirements in one matrix product, which is faster than single rows; it bounds the memory."""
 
 
 def named(strategy: Strategy | StrategyName) -> Strategy:
-    """Return the short name of a strategy that is given by either of its names."""
+    """Return the short name of a strategy, from either of its names."""
     return next(short for short, name in NAMES.items() if strategy in (short, name))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a match is made.
+    """Options of a match.
 
     Attributes:
-        k_lex: How many candidates words give.
-        k_emb: How many candidates vectors give.
+        k_lex: Number of candidates by words.
+        k_emb: Number of candidates by vectors.
     """
 
     strategy: Strategy
@@ -45,7 +45,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Atoms that are looked at, and how many each stage gave."""
+    """Candidate atoms, with their number by stage."""
 
     mask: Mask
     lexical: int
@@ -53,7 +53,7 @@ class Candidates:
 
     @property
     def merged(self) -> int:
-        """How many there are."""
+        """Number of candidates of all stages."""
         return int(np.count_nonzero(self.mask))
 
 
@@ -72,11 +72,11 @@ class Parts:
 
 
 class Matcher:
-    """Applies a strategy to the atoms of one call.
+    """Apply a strategy to the atoms of one call.
 
     Args:
         allowed: The atoms that exist for the call.
-        embedder: None where there are no vectors.
+        embedder: None without vectors.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Matcher:
         self._vectors, self._embedder = vectors, embedder
 
     def candidates(self, opportunity: Opportunity) -> Candidates:
-        """Return the atoms to look at for an opportunity."""
+        """Return the candidate atoms for an opportunity."""
         asked = {word for each in opportunity.requirements for word in self._words.asked(each.text)}
         if self._options.strategy == "lexical" or not asked:
             return Candidates(self._allowed, int(np.count_nonzero(self._allowed)), 0)
@@ -119,7 +119,7 @@ class Matcher:
         near = table.cosines(self._embedder.embed([text]))
         there = np.flatnonzero(places >= 0)
         there = there[self._allowed[places[there]]]
-        # Stable: of equal ones the smaller id comes first, as they stand.
+        # Stable: of equal ones the smaller id comes first.
         ordered = np.argsort(-near[0, there], kind="stable")
         mask[places[there[ordered[: self._options.k_emb]]]] = True
         return mask
@@ -127,7 +127,7 @@ class Matcher:
     def parts(self, requirements: Sequence[Requirement], mask: Mask) -> Iterator[Parts]:
         """Yield the scores of each requirement with all atoms; those outside of *mask* have 0.
 
-        One after the other: of all together, the scores may take more memory than there is.
+        A generator, because the scores of all requirements together may not fit into memory.
         """
         if self._options.strategy != "semantic":
             for each in requirements:
@@ -138,7 +138,7 @@ class Matcher:
             yield self._of(each, mask, row * mask)
 
     def _cosines(self, texts: Sequence[str]) -> Iterator[Scores]:
-        """Yield of each text how near it is to each atom; 0 where that is away from it."""
+        """Yield the cosines of each text to all atoms, 0 in place of negative ones."""
         table = self._vectors.table("atom")
         places = self._words.places(table.ids)
         there = places >= 0
@@ -183,7 +183,7 @@ class _Best:
 def match(
     opportunity: Opportunity, words: WordIndex, matcher: Matcher, options: Options
 ) -> MatchReport:
-    """Return what meets an opportunity's requirements, and what is missing."""
+    """Return the report: matched requirements with evidence, and missing ones."""
     candidates = matcher.candidates(opportunity)
     best = [_best(parts) for parts in matcher.parts(opportunity.requirements, candidates.mask)]
     matches = [

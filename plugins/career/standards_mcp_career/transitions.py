@@ -19,18 +19,18 @@ TRANSITIONS: Final[Mapping[str, Mapping[int, int]]] = {
     "ReceiveReply": {2: 3},
     "Close": {0: 4, 1: 4, 2: 4, 3: 4},
 }
-"""For each event the state after each state in which it is allowed."""
+"""For each event, the next state by the current state."""
 INVALID: Final = "Invalid transition from current state"
 CONFLICT: Final = "Idempotency key was used with another event"
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where an interaction is.
+    """State and event count of an interaction.
 
     Attributes:
         state: 0 to 4, see `STATES`.
-        index: How many events were applied.
+        index: Number of applied events.
     """
 
     state: int
@@ -39,7 +39,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was noted with an event that was applied."""
+    """The stored result of an applied event."""
 
     event: str
     after: Position
@@ -47,10 +47,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an event.
+    """The outcome of an event.
 
     Attributes:
-        message: Why it was not applied; empty otherwise.
+        message: The reason why it was not applied, else empty.
     """
 
     name: OutcomeName
@@ -61,14 +61,14 @@ class Outcome:
 
     @property
     def after(self) -> Position:
-        """Return where the interaction is by this."""
+        """The position after the event."""
         return Position(self.after_state, self.index)
 
 
 def is_sound(position: Position, receipt: Receipt | None = None) -> bool:
-    """Return True if events can have led to a position, or to that of a receipt.
+    """Return True if events can lead to a position, and to the position of a receipt.
 
-    Whoever may write to the database or to Redis may have damaged both.
+    Other programs may have damaged the database or Redis.
     """
     if receipt is not None:
         led_to = TRANSITIONS.get(receipt.event, {}).values()
@@ -88,15 +88,15 @@ def not_found(interaction_id: str) -> Outcome:
 
 
 def backend_error(cause: str) -> Outcome:
-    """Return the outcome where the events are kept nowhere."""
+    """Return the outcome for a failed backend."""
     return Outcome("backend_error", 0, 0, 0, cause)
 
 
 def decide(now: Position, receipt: Receipt | None, event: Event) -> Outcome:
-    """Return what becomes of an event; the caller writes what is applied, in the same step.
+    """Decide the outcome of an event. The caller writes an applied event in the same step.
 
     Args:
-        receipt: What was noted under the idempotency key.
+        receipt: The receipt stored under the idempotency key.
     """
     if receipt is not None and receipt.event == event:
         after = receipt.after

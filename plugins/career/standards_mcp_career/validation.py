@@ -29,7 +29,7 @@ _ORDER: Final = list(_STATUS)
 
 
 def optional_texts(opportunity: Opportunity | None) -> frozenset[str]:
-    """Return the texts of the requirements that are merely welcome."""
+    """Return the texts of optional requirements."""
     asked = opportunity.requirements if opportunity else ()
     return frozenset(each.text for each in asked if not each.required)
 
@@ -40,11 +40,11 @@ def validate(
     tokens: Tokens,
     optional: Collection[str] = frozenset(),
 ) -> ValidationReport:
-    """Return what the rules find in a report, the worst first.
+    """Apply all rules to a report; the worst findings come first.
 
     Args:
-        tokens: With "original", thin evidence is no finding.
-        optional: The texts of requirements that are merely welcome.
+        tokens: With "original", thin evidence is accepted.
+        optional: The texts of optional requirements.
     """
     found: list[Finding] = [
         {"rule_id": rule_id, "severity": severity, "message": message}
@@ -121,10 +121,10 @@ _RULES: Final[list[tuple[str, Severity, Callable[[GivenReport | None], Iterable[
 
 
 class Override(BaseModel):
-    """Who overrules which rule, and why.
+    """A person's decision to overrule a rule.
 
     Attributes:
-        payload_hash: The SHA-256 of the report's artifact_id, so that it counts for that alone.
+        payload_hash: SHA-256 of the report's artifact_id, so that it counts for that report only.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -136,7 +136,7 @@ class Override(BaseModel):
 
 
 def counts(override: Override, report: ValidationReport) -> bool:
-    """Tell whether an override is for a rule that blocks this report."""
+    """Return True if an override names a rule that blocks this report."""
     is_for_it = override.payload_hash == sha256(report["artifact_id"])
     blocks = any(
         each["rule_id"] == override.rule_id and each["severity"] == "BLOCK"
@@ -146,7 +146,7 @@ def counts(override: Override, report: ValidationReport) -> bool:
 
 
 class Validation:
-    """Validates match reports."""
+    """Validate match reports and log the results."""
 
     def __init__(self, store: Store, audit: AuditLog, ids: Ids, tokens: Tokens) -> None:
         self._store, self._audit, self._ids = store, audit, ids
@@ -158,10 +158,10 @@ class Validation:
         trace_id: str | None = None,
         override: Override | None = None,
     ) -> ValidationAnswer:
-        """Return what the rules find.
+        """Validate a report and log the result.
 
         Args:
-            override: What a person says to a rule that blocks; only commands have it.
+            override: A person's override of a blocking rule; only commands pass one.
 
         Raises:
             ApiError: The database fails.

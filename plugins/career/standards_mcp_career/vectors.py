@@ -25,11 +25,11 @@ _NEIGHBOUR: Final = np.float32(0.3)
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts."""
+    """An encoder of texts."""
 
     @property
     def source(self) -> Source:
-        """What the vectors are made by."""
+        """The encoder, to compare runs of the index."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -42,12 +42,12 @@ class Embedder(Protocol):
 
 
 class StubEmbedder:
-    """Makes vectors of hashed words, the same on every machine."""
+    """Embed texts by hashed words, the same on every machine."""
 
     source = Source("deterministic-stub", f"hash64-{_DIMENSIONS}", "none")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each text; that of a text without words is zero."""
+        """Return a row for each text; a text without words gets a zero vector."""
         rows = [_stub_vector(text) for text in texts]
         return np.array(rows, dtype=np.float32).reshape(len(rows), _DIMENSIONS)
 
@@ -59,16 +59,16 @@ def _stub_vector(text: str) -> Vectors:
         vector[index] += weight
         for neighbour in (index - 1, index + 1):
             vector[neighbour % _DIMENSIONS] += _NEIGHBOUR * weight
-    # Added one after the other, as other implementations do; `np.linalg.norm` adds in blocks.
+    # A sequential sum, as in other implementations; `np.linalg.norm` adds in blocks.
     norm = np.sqrt(np.cumsum(vector * vector, dtype=np.float32)[-1])
     return vector / norm if norm else vector
 
 
 class CatalogEmbedder:
-    """Makes vectors by an encoder of the catalog.
+    """Embed texts by an encoder of the catalog.
 
     Args:
-        spec: As the catalog's setting ``model`` has it, such as ``minilm``.
+        spec: The encoder, as in the catalog's setting ``model``, such as ``minilm``.
     """
 
     def __init__(self, spec: str) -> None:
@@ -85,7 +85,7 @@ class CatalogEmbedder:
 
 
 def embedder_of(spec: str) -> Embedder | None:
-    """Return what a setting names; None for ``none``: no vectors."""
+    """Return the embedder of a setting; None for ``none``."""
     if spec == _NONE:
         return None
     return StubEmbedder() if spec == STUB else CatalogEmbedder(spec)
@@ -97,17 +97,17 @@ def vector_hash(vector: Vectors) -> str:
 
 
 Key: TypeAlias = tuple[str, str]
-"""The kind and the id of what a vector is of."""
+"""The kind and the id of an embedded artifact."""
 Scores: TypeAlias = NDArray[np.float64]
 _DECIMALS: Final = 9
-"""Cosines that differ by less are equal, so that they do not depend on the rows beside them."""
+"""Smaller differences are ignored, so that cosines do not depend on the size of the matrix."""
 
 
 class Kept(NamedTuple):
     """A vector.
 
     Attributes:
-        source_hash: The hash of the text that it is of.
+        source_hash: The hash of the embedded text.
     """
 
     source_hash: str
@@ -120,16 +120,16 @@ class Table:
 
     Attributes:
         ids: Sorted.
-        parts: By their dimension, the places in *ids* and the vectors, of length 1 or 0.
+        parts: For each dimension, positions in *ids* and vectors of length 1 or 0.
     """
 
     ids: Sequence[str]
     parts: Mapping[int, tuple[NDArray[np.intp], Scores]]
 
     def cosines(self, vectors: Vectors) -> Scores:
-        """Return a row for each vector: how near it is to each of *ids*.
+        """Return a row for each vector, with its cosine to each of *ids*.
 
-        A vector of another dimension, and a zero vector, has 0.
+        The cosine is 0 for a zero vector and for another dimension.
         """
         scores = np.zeros((len(vectors), len(self.ids)))
         if (part := self.parts.get(vectors.shape[1])) is not None:
@@ -139,29 +139,29 @@ class Table:
 
 
 class VectorStore(Protocol):
-    """Vectors by their keys. Threads may use it at one time.
+    """Vectors by key. Thread-safe.
 
-    Each method raises `ApiError` where what keeps the vectors fails.
+    Each method raises `ApiError` if the storage fails.
     """
 
     def put(self, rows: Mapping[Key, Kept]) -> None:
-        """Keep vectors of one dimension, in place of those with the same keys."""
+        """Store vectors of one dimension, and replace vectors with the same keys."""
         ...
 
     def remove(self, keys: Iterable[Key]) -> None:
-        """Forget vectors."""
+        """Delete vectors."""
         ...
 
     def settle(self) -> None:
-        """Tidy up after a build."""
+        """Clean up after a build."""
         ...
 
     def hashes(self) -> Mapping[Key, str]:
-        """Return of all vectors the hash of the text that each is of."""
+        """Return the source hash of each vector."""
         ...
 
     def table(self, kind: str) -> Table:
-        """Return the vectors of a kind as they are now."""
+        """Return the current vectors of a kind."""
         ...
 
 
@@ -186,21 +186,21 @@ class MemoryVectors:
             self._tables.clear()
 
     def settle(self) -> None:
-        """Do nothing: memory needs no tidying."""
+        """Do nothing: memory needs no cleanup."""
 
     def remove(self, keys: Iterable[Key]) -> None:
-        """Forget vectors."""
+        """Delete vectors."""
         gone = set(keys)
         with self._lock:
             self._rows = {key: row for key, row in self._rows.items() if key not in gone}
             self._tables.clear()
 
     def hashes(self) -> Mapping[Key, str]:
-        """Return of all vectors the hash of the text that each is of."""
+        """Return the source hash of each vector."""
         return {key: kept.source_hash for key, kept in self._rows.items()}
 
     def table(self, kind: str) -> Table:
-        """Return the vectors of a kind as they are now."""
+        """Return the current vectors of a kind."""
         with self._lock:
             if kind not in self._tables:
                 self._tables[kind] = _table(
@@ -217,8 +217,8 @@ def _table(rows: Mapping[str, Vectors]) -> Table:
     return Table(
         ids,
         {
-            dimension: (np.array(found), _of_length_1(np.stack([rows[ids[at]] for at in found])))
-            for dimension, found in places.items()
+            dimension: (np.array(at), _of_length_1(np.stack([rows[ids[place]] for place in at])))
+            for dimension, at in places.items()
         },
     )
 

@@ -163,7 +163,7 @@ async def test_what_is_in_memory_only_is_said_once_with_its_key(
     [
         ("load", ["~nobodyhere/x"], "write the whole path"),
         ("redis", "", r"\] redis: the address is empty. Write redis://HOST"),
-        ("redis", "http://user:hushhush@host", r"\] redis: the scheme is none of redis, rediss"),
+        ("redis", "http://user:hushhush@host", r"\] redis: the scheme is unknown; use redis,"),
         ("redis", "redis://user:hush/hush@host", "a character must be encoded"),
         ("max_resume_bytes", 0, "greater than or equal to 1"),
     ],

@@ -44,7 +44,7 @@ def match_command(settings: CareerSettings) -> click.Command:
     @click.option("--k-emb", type=_CANDIDATES, default=25, help="Candidates by vectors.")
     @json_option
     def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int, as_json: bool) -> None:
-        """Match a stored opportunity, or that of a FILE of JSON or YAML."""
+        """Match a stored opportunity by its ID, or the opportunity in a FILE of JSON or YAML."""
         file = Path(opportunity)
         is_file = os.path.isfile(file)  # noqa: PTH113  - Path.is_file raises for a long id
         given = _opportunity(file) if is_file else None
@@ -84,12 +84,12 @@ def validate_command(settings: CareerSettings) -> click.Command:
         except ValidationError as error:
             raise InvalidInputError(f"{error.title}: {_first_problem(error)}") from error
         except (AttributeError, ValueError, RecursionError) as error:
-            raise InvalidInputError(f"{file} holds no match report: {error}") from error
+            raise InvalidInputError(f"{file} does not contain a match report: {error}") from error
         with closing(open_career(settings)) as career:
             answer = career.validation.validate_match_report(report, override=overruling)
-        found = answer["validation_report"]
-        print_result(found, lambda: "\n".join(_validation_lines(found)), as_json=as_json)
-        context.exit(int(found["status"] in ("blocked", "rejected")))
+        verdict = answer["validation_report"]
+        print_result(verdict, lambda: "\n".join(_validation_lines(verdict)), as_json=as_json)
+        context.exit(int(verdict["status"] in ("blocked", "rejected")))
 
     return validate
 
@@ -99,7 +99,7 @@ def validate_command(settings: CareerSettings) -> click.Command:
 @json_option
 @click.pass_context
 def index(context: click.Context, *, scope: str, as_json: bool) -> None:
-    """Make vectors of what is new or has changed."""
+    """Make vectors of new and changed records."""
 
     def shown(answer: dict[str, Any]) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in answer["counts"].items())
@@ -109,7 +109,7 @@ def index(context: click.Context, *, scope: str, as_json: bool) -> None:
 
 
 def match_lines(answer: MatchAnswer) -> list[str]:
-    """Return what people read of a match."""
+    """Format a match as lines of text."""
     report, status = answer["match_report"], answer["validation_report"]["status"]
     lines = [f"{report['opportunity_id']}: {report['overall_score']:.2f}, {status}"]
     for each in report["requirement_matches"]:
@@ -130,7 +130,7 @@ def _validation_lines(report: ValidationReport) -> list[str]:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """Return the place and the text of a mistake, without what was given."""
+    """Return the place and the text of the first error, without the input."""
     (first, *_) = error.errors(include_url=False, include_input=False)
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
@@ -154,13 +154,13 @@ def ingest_command(settings: CareerSettings) -> click.Command:
         epilog=examples("career ingest resume.pdf", "career ingest resume.pdf --no-persist"),
     )
     @click.argument("path", type=click.Path(path_type=Path))
-    @click.option("--no-persist", is_flag=True, help="Only look at it.")
+    @click.option("--no-persist", is_flag=True, help="Read the file without storing it.")
     @json_option
     def ingest(path: Path, *, no_persist: bool, as_json: bool) -> None:
-        """Take the resume at PATH in, from any folder."""
+        """Read and store the resume at PATH, in any folder."""
         with closing(open_career(settings, reads_any_resume=True)) as career:
             answer = career.ingest.ingest_resume(str(path.absolute()), persist=not no_persist)
-        done = "stored" if answer["stored"] else "not stored" if no_persist else "known already"
+        done = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
         shown = f"{answer['resume_id']}: {done}\n{answer['resume_hash']}"
         print_result(answer, lambda: shown, as_json=as_json)
 

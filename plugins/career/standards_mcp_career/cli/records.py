@@ -30,8 +30,8 @@ class Kind:
     """A kind of records.
 
     Attributes:
-        singular: What one is called at the beginning of a sentence.
-        line: Makes a line of one.
+        singular: The capitalised name of one record.
+        line: Formats one record as a line.
     """
 
     singular: str
@@ -40,14 +40,14 @@ class Kind:
     line: Callable[[Row], str]
 
     def rows(self, connection: Connection) -> list[Row]:
-        """Return all records, without what is long."""
+        """Return all records without long texts."""
         rows = [_row(record) for record in self.read_all(connection)]
         for row in rows:
             row.pop("markdown", None)
         return rows
 
     def row(self, connection: Connection, identifier: str) -> Row | None:
-        """Return one record with all that it has."""
+        """Return one record with all fields."""
         record = self.get(connection, identifier)
         if record is None:
             return None
@@ -60,8 +60,7 @@ def _atom(row: Row) -> str:
 
 
 def _interaction(row: Row) -> str:
-    known = dict(enumerate(STATES))
-    state = known.get(row["state"], row["state"])
+    state = dict(enumerate(STATES)).get(row["state"], row["state"])
     return f"{row['interaction_id']}: {state}, {row['opportunity_id']}"
 
 
@@ -109,14 +108,15 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 @contextmanager
 def opened(settings: CareerSettings) -> Generator[Career]:
-    """Open what is there, for a command that only reads.
+    """Open an existing database, for a command that only reads.
 
     Raises:
-        InvalidInputError: There is no database: opening it would make one.
+        InvalidInputError: The database file does not exist; opening it would create one.
     """
     if settings.db is not None and not settings.db.exists() and not settings.load:
         raise InvalidInputError(
-            f"There is no database at {settings.db}. Check plugins.career.db, or import records."
+            f"The database {settings.db} does not exist. Check plugins.career.db, "
+            "or import records."
         )
     with closing(open_career(settings)) as career:
         yield career
@@ -150,7 +150,7 @@ def import_command(settings: CareerSettings) -> click.Command:
         ),
     )
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-    @click.option("--dry-run", is_flag=True, help="Only tell what would be imported.")
+    @click.option("--dry-run", is_flag=True, help="Report without importing.")
     @json_option
     @click.pass_context
     def import_records(
@@ -223,7 +223,7 @@ def migrate_command(settings: CareerSettings) -> click.Command:
 def _check_kept(settings: CareerSettings) -> None:
     if settings.db is None:
         raise InvalidInputError(
-            "Nothing would be kept: there is no database. "
+            "No database is configured, so nothing would be kept. "
             "Name its file, for example by --set plugins.career.db=~/career.db"
         )
 

@@ -40,8 +40,8 @@ _MORE: Final = re.compile(r"\s+\S|[a-z0-9(]")
 def draft_atoms(markdown: str) -> Iterator[Atom]:
     """Yield an atom that is not verified for each list item outside of code.
 
-    Its title is the heading above. Its id is a hash: events of the audit log have ids, and none
-    may have words of a resume.
+    Its title is the heading above. Its id is a hash: ids occur in the audit log, which must not
+    contain words of a resume.
     """
     for heading, claim in _items(markdown):
         yield Atom(
@@ -76,7 +76,7 @@ def _items(markdown: str) -> Iterator[tuple[str, str]]:
 
 
 def _goes_on(line: str) -> bool:
-    """Tell whether a line goes on with the item above: PDFs break items without indenting them."""
+    """Return True if a line continues the item above: PDFs break items without indenting them."""
     return bool(_MORE.match(line)) and not any(
         each.match(line) for each in (_HEADING, _ITEM, _FENCE)
     )
@@ -121,7 +121,7 @@ _IN_MEMORY: Final[dict[str, object]] = {
 
 
 class Tried(TypedDict):
-    """What ``career try`` has found; the best match first."""
+    """The answer of ``career try``, the best match first."""
 
     resume: IngestAnswer
     matches: list[MatchAnswer]
@@ -141,7 +141,7 @@ def try_command(settings: CareerSettings) -> click.Command:
     def try_all(
         context: click.Context, resume: Path | None, *, file: Path | None, as_json: bool
     ) -> None:
-        """Match all opportunities with a resume's atoms, and verify what was written down.
+        """Match all opportunities with a resume's atoms, and verify the audit log.
 
         Without RESUME it works on examples, in memory. With one, it works on the atoms that were
         imported; ``career draft RESUME`` makes a file of them to check.
@@ -188,7 +188,7 @@ def draft_command(settings: CareerSettings) -> click.Command:
 @contextmanager
 def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
     with tempfile.TemporaryDirectory() as folder, as_file(files(example_files)) as shipped:
-        # Out of site-packages, which is often in a hidden folder.
+        # A copy: site-packages is often in a hidden folder, where resumes are never read.
         place = Path(folder).resolve()
         shutil.copy(shipped / "resume.md", place)
         changes = {**_IN_MEMORY, "resume_roots": (place,)}
@@ -204,7 +204,7 @@ def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path
             is_proved = any(each.verified for each in atoms.read_all(connection))
         if not is_proved:
             raise InvalidInputError(
-                "There are no verified atoms to match with. Make a file of them by `standards-mcp "
+                "No verified atoms are stored. Make a file of atoms by `standards-mcp "
                 f"career draft {resume}`, check it, and import it into a database: "
                 "`standards-mcp --set plugins.career.db=FILE career import ATOMS`."
             )
@@ -240,6 +240,6 @@ def _shown(tried: Tried) -> str:
         "\n".join([f"{rank}. {first}", *rest])
         for rank, (first, *rest) in enumerate(map(match_lines, tried["matches"]), 1)
     ]
-    verdict = "is whole" if tried["audit"]["valid"] else "is NOT what was written"
-    parts.append(f"The audit log of {len(tried['audit']['traces'])} traces {verdict}.")
+    verdict = "is intact" if tried["audit"]["valid"] else "was CHANGED"
+    parts.append(f"The audit log {verdict} ({len(tried['audit']['traces'])} traces).")
     return "\n\n".join(parts)

@@ -47,10 +47,10 @@ _REACH: Final = 20
 
 
 class Phrase(NamedTuple):
-    """The places of the words that a quantity belongs to.
+    """The places of the words in the phrase of a quantity.
 
     Attributes:
-        is_named: True if the quantity itself says of what it is, as "five years of Go" does.
+        is_named: True if the quantity names its subject, as in "five years of Go".
     """
 
     places: list[int]
@@ -58,11 +58,11 @@ class Phrase(NamedTuple):
 
 
 class Phrases:
-    """Finds the phrases of the quantities in a clause.
+    """Find the phrases of the quantities in a clause.
 
     Args:
         words: The places of meaningful words.
-        is_claim: True if the time of somebody or something else proves nothing.
+        is_claim: True for a claim, in which the time of another person proves nothing.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Phrases:
     def of(self, found: Found) -> Phrase:
         """Return the phrase of a quantity.
 
-        What is said of the quantity itself counts alone: "a team of five", "five years of Go".
-        Else all words up to the next turn count, before it and after it.
+        If the quantity names its subject, only the subject counts: "a team of five", "five years
+        of Go". Else all words count, back and forth to the next turn.
         """
         if self._is_claim and (self._is_of_another(found) or self._is_object(found)):
             return Phrase([], is_named=True)
@@ -102,7 +102,7 @@ class Phrases:
         return Phrase(after, is_named=False)
 
     def _is_of_another(self, found: Found) -> bool:
-        """Return True for the time of somebody else: "taught a nurse with five years of it"."""
+        """Return True for the time of another person: "taught a nurse with five years of it"."""
         end = found.start - 1
         if self._text(end) != "with" or TIMES.isdisjoint(found.quantity.nouns):
             return False
@@ -215,7 +215,7 @@ class Counted(NamedTuple):
 
     Attributes:
         words: The stems of its phrase.
-        is_named: True if the quantity itself says of what it is.
+        is_named: True if the quantity names its subject.
     """
 
     quantity: Quantity

@@ -72,7 +72,7 @@ DENIALS: Final = (
     r"ed|ning)? to|eager to|dropped out|fail(?:s|ed|ing)?|expired|lapsed|revoked|studying for|"
     r"learning to|will have|everything but|anything but|apart from)\b"
 )
-"""What makes a part of a claim say that something is only intended, or was lost."""
+"""Phrases that mark a part of a claim as an intention or a loss."""
 
 
 _LONGEST: Final = 40
@@ -104,7 +104,7 @@ _ENDS: Final = (
 
 
 def stem(word: str) -> str:
-    """Return the form that stands for all inflections of a word in lower case."""
+    """Return the common form of all inflections of a lowercase word."""
     return word if len(word) > _LONGEST else _stem(word)
 
 
@@ -119,7 +119,7 @@ def _stem(word: str) -> str:
         return singular
     bare = _first(singular, _SUFFIXES)
     if bare != singular and _SHORT.fullmatch(bare):
-        bare += "e"  # of "caring", beside "care" and apart from "car"
+        bare += "e"  # "caring" becomes "care", not "car"
     for pattern, end in _ENDS:
         bare = pattern.sub(end, bare)
     return bare

@@ -1,4 +1,4 @@
-"""Atoms."""
+"""Repository of atoms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REVISION: Final = "atoms"
 
 
 def upsert(connection: Connection, records: Sequence[Atom]) -> None:
-    """Store atoms, in place of those with the same ids."""
+    """Insert or replace atoms."""
     if not records:
         return
     new = insert(atoms)
@@ -29,12 +29,12 @@ def upsert(connection: Connection, records: Sequence[Atom]) -> None:
 
 
 def revision(connection: Connection) -> int:
-    """Return a number that each `upsert` raises, also those of other processes."""
+    """Return a number that increases with each `upsert` by any process."""
     return last_number(connection, _REVISION)
 
 
 def get(connection: Connection, atom_id: str) -> Atom | None:
-    """Return the atom with this id."""
+    """Return an atom, None for an unknown id."""
     row = connection.execute(select(atoms).where(atoms.c.atom_id == atom_id)).first()
     return None if row is None else _atom_of(row)
 

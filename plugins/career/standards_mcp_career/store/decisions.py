@@ -1,4 +1,4 @@
-"""Decisions of matches, kept as they are answered."""
+"""Repository of match decisions, stored as they were answered."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .tables import decision_records
 
 
 def add(connection: Connection, decision: Mapping[str, Any]) -> None:
-    """Store a decision; it has a ``decision_id`` and a ``trace_id``."""
+    """Insert a decision, which has a ``decision_id`` and a ``trace_id``."""
     row = {name: decision[name] for name in ("decision_id", "trace_id")}
     connection.execute(insert(decision_records).values(**row, decision_json=dict(decision)))
 
 
 def get(connection: Connection, decision_id: str) -> dict[str, Any] | None:
-    """Return the decision with this id."""
+    """Return a decision, None for an unknown id."""
     found = _read(connection, decision_records.c.decision_id == decision_id)
     return found[0] if found else None
 

@@ -1,4 +1,4 @@
-"""Interactions, and the receipts of the events that were applied to them."""
+"""Repository of interactions and of the receipts of applied events."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .tables import interaction_receipts, interactions
 
 
 def upsert(connection: Connection, records: Sequence[Interaction]) -> None:
-    """Store interactions. Of one that is there, the state stays: events alone change it."""
+    """Insert or update interactions. Existing ones keep their state: only events change it."""
     for record in records:
         row = {
             "interaction_id": record.interaction_id,
-            "contact_id": "",  # the original's; nothing reads it
+            "contact_id": "",  # a column of the original program; no code reads it
             "opportunity_id": record.opportunity_id,
             "state": record.state,
             "transition_index": record.transition_index,
@@ -30,7 +30,7 @@ def upsert(connection: Connection, records: Sequence[Interaction]) -> None:
 
 
 def get(connection: Connection, interaction_id: str) -> Interaction | None:
-    """Return the interaction with this id."""
+    """Return an interaction, None for an unknown id."""
     is_it = interactions.c.interaction_id == interaction_id
     row = connection.execute(select(interactions).where(is_it)).first()
     return None if row is None else _interaction_of(row)
@@ -43,13 +43,15 @@ def read_all(connection: Connection) -> list[Interaction]:
 
 
 def position(connection: Connection, interaction_id: str) -> Position | None:
-    """Return where an interaction is, None if there is no such one."""
-    found = get(connection, interaction_id)
-    return None if found is None else Position(found.state, found.transition_index)
+    """Return the position of an interaction, None for an unknown id."""
+    interaction = get(connection, interaction_id)
+    if interaction is None:
+        return None
+    return Position(interaction.state, interaction.transition_index)
 
 
 def move(connection: Connection, interaction_id: str, to: Position) -> None:
-    """Put an interaction where an event has led it, unless it is further already."""
+    """Set the position of an interaction, unless it is further already."""
     is_behind = (
         interactions.c.interaction_id == interaction_id,
         interactions.c.transition_index < to.index,
@@ -59,7 +61,7 @@ def move(connection: Connection, interaction_id: str, to: Position) -> None:
 
 
 def receipt(connection: Connection, interaction_id: str, key: str) -> Receipt | None:
-    """Return what was noted under an idempotency key of an interaction."""
+    """Return the receipt of an idempotency key."""
     wanted = select(interaction_receipts).where(
         interaction_receipts.c.interaction_id == interaction_id,
         interaction_receipts.c.idempotency_key == key,
@@ -71,7 +73,7 @@ def receipt(connection: Connection, interaction_id: str, key: str) -> Receipt | 
 
 
 def note(connection: Connection, interaction_id: str, key: str, receipt: Receipt) -> None:
-    """Note that an event was applied under an idempotency key."""
+    """Store a receipt under an idempotency key."""
     row = {
         "interaction_id": interaction_id,
         "idempotency_key": key,

@@ -25,7 +25,11 @@ from .tables import schema_version
 Upgrade: TypeAlias = Callable[[Connection], None]
 _NOW: Final = func.strftime("%Y-%m-%dT%H:%M:%SZ", "now")
 _VERSION_TABLES: Final = (
-    "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)",
+    """
+    CREATE TABLE IF NOT EXISTS schema_version (
+        version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL
+    )
+    """,
     # Alembic's table: files of earlier releases have it, and other programs may read it.
     "CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) PRIMARY KEY NOT NULL)",
     "DELETE FROM alembic_version",

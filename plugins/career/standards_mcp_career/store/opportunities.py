@@ -22,7 +22,7 @@ _ALL: Final = (
 
 
 def upsert(connection: Connection, records: Sequence[Opportunity]) -> None:
-    """Store opportunities, in place of those with the same ids."""
+    """Insert or replace opportunities."""
     for record in records:
         values = {name: getattr(record, name) for name in _FIELDS}
         new = insert(opportunities).values(opportunity_id=record.opportunity_id, **values)
@@ -46,7 +46,7 @@ def upsert(connection: Connection, records: Sequence[Opportunity]) -> None:
 
 
 def get(connection: Connection, opportunity_id: str) -> Opportunity | None:
-    """Return the opportunity with this id."""
+    """Return an opportunity, None for an unknown id."""
     found = _read(connection, _ALL.where(opportunities.c.opportunity_id == opportunity_id))
     return found[0] if found else None
 

@@ -1,4 +1,4 @@
-"""Resumes, each content once."""
+"""Repository of resumes, each content once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tables import resume_meta, resumes
 
 @dataclass(frozen=True, slots=True)
 class ResumeMeta:
-    """Where a resume came from.
+    """The origin of a resume.
 
     Attributes:
         source_hash: SHA-256 of the file's bytes, in hexadecimal digits.
@@ -32,7 +32,7 @@ class Resume:
 
     Attributes:
         resume_hash: ``sha256:`` and the hash of the Markdown.
-        meta: None only of a resume that another program has put there.
+        meta: None for a resume of another program.
     """
 
     resume_id: str
@@ -43,7 +43,7 @@ class Resume:
 
 
 def add(connection: Connection, resume: Resume) -> None:
-    """Store a resume that is not stored yet."""
+    """Insert a new resume."""
     row = {
         "resume_id": resume.resume_id,
         "resume_md": resume.markdown,
@@ -62,7 +62,7 @@ def get(connection: Connection, resume_id: str) -> Resume | None:
 
 
 def find(connection: Connection, resume_hash: str) -> Resume | None:
-    """Return the resume with this content."""
+    """Return the resume with this content hash."""
     return _one(connection, resumes.c.resume_hash == resume_hash)
 
 

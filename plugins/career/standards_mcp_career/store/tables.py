@@ -1,4 +1,4 @@
-"""The tables as they are after the last migration. The migrations alone make them."""
+"""Tables after the last migration. Only the migrations create them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from standards_mcp_career.primitives import listed
 
 
 class _Texts(TypeDecorator[Sequence[str]]):
-    """Texts as a JSON list. What is none, as another program may have left it, is one text."""
+    """Texts as a JSON list. Other content, as of another program, becomes one text."""
 
     impl = Text
     cache_ok = True

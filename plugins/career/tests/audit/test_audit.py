@@ -171,7 +171,7 @@ def test_an_export_is_verified_apart_from_the_database(audit: AuditLog):
 
 @pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"\xff", b'{"event_id":1}', b"[" * 10_000])
 def test_a_line_that_is_no_event_is_named(line: bytes):
-    with pytest.raises(InvalidInputError, match="Line 2 is no event"):
+    with pytest.raises(InvalidInputError, match="Line 2 is not an event"):
         list(read_lines([line_of(EXAMPLE).encode(), line]))
 
 

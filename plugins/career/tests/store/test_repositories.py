@@ -160,7 +160,7 @@ def test_half_of_a_character_is_wrong_input(store: Store):
         assert atoms.read_all(connection) == []
     atom = Atom("a", "d", "t", "\ud800")
     with (
-        pytest.raises(InvalidInputError, match="half of a character"),
+        pytest.raises(InvalidInputError, match="lone surrogate"),
         store.writing() as connection,
     ):
         atoms.upsert(connection, [atom])
