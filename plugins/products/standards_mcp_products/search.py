@@ -1,13 +1,36 @@
-"""One search: which products are asked for, which fulfil the filters, and in which order."""
+"""Search a collection: candidates, filters, order and answer."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
-from .answers import ProductResult
+from pydantic import Field
+from typing_extensions import TypedDict
+
 from .filters import Conditions, fulfils
+
+
+class ProductResult(TypedDict):
+    """One product. Unknown values are null or empty, never 0."""
+
+    doc_id: str
+    sku: str
+    title: Annotated[str, Field(description="The beginning of its description.")]
+    price: Annotated[float | None, Field(description="In US dollars; null if unknown.")]
+    rating: Annotated[float | None, Field(description="0 to 5; null if unknown.")]
+    brand: str
+    ingredients: str
+
+
+class SearchAnswer(TypedDict):
+    """Matching products, the best first."""
+
+    tool: Literal["rag.search"]
+    timestamp: Annotated[float, Field(description="Seconds since the epoch.")]
+    results: list[ProductResult]
+
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -24,7 +47,7 @@ def search(
 ) -> list[ProductResult]:
     """Return at most *count* products, the nearest first; equally near ones by their id.
 
-    The index is approximate and leaves equally near ones in any order, so more are asked for.
+    The index is approximate and returns ties in any order, so this asks for more candidates.
     """
     wanted = max(_MARGIN * count, _LEAST)
     if conditions == Conditions():
@@ -37,7 +60,7 @@ def search(
 def _nearest(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[tuple[float, str]]:
-    """Return distances and ids. Chroma takes longer to read products than to find them."""
+    """Return distances and ids. Reading all candidates would take longer than the search."""
     answer = collection.query(
         query_embeddings=[vector],
         n_results=count,
@@ -52,8 +75,8 @@ def _nearest(
 def _filtered(
     collection: Collection, vector: Sequence[float], conditions: Conditions, wanted: int, count: int
 ) -> list[tuple[float, str]]:
-    # Chroma collects all products that fulfil a filter before it searches, which takes long where
-    # these are many. Then enough of them are among the nearest of all, which takes no time.
+    # Chroma collects all products of a filter before it searches, which is slow for many. But then
+    # the nearest products of all contain enough matches, which is fast.
     found = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
     return found if len(found) >= count else _nearest(collection, vector, conditions, wanted)
 
@@ -61,7 +84,7 @@ def _filtered(
 def _fulfilling(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[tuple[float, str]]:
-    """Return those of the nearest products that fulfil the conditions."""
+    """Return the nearest products that fulfil the conditions."""
     needed = ["distances", "metadatas", *(["documents"] if conditions.document else [])]
     answer: Any = collection.query(
         query_embeddings=[vector], n_results=count, include=cast("Any", needed)

@@ -1,4 +1,4 @@
-"""Values of cells: texts, prices, ratings, weights. What cannot be read for sure is None."""
+"""Parse cells: texts, prices, ratings, weights. Ambiguous values are None."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLEAR: Final = {
     )
     for sign, other in (_SIGNS, _SIGNS[::-1])
 }
-"""Numbers that can be read in one way only, by the sign before their decimals."""
+"""Unambiguous numbers, by their decimal sign."""
 _AGREEING: Final = 0.9
 _SIGN: Final = re.compile(
     r"\b[A-Z]{0,2}[$£¥\u20a0-\u20cf]|[$£¥\u20a0-\u20cf]"
@@ -43,25 +43,25 @@ _QUOTE: Final = r"'\u2019"
 _NOT_AFTER: Final = re.compile(
     rf"([^\W\d_]|[{_DASH}(<] ?|[0-9][ .,:{_QUOTE}]*|\bto ?)$", re.IGNORECASE
 )
-"""What makes a number no price, where it stands before it: ``-5``, ``(5)``, ``1 349``."""
+"""Text before a number that is not a price: ``-5``, ``(5)``, ``1 349``."""
 _NOT_BEFORE: Final = re.compile(
     rf"[^\W\d_]| ?([%¢]|[km]|b(n|illion)?\b|thousand|lakh|crore|cents?\b|for [0-9])"
     rf"|( ?([{_DASH}]|to\b) ?\$? ?[0-9.,]+)?( ?\$)? ?([{_SLASH}]|{_UNIT})"
     rf"|[ .,:{_QUOTE}]*[0-9]| ?[{_DASH}]$",
     re.IGNORECASE,
 )
-"""The same where it stands after it: ``5k``, ``5%``, ``1/2``, ``5 per lb``, ``1 349``."""
+"""Text after a number that is not a price: ``5k``, ``5%``, ``1/2``, ``5 per lb``, ``1 349``."""
 _NO_PRICE: Final = re.compile(
     r"\b(was|were|save|off|discount|instead|down|get|packs?|shipping|delivery|postage|statt)\b",
     re.IGNORECASE,
 )
-"""Words with which an amount may be another one than the price: ``was $20``, ``$5 off``."""
+"""Words of amounts other than the price: ``was $20``, ``$5 off``."""
 _PRICE_WORDS: Final = re.compile(
     r"[ .,:*]*-?(?:\b(?:from|ab|about|approx|ca|circa|around|only|just|nur|now|our|total|price"
     r"|preis|each)\b[ .:*]*)*",
     re.IGNORECASE,
 )
-"""The only words beside a number without a currency."""
+"""The only words allowed with a number without a currency."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _TO: Final = re.compile(r" ?(to|bis) ?", re.IGNORECASE)
 _RATING: Final = re.compile(
@@ -78,7 +78,7 @@ _PART: Final = re.compile(
     r"|[0-9] ?(lbs?|pounds?)\b[ .,&]*(and )?$",
     re.IGNORECASE,
 )
-"""What makes a number of ounces a part of another one, where it stands before it."""
+"""Text before a number of ounces that is a part of another number."""
 _ELEMENTS: Final = (
     "a|abbr|acronym|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button|"
     "canvas|caption|center|cite|code|col|colgroup|data|dd|del|details|dfn|dialog|dir|div|dl|dt|em|"
@@ -99,7 +99,7 @@ _BEST: Final = 5
 
 
 def text(value: object) -> str | None:
-    """Return a text with single spaces; None where there is none."""
+    """Return a text with single spaces, None for a missing one."""
     if isinstance(value, bool) or value is None:
         return None
     value = _simple(value)
@@ -124,17 +124,17 @@ def without_tags(value: object) -> str | None:
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a cell is empty, or says that nothing is known."""
+    """Return True for an empty cell and for marks such as ``n/a``."""
     return not isinstance(value, bool) and text(value) is None
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How a file writes prices such as ``1.299`` and ``1,299``.
+    """The number format of a file, which decides prices such as ``1.299`` and ``1,299``.
 
     Attributes:
-        decimal: The sign before decimals, or an empty string if it is not known.
-        thousands: The sign between thousands, or an empty string if it is not known.
+        decimal: The decimal sign, empty if unknown.
+        thousands: The thousands separator, empty if unknown.
     """
 
     decimal: str = ""
@@ -142,10 +142,10 @@ class Notation:
 
 
 def notation(cells: Iterable[object], delimiter: str) -> Notation:
-    """Return the notation of a file, by its prices that can be read in one way only.
+    """Return the notation of a file, by its unambiguous prices.
 
-    Without such prices, semicolons between cells are a sign of a country with decimal commas. If
-    prices contradict each other, nothing is known.
+    Without such prices, semicolons between cells suggest decimal commas. The notation is unknown
+    if prices contradict each other.
     """
     texts = (text(cell) for cell in cells if _finite(cell) is None)
     clear = Counter(_clear_sign(_digits(each)) for each in texts if each)
@@ -158,12 +158,11 @@ def notation(cells: Iterable[object], delimiter: str) -> Notation:
 
 
 def price(value: object, written: Notation = Notation()) -> float | None:
-    """Return the first number of a text, the low end of a range; None unless it is above zero.
+    """Parse a price: the first number of a text, the low end of a range. None unless above zero.
 
-    Where the text has a sign of a currency, that is the first number beside one, unless words such
-    as "was" or a second amount may mean another one. Otherwise the text is a number, with words
-    such as "from" at most. A number that has no regular form, such as 1,34,950.00, is none: nobody
-    can tell what it means.
+    With a currency sign in the text, the price is the first number next to one, unless words such
+    as "was" or a second amount make it doubtful. Otherwise the text must be a number, with words
+    such as "from" at most. An irregular number such as 1,34,950.00 is ambiguous and gives None.
 
     Args:
         written: The notation of the file.
@@ -182,9 +181,9 @@ def rating(value: object) -> float | None:
 
 
 def ounces(texts: Sequence[str | None]) -> float | None:
-    """Return the first weight or volume in ounces that texts name.
+    """Return the first weight or volume in ounces in the texts.
 
-    A part of another number, as in ``1/2 oz``, ``½ oz``, ``4-6 oz`` and ``5 lb 8 oz``, is none.
+    Parts of numbers, as in ``1/2 oz``, ``½ oz``, ``4-6 oz`` and ``5 lb 8 oz``, give None.
     """
     for each in texts:
         if each and (match := _OUNCES.search(each)):
@@ -194,7 +193,7 @@ def ounces(texts: Sequence[str | None]) -> float | None:
 
 
 def plain(value: object) -> str | float | bool | None:
-    """Return a value of a further field as a file gives it: a text, a number or a boolean.
+    """Return a value of another field unchanged: a text, a number or a boolean.
 
     A whole number that the store would round is a text, such as an article number of 18 digits.
     """
@@ -206,12 +205,12 @@ def plain(value: object) -> str | float | bool | None:
     return text(value) if number is None else number
 
 
-def _digits(found: str) -> str:
-    """Return the digits and signs of the price in a text; an empty string if there is none."""
-    # ½, ² and the digits of other scripts change what the digits beside them mean.
-    if any(each.isnumeric() and not each.isascii() for each in found):
+def _digits(cell: str) -> str:
+    """Return the digits and signs of the price in a text, or an empty string."""
+    # ½, ² and the digits of other scripts change the meaning of adjacent digits.
+    if any(each.isnumeric() and not each.isascii() for each in cell):
         return ""
-    plain_signs = " ".join(_SIGN.sub(" $ ", found).split())
+    plain_signs = " ".join(_SIGN.sub(" $ ", cell).split())
     is_signed = "$" in plain_signs
     amounts = list((_SIGNED if is_signed else _DIGITS).finditer(plain_signs))
     if not amounts:
@@ -228,13 +227,13 @@ def _digits(found: str) -> str:
 
 
 def _is_range(found: str, amounts: Sequence[re.Match[str]]) -> bool:
-    """Return True if no words stand between amounts; they would give each its own meaning."""
+    """Return True if no words separate the amounts; words would give each its own meaning."""
     between = (found[one.end() : two.start()] for one, two in pairwise(amounts))
     return all(_TO.fullmatch(each) or not _LETTER.search(each) for each in between)
 
 
 def _clear_sign(digits: str) -> str:
-    """Return the sign before decimals where a number shows it; else an empty string."""
+    """Return the decimal sign of an unambiguous number, else an empty string."""
     if _AMBIGUOUS.fullmatch(digits):
         return ""
     return next((sign for sign in _SIGNS if _CLEAR[sign].fullmatch(digits)), "")

@@ -1,10 +1,11 @@
-"""Map the columns of a file to the fields of products."""
+"""Map the columns of a file to the fields of products, by a mapping or by usual names."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -13,14 +14,68 @@ from typing import Any, Final, TypeAlias, cast
 
 from standards_mcp import InvalidInputError
 
-from .names import FIELDS, usual_columns
 from .values import is_missing
 
+_USUAL: Final[Mapping[str, str]] = {
+    "sku": (
+        "sku productsku itemsku variantsku skuid id productid itemid articleid uniqid uniqueid "
+        "productcode itemcode articlecode productnumber itemnumber articlenumber partnumber asin "
+        "gtin ean upc isbn barcode handle"
+    ),
+    "title": "name title productname producttitle itemname itemtitle articlename displayname",
+    # The HTML of a shop's page comes last, as others say the same without it.
+    "features": (
+        "aboutproduct description productdescription itemdescription longdescription "
+        "shortdescription summary features bulletpoints body bodyhtml descriptionhtml"
+    ),
+    "category": (
+        "category categories productcategory categoryname categorypath producttype "
+        "productcategorytree department googleproductcategory"
+    ),
+    "brand": "brandname brand brands productbrand manufacturer vendor maker",
+    # A sale has dates, which are not read, so its price comes last.
+    "price": (
+        "sellingprice price productprice itemprice currentprice variantprice priceusd usdprice "
+        "discountedprice listprice regularprice retailprice msrp saleprice"
+    ),
+    "rating": "rating averagerating avgrating productrating overallrating starrating stars",
+    "ingredients": "ingredients ingredientlist",
+    "url": "url producturl itemurl link productlink permalink",
+    "image": (
+        "image imageurl imagelink imagesrc mainimage productimage images imageurls picture "
+        "thumbnail thumbnailurl"
+    ),
+}
+"""Of a field's names, the first comes first. They are written as `_plain` returns them."""
+FIELDS: Final = tuple(_USUAL)
+
+
+def usual_columns(field: str, heading: Sequence[str]) -> list[list[str]]:
+    """Return the columns of a heading that have a usual name of a field, in the order of names.
+
+    Columns of one name, but for case and separators, are in one list.
+    """
+    by_name: dict[str, list[str]] = {name: [] for name in _USUAL[field].split()}
+    for column in heading:
+        if (name := _plain(column)) in by_name:
+            by_name[name].append(column)
+    return [columns for columns in by_name.values() if columns]
+
+
+def _plain(column: str) -> str:
+    """Return the letters and digits of a column's name, in lower case.
+
+    Feeds for Google Merchant have ``g:`` before names.
+    """
+    name = unicodedata.normalize("NFKC", column).casefold().strip().removeprefix("g:")
+    return "".join(each for each in name if each.isalnum())
+
+
 Names: TypeAlias = Mapping[str, Sequence[str]]
-"""Names of columns by the fields that they are for."""
+"""Column names by field."""
 
 FEATURES: Final = "features"
-"""What a product is like: a part of the text that is searched, and no field."""
+"""The features of a product: a part of the searched text, not a field."""
 _EXPORT: Final[Names] = {
     "sku": ("Uniq Id",),
     "title": ("Product Name",),
@@ -31,7 +86,7 @@ _EXPORT: Final[Names] = {
     "rating": ("Rating", "Average Rating"),
     "ingredients": ("Ingredients",),
 }
-"""The columns of Amazon's export of 2020. Of a field's columns, the first with a value counts."""
+"""The columns of Amazon's export of 2020. The first column with a value counts."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _COMPUTED: Final = ("doc_id", "document", "price_per_oz")
 _REQUIRED: Final = {"sku": "the id of a product", "title": "its name"}
@@ -44,12 +99,12 @@ class Columns:
     """The columns of a file.
 
     Attributes:
-        known: The columns of each field that products always may have, and of their features.
-        further: The columns of other fields.
-        mapping: The columns of all fields that have one, or that the user has named one for.
-        unused: The columns that no field comes from.
-        doubtful: Columns of one name, of which a field comes from the first.
-        is_export: True for the columns of Amazon's export, whose texts are taken as they are.
+        known: The columns of the standard fields and of the features.
+        further: The columns of all other fields.
+        mapping: The columns of all fields with a column, or with one in the user's mapping.
+        unused: Columns without a field.
+        doubtful: Fields with several columns of one name; the first is used.
+        is_export: True for Amazon's export, whose texts contain no HTML.
     """
 
     known: Names
@@ -66,11 +121,11 @@ class Columns:
 
     @property
     def sources(self) -> list[str]:
-        """The columns that values come from."""
+        """All source columns."""
         return [each for names in (self.known, self.further) for each in chain(*names.values())]
 
     def identified_by(self, column: str) -> Columns:
-        """Return the columns with this one alone for the ids of products."""
+        """Return the columns with only this one for ids."""
         others = [each for each in self.known["sku"] if each != column]
         ids = {"sku": [column]}
         return replace(
@@ -81,7 +136,7 @@ class Columns:
         )
 
     def value(self, name: str, row: Mapping[str, Any]) -> object:
-        """Return what the first column of a field that is not empty has in a row; None if none."""
+        """Return the first non-empty value of a field's columns in a row, else None."""
         columns = self.known[name] if name in self.known else self.further[name]
         given = (row.get(column) for column in columns)
         return next((each for each in given if not is_missing(each)), None)
@@ -92,15 +147,15 @@ class Columns:
 
 
 def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
-    """Return the columns of a file: by the mapping, by Amazon's export, or by their usual names.
+    """Map the columns of a file: by the mapping, as Amazon's export, or by usual names.
 
     Args:
-        heading: The names of its columns. A file without any has no rows.
-        mapping: As `read_mapping` returns it.
+        heading: The column names; empty for a file without rows.
+        mapping: The result of `read_mapping`.
 
     Raises:
-        InvalidInputError: There is no column for the id or the name of a product, or it is not
-            clear which one it is.
+        InvalidInputError: The column for the id or the name of a product is missing or
+            ambiguous.
     """
     names = set(heading)
     is_export = all(names.issuperset(_EXPORT[each]) for each in _REQUIRED)
@@ -155,13 +210,13 @@ def shown(columns: Sequence[str]) -> str:
 
 
 def read_mapping(file: Path | None) -> Names:
-    """Return the columns that a mapping names for fields; without a file, none.
+    """Parse a mapping file; without a file, return an empty mapping.
 
     Args:
-        file: TOML or JSON: an object from names of fields to columns.
+        file: TOML or JSON, an object from field names to columns.
 
     Raises:
-        InvalidInputError: It cannot be read, or names what cannot be mapped.
+        InvalidInputError: The file is unreadable, or has a field that cannot be mapped.
     """
     parsed: Mapping[str, object] = _parsed(file) if file else {}
     mapping: dict[str, Sequence[str]] = {}
@@ -169,7 +224,7 @@ def read_mapping(file: Path | None) -> Names:
         if name in _COMPUTED or not _NAME.fullmatch(name):
             raise InvalidInputError(
                 f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
-                f"and is none of {', '.join(_COMPUTED)}."
+                f"and differs from {', '.join(_COMPUTED)}."
             )
         columns = cast("list[object]", given) if isinstance(given, list) else [given]
         if not columns or not all(isinstance(each, str) and each for each in columns):

@@ -1,21 +1,126 @@
-"""Makes a collection of products beside the active one, and then makes it active at once."""
+"""Build a collection of products from a file, then make it active in one write."""
 
 from __future__ import annotations
 
 import math
 import secrets
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, cast
 
+import filelock
 import numpy as np
 from typing_extensions import TypedDict
 
-from standards_mcp import ApiError
-from standards_mcp_products.service import Catalogue
-from standards_mcp_products.store import Active, remove_orphans
+from standards_mcp import ApiError, InvalidInputError
 
-from .products import Product, Products, Skipped, Unread
+from .chroma import remove_orphans, translated
+from .columns import Columns, Names, columns_of
+from .files import Row, delimiter, read_heading, read_rows
+from .product_rows import Product, Products, Skipped, Unread, read_products
+from .service import Catalogue
+from .store import Active
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
+
+_LOCK: Final = "build.lock"
+_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of a build.
+
+    Attributes:
+        limit: Maximum number of rows; None for all.
+        dry_run: True to report without building.
+        patience: Seconds to wait for another build.
+    """
+
+    limit: int | None = None
+    dry_run: bool = False
+    patience: float = 0
+
+
+def build(
+    catalogue: Catalogue,
+    file: Path,
+    mapping: Names,
+    encoder: Encodes,
+    options: Options = Options(),
+    progress: Progress = lambda _done, _total: None,
+) -> Report:
+    """Build the products of a file and make them searchable.
+
+    Args:
+        mapping: The result of `read_mapping`.
+        progress: Called with the number of stored products and the total.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or has no product.
+        ApiError: The store fails, or another build runs.
+    """
+    columns = columns_of(read_heading(file), mapping)
+    rows = partial(_rows, file, columns, options.limit)
+    products = read_products(rows, columns, delimiter(file))
+    if not products.found:
+        raise InvalidInputError(f"{file} has no products. {_reasons(products)}")
+    with (
+        _alone(catalogue, options.patience),
+        translated(catalogue.place, catalogue.name),
+        _client(catalogue, options) as client,
+    ):
+        work = Build(catalogue, client, encoder, products)
+        return work.report() if options.dry_run else work.run(file.name, progress)
+
+
+def _rows(file: Path, columns: Columns, limit: int | None) -> Iterator[Row]:
+    return islice(read_rows(file, columns), limit)
+
+
+@contextmanager
+def _client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
+    """Open the store; a dry run never creates one."""
+    if options.dry_run and catalogue.place.is_empty():
+        yield None
+        return
+    # A server takes longer to store a batch than to answer a question.
+    place = replace(catalogue.place, timeout=max(_SECONDS, catalogue.place.timeout))
+    client = place.open()
+    try:
+        yield client
+    finally:
+        place.close(client)
+
+
+@contextmanager
+def _alone(catalogue: Catalogue, patience: float) -> Generator[None]:
+    """Lock the state folder against other builds."""
+    folder = catalogue.file.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder / _LOCK, timeout=patience)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise ApiError("Another build is running. Try again when it has ended.") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _reasons(products: Products) -> str:
+    if not products.skipped:
+        return "It has no rows."
+    first = products.skipped[0]
+    return f"All {products.read} rows were skipped; row {first['row']} {first['reason']}."
+
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -26,17 +131,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int], None]
 _BATCH: Final = 2000
-"""Chroma takes at most 5,461 at once."""
+"""Chroma takes at most 5,461 records at once."""
 _LONGEST_NAME: Final = 490
 
 
 class Report(TypedDict):
-    """What a build has done.
+    """The report of a build.
 
     `mapping` has the columns of each field, and `unused` those of no field. `doubtful` has columns
     of one name, of which the first was used. `unread` counts the values that could not be read.
-    `indexed` are new or changed, `unchanged` have kept their vectors, and `removed` were in the
-    last build and are in the file no more.
+    `indexed` products are new or changed, `unchanged` ones kept their vectors, and `removed` ones
+    of the last build are missing in the file.
     """
 
     collection: str
@@ -52,11 +157,11 @@ class Report(TypedDict):
 
 
 class Encodes(Protocol):
-    """What makes vectors."""
+    """An encoder of texts."""
 
     @property
     def name(self) -> str:
-        """What is kept of the model."""
+        """The model's name, stored with the vectors."""
         ...
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -64,11 +169,11 @@ class Encodes(Protocol):
         ...
 
 
-class Work:
-    """What is to be done to make products those that searches find.
+class Build:
+    """Compare products with the active collection, and build a new one.
 
     Args:
-        client: None where there is no store yet, for a dry run.
+        client: None for a dry run without a store.
     """
 
     def __init__(
@@ -84,7 +189,7 @@ class Work:
             self._compare(self._old)
 
     def report(self) -> Report:
-        """Return what is to be done."""
+        """Return the planned changes."""
         unchanged, all_ = len(self._unchanged), len(self._products.found)
         return {
             "collection": self._catalogue.name,
@@ -100,7 +205,7 @@ class Work:
         }
 
     def run(self, source: str, progress: Progress) -> Report:
-        """Do it."""
+        """Build the collection and make it active."""
         self._check_lengths()
         report, client = self.report(), self._client
         assert client is not None  # noqa: S101  - only a dry run may have none
@@ -113,7 +218,7 @@ class Work:
         return report
 
     def _active_collection(self) -> Collection | None:
-        """Return the collection whose vectors can be kept."""
+        """Return the collection with reusable vectors, None without one."""
         active = self._catalogue.file.read()
         if self._client is None or active is None or active.model != self._encoder.name:
             return None
@@ -123,7 +228,7 @@ class Work:
         return self._client.get_collection(active.collection, embedding_function=None)
 
     def _compare(self, old: Collection) -> None:
-        """Find out which products are unchanged, with their vectors, and how many are gone."""
+        """Find unchanged products and reusable vectors, and count the removed products."""
         known = set[str]()
         for ids in _batches(list(self._products.found)):
             found = old.get(ids=list(ids), include=["documents", "metadatas", "embeddings"])
@@ -131,7 +236,7 @@ class Work:
                 found["ids"],
                 found["documents"] or (),
                 found["metadatas"] or (),
-                _rows(found["embeddings"]),
+                _vector_rows(found["embeddings"]),
                 strict=True,
             )
             for doc_id, document, fields, vector in rows:
@@ -144,11 +249,11 @@ class Work:
         self._removed = old.count() - len(known)
 
     def _check_lengths(self) -> None:
-        """Keep no vectors if the encoder makes others by now, as an address may of one name."""
+        """Drop reusable vectors if the encoder's dimension has changed, as behind an address."""
         if not self._vectors:
             return
         all_ = self._products.found
-        # One that has to be embedded anyway, if there is one.
+        # Choose a product that needs a vector anyway, if possible.
         doc_id = next((each for each in all_ if each not in self._vectors), next(iter(all_)))
         vector = self._encoder.encode([all_[doc_id].document])[0]
         if len(vector) != len(next(iter(self._vectors.values()))):
@@ -189,7 +294,7 @@ class Work:
         return np.array(rows, dtype=np.float32)
 
     def _clear(self, client: Client, owner: str, active: str) -> None:
-        """Remove the collections of earlier builds, also of those that were killed."""
+        """Remove the collections of earlier builds, including killed ones."""
         mine = {"owner": owner, "products": self._catalogue.name}
         for each in _collections(client):
             is_mine = mine.items() <= dict(each.metadata or {}).items()
@@ -208,12 +313,12 @@ def _batches(ids: Sequence[T]) -> Generator[Sequence[T]]:
         yield ids[start : start + _BATCH]
 
 
-def _rows(vectors: Any) -> Sequence[np.ndarray[Any, Any]]:
+def _vector_rows(vectors: Any) -> Sequence[np.ndarray[Any, Any]]:
     return [] if vectors is None else list(vectors)
 
 
 def _same(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
-    """Tell whether fields are the same. Chroma may change the last bit of a number."""
+    """Return True for equal fields. Chroma may change the last bit of a number."""
     return stored.keys() == fields.keys() and all(
         type(value) is type(stored[name])
         and (

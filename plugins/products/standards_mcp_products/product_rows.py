@@ -1,4 +1,4 @@
-"""Makes products of rows."""
+"""Convert rows of a file to products."""
 
 from __future__ import annotations
 
@@ -20,17 +20,14 @@ _LONGEST_SHOWN: Final = 100
 
 
 class Skipped(TypedDict):
-    """A row that has become no product."""
+    """A skipped row."""
 
     row: int
     reason: str
 
 
 class Unread(TypedDict):
-    """The values of a field that could not be read as its numbers.
-
-    `row` and `value` are those of the first one.
-    """
+    """Values of a field that are not numbers: their count, and the first one with its row."""
 
     count: int
     row: int
@@ -39,11 +36,11 @@ class Unread(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is stored of a product.
+    """The stored data of a product.
 
     Attributes:
-        document: The text that is embedded.
-        fields: What filters may ask for. What is not known is not there.
+        document: The embedded text.
+        fields: The known fields, for filters.
     """
 
     document: str
@@ -55,11 +52,11 @@ class Products:
     """The products of a file.
 
     Attributes:
-        columns: The columns that they come from.
-        read: How many rows it has.
+        columns: The source columns.
+        read: Number of rows.
         found: The products by their ids.
-        skipped: The rows that are no product.
-        unread: The values of products that could not be read, by their fields.
+        skipped: The skipped rows.
+        unread: Unreadable values by field.
     """
 
     columns: Columns
@@ -72,7 +69,7 @@ class Products:
 def read_products(
     read_rows: Callable[[], Iterable[Row]], columns: Columns, delimiter: str
 ) -> Products:
-    """Return the products of a file. The last of equal ids counts.
+    """Convert the rows of a file to products. The last row of several with one id counts.
 
     Args:
         read_rows: Reads the rows; all of them are needed to find the ids and to read prices.
@@ -102,9 +99,9 @@ def read_products(
 
 
 def _identified(rows: Iterable[Row], columns: Columns) -> Columns:
-    """Return the columns with one for the ids, as ids of two columns may be equal by chance.
+    """Choose one id column, because ids of two columns may be equal by chance.
 
-    That is the first column that gives nearly as many products as the one that gives the most.
+    The first column with nearly as many distinct ids as the best one is chosen.
     """
     candidates = columns.known["sku"]
     if not candidates[1:]:
@@ -122,7 +119,7 @@ def _identified(rows: Iterable[Row], columns: Columns) -> Columns:
 def _product(
     row: Mapping[str, Any], columns: Columns, notation: values.Notation
 ) -> tuple[str, Product, dict[str, str]] | str:
-    """Return the id and the product of a row with its unread values, or why it is none."""
+    """Return the id, product and unread values of a row, or the reason to skip it."""
     cells = {name: columns.value(name, row) for name in columns.names}
     sku, brand, ingredients = (values.text(cells[name]) for name in ("sku", "brand", "ingredients"))
     # Exports of shops have HTML in these.

@@ -20,17 +20,17 @@ from .columns import Columns
 LONGEST_CELL: Final = 10_000_000
 _LONGEST_HEADING: Final = 1_000_000
 _DELIMITERS: Final = ",;\t"
-"""The one that the first line has most of counts; of equal ones the first."""
+"""Candidates: the most frequent in the first line wins, of equal ones the first."""
 _NAMED_DELIMITER: Final = re.compile(r"sep=([^\w\s\"]|\t)\s*", re.IGNORECASE)
 """The line that Excel writes before the heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A row that cannot be read.
+    """An unreadable row.
 
     Attributes:
-        reason: Why.
+        reason: The cause, as a part of a sentence.
     """
 
     reason: str
@@ -42,7 +42,7 @@ _Readers: TypeAlias = tuple[Callable[[Path], list[str]], Callable[[Path, Columns
 
 
 def read_heading(file: Path) -> list[str]:
-    """Return the names of a file's columns. A JSONL file has those of all its rows.
+    """Return the column names of a file, for JSONL the keys of all rows.
 
     Raises:
         InvalidInputError: The file cannot be read.
@@ -66,7 +66,7 @@ def read_rows(file: Path, columns: Columns) -> Iterator[Row]:
 def _readers(file: Path) -> _Readers:
     readers = _BY_SUFFIX.get(file.suffix.lower())
     if readers is None:
-        raise InvalidInputError(f"{file} is none of {', '.join(SUFFIXES)}.")
+        raise InvalidInputError(f"{file} has an unknown format; use {', '.join(SUFFIXES)}.")
     return readers
 
 
@@ -114,18 +114,18 @@ def _csv_rows(file: Path, _: Columns) -> Iterator[Row]:
         elif any(map(_is_broken, cells)):
             yield Unreadable("is not UTF-8")
         else:
-            # Of columns of one name, the first counts.
+            # The first of several columns with one name counts.
             yield dict(reversed(list(zip(heading, cells, strict=False))))
 
 
 def _csv(file: Path) -> Generator[list[str]]:
-    """Yield the heading, and then the cells of each row that has any."""
+    """Yield the heading, then the cells of each non-empty row."""
     csv.field_size_limit(LONGEST_CELL)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
         above = int(bool(_NAMED_DELIMITER.fullmatch(_first_line(file))))
         if above:
             lines.readline()
-        # Else a quote that nobody closes takes in the rows below it.
+        # Not strict, an unclosed quote would swallow the following rows.
         reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), above + 1
         try:
             yield next(reader, list[str]())
@@ -137,7 +137,7 @@ def _csv(file: Path) -> Generator[list[str]]:
         except csv.Error as error:
             raise InvalidInputError(
                 f"{file}, in the row from line {first} on: {error}. A cell that begins with a "
-                "quote ends with one, and those within it are doubled."
+                "quote must end with one, and quotes inside of it must be doubled."
             ) from None
 
 
@@ -158,7 +158,7 @@ def _jsonl_rows(file: Path, _: Columns | None = None) -> Iterator[Row]:
             if isinstance(found, dict):
                 yield cast("dict[str, Any]", found)
             else:
-                yield Unreadable("is no JSON object")
+                yield Unreadable("is not a JSON object")
 
 
 def _parquet_heading(file: Path) -> list[str]:
@@ -191,7 +191,7 @@ def _parquet(file: Path) -> Generator[Any]:
 def _batch_rows(batch: Any) -> Iterator[Row]:
     try:
         yield from batch.to_pylist()
-    # A text that is not UTF-8, a time that Python has not, an unknown time zone.
+    # Invalid UTF-8, a time outside of Python's range, an unknown time zone.
     except (ValueError, OverflowError, LookupError):
         if batch.num_rows == 1:
             yield Unreadable("has a value that cannot be read")
