@@ -120,7 +120,8 @@ class NotBuiltError(ApiError):
     def __init__(self, name: str, place: Place) -> None:
         super().__init__(
             f"The products '{name}' are not built in {place.shown}. Run "
-            "`standards-mcp products build FILE`, or set [plugins.products] path, url or collection."
+            "`standards-mcp products build FILE`, or set path, url or collection in "
+            "[plugins.products]."
         )
 
 

@@ -206,7 +206,7 @@ def test_broken_rows_are_skipped(make: Build, tmp_path: Path):
         ("x.csv", b'"Uniq Id', "in the row from line 1 on: unexpected end of data"),
         ("x.jsonl", b"", "has no products"),
         ("x.parquet", b"PAR1 but not really", "cannot be read as Parquet"),
-        (".csv", None, "differs from"),
+        (".csv", None, "unknown format"),
         ("none.csv", None, "No such file"),
     ],
 )
