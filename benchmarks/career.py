@@ -31,7 +31,11 @@ from standards_mcp_career.records import Atom, Interaction, Opportunity, Require
 from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Strategy
-from standards_mcp_career.store import atoms, interactions, opportunities
+from standards_mcp_career.store.repositories import (
+    upsert_atoms,
+    upsert_interactions,
+    upsert_opportunities,
+)
 
 WORDS = [f"word{number}" for number in range(5000)]
 WEIGHTS = [1 / rank for rank in range(1, len(WORDS) + 1)]
@@ -69,10 +73,10 @@ def fill(career: Career, count: int) -> tuple[list[Atom], list[Opportunity]]:
         for number in range(50)
     ]
     with career.store.writing() as connection:
-        atoms.upsert(connection, records)
-        opportunities.upsert(connection, wanted)
+        upsert_atoms(connection, records)
+        upsert_opportunities(connection, wanted)
         started = [Interaction(f"i-{number}", "o-0") for number in range(1000)]
-        interactions.upsert(connection, started)
+        upsert_interactions(connection, started)
     return records, wanted
 
 

@@ -24,8 +24,13 @@ from .records import (
     problem,
 )
 from .settings import Tokens
-from .store import atoms, interactions, opportunities
 from .store.database import Store
+from .store.repositories import (
+    all_opportunities,
+    upsert_atoms,
+    upsert_interactions,
+    upsert_opportunities,
+)
 
 Record = TypeVar("Record", Atom, Opportunity, Interaction)
 _KINDS: Final = ("atoms", "opportunities", "interactions")
@@ -76,7 +81,7 @@ def import_files(
     if not files:
         return _answer(found)
     with store.reading() as connection:
-        known = {each.opportunity_id for each in opportunities.read_all(connection)}
+        known = {each.opportunity_id for each in all_opportunities(connection)}
     known |= {each.opportunity_id for each in found.opportunities}
     for each in found.interactions:
         if each.opportunity_id not in known:
@@ -87,9 +92,9 @@ def import_files(
     if found.errors:
         return _answer(_Found(errors=found.errors))
     with store.writing() as connection:
-        atoms.upsert(connection, found.atoms)
-        opportunities.upsert(connection, found.opportunities)
-        interactions.upsert(connection, found.interactions)
+        upsert_atoms(connection, found.atoms)
+        upsert_opportunities(connection, found.opportunities)
+        upsert_interactions(connection, found.interactions)
         if dry_run:
             connection.rollback()
     return _answer(found)

@@ -17,8 +17,9 @@ from .audit import Entry as AuditEntry
 from .primitives import Clock, Ids, hash64
 from .schemas import IndexAnswer, IndexCounts
 from .settings import Scope
-from .store import atoms, opportunities, resumes, runs
+from .store import runs
 from .store.database import Store, next_number
+from .store.repositories import all_atoms, all_opportunities, all_resumes
 from .store.runs import Entry, Run
 from .vectors import Embedder, Kept, Key, VectorStore, vector_hash
 
@@ -208,13 +209,13 @@ class Indexing:
 def _artifacts(connection: Connection, kinds: Iterable[str]) -> Iterable[Artifact]:
     for kind in kinds:
         if kind == "atom":
-            for atom in atoms.read_all(connection):
+            for atom in all_atoms(connection):
                 text = " ".join([atom.title, atom.claim, *atom.tags])
                 yield Artifact(kind, atom.atom_id, text)
         elif kind == "resume":
-            for resume in resumes.read_all(connection):
+            for resume in all_resumes(connection):
                 yield Artifact(kind, resume.resume_id, resume.markdown)
         else:
-            for each in opportunities.read_all(connection):
+            for each in all_opportunities(connection):
                 parts = [each.role_title, each.company, *(one.text for one in each.requirements)]
                 yield Artifact(kind, each.opportunity_id, " ".join(parts))

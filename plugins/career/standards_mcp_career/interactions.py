@@ -9,8 +9,8 @@ from standards_mcp import ApiError
 from .audit import AuditLog
 from .primitives import Ids
 from .schemas import EventAnswer
-from .store import interactions
 from .store.database import Store
+from .store.repositories import add_receipt, move_interaction, position_of, receipt_of
 from .transitions import Event, Outcome, Receipt, backend_error, decide, is_sound, not_found
 
 
@@ -47,19 +47,19 @@ class SqliteCoordinator:
         """See `Coordinator.apply`."""
         try:
             with self._store.writing() as connection:
-                now = interactions.position(connection, interaction_id)
+                now = position_of(connection, interaction_id)
                 if now is None:
                     return not_found(interaction_id)
                 if not is_sound(now):
                     return damaged_row("state", interaction_id)
-                receipt = interactions.receipt(connection, interaction_id, key)
+                receipt = receipt_of(connection, interaction_id, key)
                 if receipt is not None and not is_sound(now, receipt):
                     return damaged_row("receipt", interaction_id)
                 outcome = decide(now, receipt, event)
                 if outcome.name == "applied":
-                    interactions.move(connection, interaction_id, outcome.after)
+                    move_interaction(connection, interaction_id, outcome.after)
                     noted = Receipt(event, outcome.after)
-                    interactions.note(connection, interaction_id, key, noted)
+                    add_receipt(connection, interaction_id, key, noted)
                 return outcome
         except ApiError as error:
             return backend_error(str(error))

@@ -15,8 +15,15 @@ from .records import Opportunity, normalised_opportunity, problem
 from .schemas import Decision, DecisionList, GivenReport, MatchAnswer, MatchReport, ValidationReport
 from .scoring import Matcher, Options, match
 from .settings import Tokens
-from .store import atoms, decisions, opportunities
 from .store.database import Store
+from .store.repositories import (
+    add_decision,
+    all_atoms,
+    atoms_revision,
+    decisions_of_trace,
+    get_decision,
+    get_opportunity,
+)
 from .validation import optional_texts, validate
 from .vectors import Embedder, VectorStore
 
@@ -105,7 +112,7 @@ class Matching:
             NotFoundError: The decision does not exist.
         """
         with self._store.reading() as connection:
-            found = decisions.get(connection, decision_id)
+            found = get_decision(connection, decision_id)
         if found is None:
             raise NotFoundError(f"Decision not found: {decision_id}")
         return cast("Decision", found)
@@ -113,12 +120,12 @@ class Matching:
     def list_decisions(self, trace_id: str) -> DecisionList:
         """Return the decisions of a trace, empty for an unknown trace."""
         with self._store.reading() as connection:
-            found = decisions.of_trace(connection, trace_id)
+            found = decisions_of_trace(connection, trace_id)
         return {"trace_id": trace_id, "decisions": cast("list[Decision]", found)}
 
     def _stored(self, opportunity_id: str) -> Opportunity:
         with self._store.reading() as connection:
-            found = opportunities.get(connection, opportunity_id)
+            found = get_opportunity(connection, opportunity_id)
         if found is None:
             raise NotFoundError(f"Opportunity not found: {opportunity_id}")
         return found
@@ -126,9 +133,9 @@ class Matching:
     def _current_words(self) -> WordIndex:
         """Return the word index of the current atoms, rebuilt after a change."""
         with self._reading, self._store.reading() as connection:
-            revision = atoms.revision(connection)
+            revision = atoms_revision(connection)
             if self._words is None or self._words[0] != revision:
-                self._words = revision, word_index(atoms.read_all(connection), self._tokens)
+                self._words = revision, word_index(all_atoms(connection), self._tokens)
             return self._words[1]
 
     def _decision(self, report: MatchReport, validation: ValidationReport) -> Decision:
@@ -172,7 +179,7 @@ class Matching:
             Entry("DecisionRecorded", decided, [opportunity_id, decision_id]),
         ]
         with self._store.writing() as connection:
-            decisions.add(connection, decision)
+            add_decision(connection, decision)
             self._audit.write(connection, validation["trace_id"], events)
 
 

@@ -15,8 +15,8 @@ from standards_mcp import ApiError
 
 from .interactions import damaged_row
 from .redis_address import RedisAddress
-from .store import interactions
 from .store.database import Store
+from .store.repositories import move_interaction, position_of
 from .transitions import (
     CONFLICT,
     INVALID,
@@ -104,7 +104,7 @@ class RedisCoordinator:
         """See `Coordinator.apply`."""
         try:
             with self._store.reading() as connection:
-                now = interactions.position(connection, interaction_id)
+                now = position_of(connection, interaction_id)
         except ApiError as error:
             return backend_error(str(error))
         if now is None:
@@ -148,7 +148,7 @@ class RedisCoordinator:
     def _follow(self, interaction_id: str, after: Position) -> None:
         try:
             with self._store.writing() as connection:
-                interactions.move(connection, interaction_id, after)
+                move_interaction(connection, interaction_id, after)
         except ApiError as error:
             # Redis has applied the event; the next event updates the row.
             _log.warning("interaction %s is behind Redis: %s", interaction_id, error)

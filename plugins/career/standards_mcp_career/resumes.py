@@ -18,9 +18,8 @@ from . import document_worker
 from .audit import AuditLog
 from .primitives import Clock, Ids, hash64, sha256
 from .schemas import IngestAnswer
-from .store import resumes
 from .store.database import Store
-from .store.resumes import Resume, ResumeMeta
+from .store.repositories import Resume, ResumeMeta, add_resume, find_resume
 
 Roots: TypeAlias = Sequence[Path] | None
 """Absolute folders that must contain the file; None for commands, whose user names any file."""
@@ -320,12 +319,12 @@ class Ingest:
     def _stored(self, read: ResumeText, resume_hash: str, *, persist: bool) -> tuple[str, bool]:
         """Return the id of the content, and True if this call stored it."""
         with self._store.writing() as connection:
-            known = resumes.find(connection, resume_hash)
+            known = find_resume(connection, resume_hash)
             if known is not None:
                 return known.resume_id, False
             resume_id = self._ids.new("resume-")
             if persist:
                 now = self._clock()
                 meta = ResumeMeta(str(read.path), read.file_hash, read.method, now, _VERSION)
-                resumes.add(connection, Resume(resume_id, read.text, resume_hash, now, meta))
+                add_resume(connection, Resume(resume_id, read.text, resume_hash, now, meta))
             return resume_id, persist

@@ -13,8 +13,8 @@ from .primitives import Ids, sha256
 from .records import Opportunity
 from .schemas import Finding, GivenReport, ValidationAnswer, ValidationReport
 from .settings import Tokens
-from .store import opportunities
 from .store.database import Store
+from .store.repositories import get_opportunity
 
 CONSTITUTION: Final = "default"
 _VERSIONS: Final[dict[Tokens, str]] = {"original": "0.1.0", "meaningful": "0.2.0"}
@@ -169,7 +169,7 @@ class Validation:
         drawn = self._ids.new("trace")
         trace_id = trace_id or drawn
         with self._store.reading() as connection:
-            stored = opportunities.get(connection, report.opportunity_id)
+            stored = get_opportunity(connection, report.opportunity_id)
         found = validate(report, trace_id, self._tokens, optional_texts(stored))
         told = {"status": found["status"], "finding_count": found["finding_count"]}
         self._audit.append(trace_id, "ValidationCompleted", told, [report.opportunity_id])

@@ -12,8 +12,8 @@ from standards_mcp import InvalidInputError
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.settings import Tokens
-from standards_mcp_career.store import atoms, interactions, opportunities
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import all_atoms, all_interactions, all_opportunities
 
 YAML = """
 atoms:
@@ -55,10 +55,10 @@ def test_records_are_imported_in_their_regular_form(
     expected = {"atoms": 1, "opportunities": 1, "interactions": 1, "errors": []}
     assert import_files(store, files, tokens, dry_run=True) == expected
     with store.reading() as connection:
-        assert atoms.read_all(connection) == []
+        assert all_atoms(connection) == []
     assert import_files(store, files, tokens) == expected
     with store.reading() as connection:
-        assert atoms.read_all(connection) == [
+        assert all_atoms(connection) == [
             Atom(
                 "a-1",
                 "cloud ops",
@@ -70,10 +70,10 @@ def test_records_are_imported_in_their_regular_form(
             )
         ]
         requirement = Requirement("Kafka", tags, required=False)
-        assert opportunities.read_all(connection) == [
+        assert all_opportunities(connection) == [
             Opportunity("o-1", "Reed Works", "Engineer", "", (requirement,))
         ]
-        assert interactions.read_all(connection) == [Interaction("i-1", "o-1")]
+        assert all_interactions(connection) == [Interaction("i-1", "o-1")]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_each_mistake_is_told_with_its_place(
     assert mistake["where"] == f"{bad}{where}"
     assert message in mistake["message"]
     with store.reading() as connection:
-        assert atoms.read_all(connection) == []
+        assert all_atoms(connection) == []
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_a_command_that_cannot_do_its_work_says_why(run: Run, write: Write, tmp_
             assert "--filters" in told
     told = run("products", "try", "x", "--filters", '{"price": {"$lower": 1}}', status=1).stderr
     assert "filters.price: unknown operator '$lower'; use $eq" in told
-    assert "the query is empty" in run("products", "try", " ", status=1).stderr
+    assert "The query is empty" in run("products", "try", " ", status=1).stderr
     told = run("products", "build", write({"a": "b"}), status=1).stderr
     assert "no column for sku, the id of a product. It has a. Write the line sku = " in told
     run("products", "build", tmp_path / "none.csv", status=2)

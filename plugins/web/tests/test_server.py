@@ -79,7 +79,7 @@ def test_the_main_job_takes_one_command(run: Run, engine: Any):
 def test_a_command_that_cannot_search_says_why_and_fails(run: Run, engine: Any):
     without = run("search", "oat milk", SEARCH_API_KEY="")
     assert (without.returncode, engine.asked) == (1, [])
-    assert "Set SEARCH_API_KEY" in without.stdout
+    assert "SEARCH_API_KEY is not set" in without.stdout
     engine.status = [401]
     refused = run("search", "oat milk", SEARCH_API_KEY=KEY)
     assert (refused.returncode, refused.stdout) == (1, "")

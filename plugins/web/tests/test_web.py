@@ -255,7 +255,7 @@ async def test_without_a_key_nothing_is_asked_and_the_answer_says_so(
     async with open_web(api_key=None) as client:
         answer = await search(client)
         assert (answer["results"], engine.asked) == ([], [])
-        assert "Set SEARCH_API_KEY" in answer["notice"]
+        assert "SEARCH_API_KEY is not set" in answer["notice"]
 
 
 async def test_searxng_answers_in_the_same_form(open_web: OpenWeb, engine: Any):

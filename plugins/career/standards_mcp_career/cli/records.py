@@ -17,9 +17,21 @@ from standards_mcp.commands import examples, json_option, print_answer, print_re
 from standards_mcp_career.importing import ImportAnswer, import_files
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store import atoms, decisions, interactions, opportunities, resumes, runs
+from standards_mcp_career.store import runs
 from standards_mcp_career.store.database import Store
 from standards_mcp_career.store.migrations import LATEST, migrate
+from standards_mcp_career.store.repositories import (
+    all_atoms,
+    all_decisions,
+    all_interactions,
+    all_opportunities,
+    all_resumes,
+    get_atom,
+    get_decision,
+    get_interaction,
+    get_opportunity,
+    get_resume,
+)
 from standards_mcp_career.transitions import STATES
 
 Row = dict[str, Any]
@@ -77,30 +89,30 @@ def _row(record: Any) -> Row:
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "atoms": Kind("Atom", atoms.read_all, atoms.get, _atom),
+    "atoms": Kind("Atom", all_atoms, get_atom, _atom),
     "opportunities": Kind(
         "Opportunity",
-        opportunities.read_all,
-        opportunities.get,
+        all_opportunities,
+        get_opportunity,
         lambda row: f"{row['opportunity_id']}: {row['role_title']}, {row['company']}",
     ),
     "interactions": Kind(
         "Interaction",
-        interactions.read_all,
-        interactions.get,
+        all_interactions,
+        get_interaction,
         _interaction,
     ),
     "resumes": Kind(
         "Resume",
-        resumes.read_all,
-        resumes.get,
+        all_resumes,
+        get_resume,
         lambda row: f"{row['resume_id']}: {row['created_at']}",
     ),
     "runs": Kind("Run", runs.read_all, runs.get, lambda row: f"{row['run_id']}: {row['status']}"),
     "decisions": Kind(
         "Decision",
-        decisions.read_all,
-        decisions.get,
+        all_decisions,
+        get_decision,
         lambda row: f"{row['decision_id']}: {row['opportunity_id']}",
     ),
 }

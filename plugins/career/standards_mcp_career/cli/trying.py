@@ -17,7 +17,6 @@ from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import examples, json_option, print_json, print_result
-from standards_mcp_career import examples as example_files
 from standards_mcp_career.audit import Verification
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.primitives import hash64, lower
@@ -27,7 +26,7 @@ from standards_mcp_career.schemas import IngestAnswer, MatchAnswer
 from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Tokens
-from standards_mcp_career.store import atoms, opportunities
+from standards_mcp_career.store.repositories import all_atoms, all_opportunities
 
 from .matching import match_lines
 
@@ -187,7 +186,10 @@ def draft_command(settings: CareerSettings) -> click.Command:
 
 @contextmanager
 def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
-    with tempfile.TemporaryDirectory() as folder, as_file(files(example_files)) as shipped:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        as_file(files("standards_mcp_career") / "examples") as shipped,
+    ):
         # A copy: site-packages is often in a hidden folder, where resumes are never read.
         place = Path(folder).resolve()
         shutil.copy(shipped / "resume.md", place)
@@ -201,7 +203,7 @@ def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
 def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
     with closing(open_career(settings, reads_any_resume=True)) as career:
         with career.store.reading() as connection:
-            is_proved = any(each.verified for each in atoms.read_all(connection))
+            is_proved = any(each.verified for each in all_atoms(connection))
         if not is_proved:
             raise InvalidInputError(
                 "No verified atoms are stored. Make a file of atoms by `standards-mcp "
@@ -221,7 +223,7 @@ def _tried(career: Career, path: Path) -> Tried:
     trace_id = taken["trace_id"]
     career.indexing.build("all", trace_id)
     with career.store.reading() as connection:
-        wanted = [each.opportunity_id for each in opportunities.read_all(connection)]
+        wanted = [each.opportunity_id for each in all_opportunities(connection)]
     matches = [
         career.matching.match_opportunity(
             options=_OPTIONS,

@@ -1,1 +1,1 @@
-"""The SQLite database: connections, migrations, and one repository module for each kind."""
+"""The SQLite database: connections, migrations and repositories."""

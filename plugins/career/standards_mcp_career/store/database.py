@@ -7,11 +7,12 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, select
+from sqlalchemy import URL, Connection, Engine, QueuePool, Row, create_engine, event, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -20,6 +21,7 @@ from standards_mcp import ApiError, InvalidInputError
 
 from .tables import id_counters
 
+T = TypeVar("T")
 _CONNECTIONS: Final = 16
 """The number of threads that the host has for a plugin."""
 _SECONDS: Final = 15
@@ -148,6 +150,11 @@ def _translated_errors(path: Path | None) -> Generator[None]:
 def _failed(path: Path | None, cause: str) -> ApiError:
     name = "in memory" if path is None else str(path)
     return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")
+
+
+def record_of(kind: type[T], row: Row[Any]) -> T:
+    """Return a row as a dataclass, by the names of its fields."""
+    return kind(**{field.name: getattr(row, field.name) for field in fields(cast("Any", kind))})
 
 
 def next_number(connection: Connection, name: str) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, Integer, Row, cast, func, insert, select, update
+from sqlalchemy import Connection, Integer, cast, func, insert, select, update
 
+from .database import record_of
 from .tables import index_entries, index_runs
 
 Status: TypeAlias = Literal["pending", "running", "completed", "failed"]
@@ -64,9 +65,7 @@ _NUMBER = cast(func.substr(index_runs.c.run_id, len("run-") + 1), Integer)
 
 def start(connection: Connection, run: Run) -> None:
     """Store a new run."""
-    row = asdict(run)
-    summary = row.pop("summary")
-    connection.execute(insert(index_runs).values(**row, summary_json=summary))
+    connection.execute(insert(index_runs).values(asdict(run)))
 
 
 def set_status(
@@ -79,7 +78,7 @@ def set_status(
     """Set the status of a run, and its summary at the end."""
     values: dict[str, Any] = {"status": status}
     if summary is not None:
-        values["summary_json"] = dict(summary)
+        values["summary"] = dict(summary)
     if completed_at is not None:
         values["completed_at"] = completed_at
     connection.execute(update(index_runs).where(index_runs.c.run_id == run_id).values(values))
@@ -102,19 +101,19 @@ def add_entries(connection: Connection, run_id: str, entries: Sequence[Entry]) -
 def get(connection: Connection, run_id: str) -> Run | None:
     """Return a run, None for an unknown id."""
     row = connection.execute(select(index_runs).where(index_runs.c.run_id == run_id)).first()
-    return None if row is None else _run_of(row)
+    return None if row is None else record_of(Run, row)
 
 
 def read_all(connection: Connection) -> list[Run]:
     """Return all runs, the oldest first."""
-    return [_run_of(row) for row in connection.execute(select(index_runs).order_by(_NUMBER))]
+    return [record_of(Run, row) for row in connection.execute(select(index_runs).order_by(_NUMBER))]
 
 
 def entries(connection: Connection, run_id: str) -> list[Entry]:
     """Return the entries of a run, by type and id."""
     wanted = select(index_entries).where(index_entries.c.run_id == run_id)
     ordered = wanted.order_by(index_entries.c.artifact_type, index_entries.c.artifact_id)
-    return [_entry_of(row) for row in connection.execute(ordered)]
+    return [record_of(Entry, row) for row in connection.execute(ordered)]
 
 
 def latest(connection: Connection, artifact_type: str, source: Source) -> dict[str, Entry]:
@@ -132,28 +131,4 @@ def latest(connection: Connection, artifact_type: str, source: Source) -> dict[s
         )
         .group_by(index_entries.c.artifact_id)
     )
-    return {row.artifact_id: _entry_of(row) for row in connection.execute(wanted)}
-
-
-def _run_of(row: Row[Any]) -> Run:
-    return Run(
-        row.run_id,
-        row.started_at,
-        row.completed_at,
-        row.provider_id,
-        row.model_id,
-        row.prompt_version,
-        row.status,
-        row.summary_json,
-    )
-
-
-def _entry_of(row: Row[Any]) -> Entry:
-    return Entry(
-        row.artifact_type,
-        row.artifact_id,
-        row.source_hash,
-        row.vector_hash,
-        row.indexed_at,
-        row.stale,
-    )
+    return {row.artifact_id: record_of(Entry, row) for row in connection.execute(wanted)}

@@ -22,8 +22,8 @@ from standards_mcp_career.lance_vectors import LanceVectors
 from standards_mcp_career.primitives import CountingIds, hash64
 from standards_mcp_career.records import Atom
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store import atoms
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import upsert_atoms
 from standards_mcp_career.store.runs import Source
 from standards_mcp_career.vectors import Kept, Key, MemoryVectors, StubEmbedder
 
@@ -95,7 +95,7 @@ def test_a_deleted_folder_is_built_again(
         return counts["indexed"], counts["skipped"]
 
     with store.writing() as connection:
-        atoms.upsert(connection, [Atom("a-ops", claim="Ran trains")])
+        upsert_atoms(connection, [Atom("a-ops", claim="Ran trains")])
     assert [build(), build()] == [(1, 0), (0, 1)]
     shutil.rmtree(folder)
     assert not vectors.hashes()
