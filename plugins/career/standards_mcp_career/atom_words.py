@@ -36,7 +36,7 @@ class WordIndex(ABC):
         for place, atom in enumerate(self.atoms):
             for word in self._indexed(atom):
                 postings.setdefault(word, []).append(place)
-        self._postings = {word: np.array(found) for word, found in postings.items()}
+        self._postings = {word: np.array(places) for word, places in postings.items()}
 
     @abstractmethod
     def _indexed(self, atom: Atom) -> Collection[str]:
@@ -60,7 +60,7 @@ class WordIndex(ABC):
 
     def places(self, atom_ids: Iterable[str]) -> NDArray[np.intp]:
         """Return the position of each atom, -1 for an unverified or unknown one."""
-        return np.array([self._position.get(each, -1) for each in atom_ids], dtype=np.intp)
+        return np.array([self._position.get(atom_id, -1) for atom_id in atom_ids], dtype=np.intp)
 
     def mask(self, atom_ids: Iterable[str]) -> Mask:
         """Return a mask of the atoms with these ids."""
@@ -72,8 +72,8 @@ class WordIndex(ABC):
         """Return the number of these words in each atom."""
         counts = np.zeros(len(self.atoms), dtype=np.int32)
         for word in words:
-            if (found := self._postings.get(word)) is not None:
-                counts[found] += 1
+            if (places := self._postings.get(word)) is not None:
+                counts[places] += 1
         return counts
 
 

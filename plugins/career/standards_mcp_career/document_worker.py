@@ -88,8 +88,8 @@ def _paragraphs(data: bytes, *, is_marked: bool) -> Iterator[str]:
 
     word: Any = docx.Document(BytesIO(data))
     # Older programs show this copy of a text box; newer ones show the box itself.
-    for each in list(word.element.body.iter(_FALLBACK)):
-        each.getparent().remove(each)
+    for fallback in list(word.element.body.iter(_FALLBACK)):
+        fallback.getparent().remove(fallback)
     marks = _Marks(word.styles) if is_marked else None
     return (text for text in _texts(word.element.body, marks) if text.strip())
 

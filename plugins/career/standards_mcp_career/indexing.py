@@ -129,13 +129,13 @@ class Indexing:
         kept = self._vectors.hashes()
         changed, entries, skipped = list[Artifact](), list[Entry](), 0
         for artifact in artifacts if self._embedder else ():
-            known = before.get(artifact.key)
-            is_same = known is not None and known.source_hash == artifact.source_hash
+            previous = before.get(artifact.key)
+            is_same = previous is not None and previous.source_hash == artifact.source_hash
             if is_same and kept.get(artifact.key) == artifact.source_hash:
                 skipped += 1
             else:
                 changed.append(artifact)
-                is_stale = known is not None and not is_same
+                is_stale = previous is not None and not is_same
                 entries.append(self._entry(artifact, is_stale=is_stale))
         self._forget(artifacts, scope)
         if self._embedder:
@@ -144,7 +144,7 @@ class Indexing:
         counts: IndexCounts = {
             "indexed": len(entries),
             "skipped": skipped,
-            "stale": sum(each.stale for each in entries),
+            "stale": sum(entry.stale for entry in entries),
         }
         self._complete(run, entries, counts)
         return counts
@@ -173,30 +173,34 @@ class Indexing:
         done = list[Entry]()
         for start in range(0, len(artifacts), _BATCH):
             batch = artifacts[start : start + _BATCH]
-            rows = embedder.embed([each.text for each in batch])
+            rows = embedder.embed([artifact.text for artifact in batch])
             pairs = zip(batch, rows, strict=True)
-            self._vectors.put({each.key: Kept(each.source_hash, row) for each, row in pairs})
+            self._vectors.put(
+                {artifact.key: Kept(artifact.source_hash, row) for artifact, row in pairs}
+            )
             for entry, row in zip(entries[start : start + _BATCH], rows, strict=True):
                 done.append(replace(entry, vector_hash=vector_hash(row)))
         return done
 
     def _forget(self, artifacts: Sequence[Artifact], scope: Scope) -> None:
-        there = {each.key for each in artifacts}
+        existing = {artifact.key for artifact in artifacts}
         kept = self._vectors.hashes()
-        self._vectors.remove(key for key in kept if key[0] in _SCOPES[scope] and key not in there)
+        self._vectors.remove(
+            key for key in kept if key[0] in _SCOPES[scope] and key not in existing
+        )
 
     def _complete(self, run: Run, entries: Sequence[Entry], counts: IndexCounts) -> None:
         indexed = [
             AuditEntry(
                 "IndexedArtifact",
                 {
-                    "artifact_type": each.artifact_type,
-                    "artifact_id": each.artifact_id,
-                    "source_hash": each.source_hash,
-                    "stale": each.stale,
+                    "artifact_type": entry.artifact_type,
+                    "artifact_id": entry.artifact_id,
+                    "source_hash": entry.source_hash,
+                    "stale": entry.stale,
                 },
             )
-            for each in entries
+            for entry in entries
         ]
         completed = {"run_id": run.run_id, **counts}
         events = [*indexed, AuditEntry("IndexRunCompleted", completed)]
@@ -216,6 +220,10 @@ def _artifacts(connection: Connection, kinds: Iterable[str]) -> Iterable[Artifac
             for resume in all_resumes(connection):
                 yield Artifact(kind, resume.resume_id, resume.markdown)
         else:
-            for each in all_opportunities(connection):
-                parts = [each.role_title, each.company, *(one.text for one in each.requirements)]
-                yield Artifact(kind, each.opportunity_id, " ".join(parts))
+            for opportunity in all_opportunities(connection):
+                parts = [
+                    opportunity.role_title,
+                    opportunity.company,
+                    *(requirement.text for requirement in opportunity.requirements),
+                ]
+                yield Artifact(kind, opportunity.opportunity_id, " ".join(parts))

@@ -81,14 +81,14 @@ class Matching:
         trace_id = trace_id or drawn
         if (opportunity is None) == (opportunity_id is None):
             raise InvalidInputError("Must provide either opportunity or opportunity_id")
-        given = None if opportunity is None else _checked(opportunity, self._tokens)
+        inline = None if opportunity is None else _checked(opportunity, self._tokens)
         started = {"source": "app_service", "operation": "match_pipeline"}
         if resume_id is not None:
             started["resume_id"] = resume_id
         if self._tokens != "original":  # events of the original stay unchanged
             started["tokens"] = self._tokens
         self._audit.append(trace_id, "RunStarted", started)
-        wanted = given or self._stored(opportunity_id or "")
+        wanted = inline or self._stored(opportunity_id or "")
         words = self._current_words()
         allowed = _allowed(words, atom_ids)
         matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
@@ -112,23 +112,23 @@ class Matching:
             NotFoundError: The decision does not exist.
         """
         with self._store.reading() as connection:
-            found = get_decision(connection, decision_id)
-        if found is None:
+            decision = get_decision(connection, decision_id)
+        if decision is None:
             raise NotFoundError(f"Decision not found: {decision_id}")
-        return cast("Decision", found)
+        return cast("Decision", decision)
 
     def list_decisions(self, trace_id: str) -> DecisionList:
         """Return the decisions of a trace, empty for an unknown trace."""
         with self._store.reading() as connection:
-            found = decisions_of_trace(connection, trace_id)
-        return {"trace_id": trace_id, "decisions": cast("list[Decision]", found)}
+            decisions = decisions_of_trace(connection, trace_id)
+        return {"trace_id": trace_id, "decisions": cast("list[Decision]", decisions)}
 
     def _stored(self, opportunity_id: str) -> Opportunity:
         with self._store.reading() as connection:
-            found = get_opportunity(connection, opportunity_id)
-        if found is None:
+            opportunity = get_opportunity(connection, opportunity_id)
+        if opportunity is None:
             raise NotFoundError(f"Opportunity not found: {opportunity_id}")
-        return found
+        return opportunity
 
     def _current_words(self) -> WordIndex:
         """Return the word index of the current atoms, rebuilt after a change."""
@@ -140,8 +140,8 @@ class Matching:
 
     def _decision(self, report: MatchReport, validation: ValidationReport) -> Decision:
         findings = validation["findings"]
-        severities = [each["severity"] for each in findings]
-        rules = list(dict.fromkeys(each["rule_id"] for each in findings))
+        severities = [finding["severity"] for finding in findings]
+        rules = list(dict.fromkeys(finding["rule_id"] for finding in findings))
         return {
             "decision_id": self._ids.new("decision"),
             "trace_id": validation["trace_id"],
@@ -151,11 +151,11 @@ class Matching:
             "version": _VERSION,
             "requirement_decisions": [
                 {
-                    "requirement_text": each["requirement_text"],
-                    "atom_id": each["contributing_atom_id"],
-                    "evidence_tokens": each["evidence_tokens"],
+                    "requirement_text": matched["requirement_text"],
+                    "atom_id": matched["contributing_atom_id"],
+                    "evidence_tokens": matched["evidence_tokens"],
                 }
-                for each in report["requirement_matches"]
+                for matched in report["requirement_matches"]
             ],
             "retrieval_stats": report["retrieval_stats"],
             "validation_summary": {
@@ -193,7 +193,7 @@ def _checked(opportunity: Opportunity, tokens: Tokens) -> Opportunity:
 def _allowed(words: WordIndex, atom_ids: Sequence[str] | None) -> Mask:
     if atom_ids is None:
         return words.all()
-    for each in atom_ids:
-        if each not in words.known:
-            raise NotFoundError(f"Atom not found: {each}")
+    for atom_id in atom_ids:
+        if atom_id not in words.known:
+            raise NotFoundError(f"Atom not found: {atom_id}")
     return words.mask(atom_ids)

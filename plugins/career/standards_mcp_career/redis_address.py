@@ -57,19 +57,19 @@ def parse_address(text: str) -> RedisAddress:
         ValueError: The address is malformed. The message does not quote it, because it may
             contain a password.
     """
-    if found := _SOCKET.fullmatch(text):
-        return RedisAddress(path=unquote(found["path"]), db=int(found["db"] or 0))
-    found = _NETWORK.fullmatch(text)
-    port = int(found["port"] or _DEFAULT_PORT) if found else 0
-    if not found or not 1 <= port <= _LARGEST_PORT or _is_too_much(found):
+    if match := _SOCKET.fullmatch(text):
+        return RedisAddress(path=unquote(match["path"]), db=int(match["db"] or 0))
+    match = _NETWORK.fullmatch(text)
+    port = int(match["port"] or _DEFAULT_PORT) if match else 0
+    if not match or not 1 <= port <= _LARGEST_PORT or _is_too_much(match):
         raise ValueError(f"{_mistake(text)}. Write {FORMS}")
     return RedisAddress(
-        host=found["host"].strip("[]"),
+        host=match["host"].strip("[]"),
         port=port,
-        db=int(found["db"] or 0),
-        username=unquote(found["user"] or "") or None,
-        password=unquote(found["password"] or "") or None,
-        is_encrypted=found["scheme"] == "rediss",
+        db=int(match["db"] or 0),
+        username=unquote(match["user"] or "") or None,
+        password=unquote(match["password"] or "") or None,
+        is_encrypted=match["scheme"] == "rediss",
     )
 
 
@@ -103,9 +103,9 @@ def _mistake(text: str) -> str:
             f"the port is not a number from 1 to {_LARGEST_PORT}",
         ),
     )
-    found = (message for is_wrong, message in mistakes if is_wrong)
-    return next(found, "the host is missing or malformed")
+    messages = (message for is_wrong, message in mistakes if is_wrong)
+    return next(messages, "the host is missing or malformed")
 
 
-def _is_too_much(found: re.Match[str]) -> bool:
-    return found["scheme"] == "tcp" and (found["user"] is not None or found["db"] is not None)
+def _is_too_much(match: re.Match[str]) -> bool:
+    return match["scheme"] == "tcp" and (match["user"] is not None or match["db"] is not None)

@@ -113,17 +113,17 @@ class RedisCoordinator:
             return damaged_row("state", interaction_id)
         arguments: list[str | int] = [event, key, now.state, now.index, json.dumps(TRANSITIONS)]
         try:
-            found: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
+            answer: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
         except (RedisError, UnicodeError) as error:  # an impossible host name
             return backend_error(f"Redis at {self._address} failed: {error}")
-        outcome = self._outcome(found, interaction_id, event)
+        outcome = self._outcome(answer, interaction_id, event)
         if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
             self._follow(interaction_id, outcome.after)
         return outcome
 
-    def _outcome(self, found: Any, interaction_id: str, event: Event) -> Outcome:
+    def _outcome(self, answer: Any, interaction_id: str, event: Event) -> Outcome:
         """Parse an answer, which may come from another program than Redis."""
-        match found:
+        match answer:
             case [b"backend_error", b"state" | b"receipt" as what]:
                 return self._damaged(what.decode(), interaction_id)
             case [b"applied" | b"already_applied" as name, *numbers]:

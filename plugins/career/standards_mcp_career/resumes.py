@@ -162,14 +162,14 @@ def _unpacked(data: bytes, *arguments: str) -> str:
         done = subprocess.run(  # noqa: S603  - a module of ours
             command, input=data, capture_output=True, timeout=document_worker.SECONDS, check=False
         )
-        found = json.loads(done.stdout)
+        result = json.loads(done.stdout)
     except subprocess.TimeoutExpired as error:
         raise _extraction_error(f"it takes over {document_worker.SECONDS} s to read") from error
     except ValueError as error:
         raise _extraction_error("its reader crashed; the file may be damaged") from error
-    if "error" in found:
-        raise _extraction_error(found["error"])
-    text: str = found["text"]
+    if "error" in result:
+        raise _extraction_error(result["error"])
+    text: str = result["text"]
     return text
 
 
@@ -319,9 +319,9 @@ class Ingest:
     def _stored(self, read: ResumeText, resume_hash: str, *, persist: bool) -> tuple[str, bool]:
         """Return the id of the content, and True if this call stored it."""
         with self._store.writing() as connection:
-            known = find_resume(connection, resume_hash)
-            if known is not None:
-                return known.resume_id, False
+            stored_resume = find_resume(connection, resume_hash)
+            if stored_resume is not None:
+                return stored_resume.resume_id, False
             resume_id = self._ids.new("resume-")
             if persist:
                 now = self._clock()

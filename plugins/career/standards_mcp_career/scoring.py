@@ -92,11 +92,17 @@ class Matcher:
 
     def candidates(self, opportunity: Opportunity) -> Candidates:
         """Return the candidate atoms for an opportunity."""
-        asked = {word for each in opportunity.requirements for word in self._words.asked(each.text)}
+        asked = {
+            word
+            for requirement in opportunity.requirements
+            for word in self._words.asked(requirement.text)
+        }
         if self._options.strategy == "lexical" or not asked:
             return Candidates(self._allowed, int(np.count_nonzero(self._allowed)), 0)
         lexical = self._first_by_words(asked)
-        nearest = self._nearest(" ".join(each.text for each in opportunity.requirements))
+        nearest = self._nearest(
+            " ".join(requirement.text for requirement in opportunity.requirements)
+        )
         return Candidates(
             lexical | nearest, int(np.count_nonzero(lexical)), int(np.count_nonzero(nearest))
         )
@@ -117,11 +123,11 @@ class Matcher:
         table = self._vectors.table("atom")
         places = self._words.places(table.ids)
         near = table.cosines(self._embedder.embed([text]))
-        there = np.flatnonzero(places >= 0)
-        there = there[self._allowed[places[there]]]
+        known_places = np.flatnonzero(places >= 0)
+        known_places = known_places[self._allowed[places[known_places]]]
         # Stable: of equal ones the smaller id comes first.
-        ordered = np.argsort(-near[0, there], kind="stable")
-        mask[places[there[ordered[: self._options.k_emb]]]] = True
+        ordered = np.argsort(-near[0, known_places], kind="stable")
+        mask[places[known_places[ordered[: self._options.k_emb]]]] = True
         return mask
 
     def parts(self, requirements: Sequence[Requirement], mask: Mask) -> Iterator[Parts]:
@@ -130,24 +136,24 @@ class Matcher:
         A generator, because the scores of all requirements together may not fit into memory.
         """
         if self._options.strategy != "semantic":
-            for each in requirements:
-                yield self._of(each, mask, None)
+            for requirement in requirements:
+                yield self._of(requirement, mask, None)
             return
-        cosines = self._cosines([each.text for each in requirements])
-        for each, row in zip(requirements, cosines, strict=True):
-            yield self._of(each, mask, row * mask)
+        cosines = self._cosines([requirement.text for requirement in requirements])
+        for requirement, row in zip(requirements, cosines, strict=True):
+            yield self._of(requirement, mask, row * mask)
 
     def _cosines(self, texts: Sequence[str]) -> Iterator[Scores]:
         """Yield the cosines of each text to all atoms, 0 in place of negative ones."""
         table = self._vectors.table("atom")
         places = self._words.places(table.ids)
-        there = places >= 0
+        known_places = places >= 0
         vectors = self._embedder.embed(texts) if self._embedder and texts else None
         for start in range(0, len(texts), _BLOCK):
             cosines = np.zeros((len(texts[start : start + _BLOCK]), len(self._allowed)))
             if vectors is not None:
                 near = table.cosines(vectors[start : start + _BLOCK])
-                cosines[:, places[there]] = np.maximum(near[:, there], 0.0)
+                cosines[:, places[known_places]] = np.maximum(near[:, known_places], 0.0)
             yield from cosines
 
     def _of(self, requirement: Requirement, mask: Mask, cosines: Scores | None) -> Parts:
@@ -187,21 +193,21 @@ def match(
     candidates = matcher.candidates(opportunity)
     best = [_best(parts) for parts in matcher.parts(opportunity.requirements, candidates.mask)]
     matches = [
-        _matched(requirement, each, words)
-        for requirement, each in zip(opportunity.requirements, best, strict=True)
+        _matched(requirement, candidate, words)
+        for requirement, candidate in zip(opportunity.requirements, best, strict=True)
     ]
     breakdown = _breakdown(opportunity.requirements, best, options)
     is_semantic = options.strategy == "semantic"
     overall = breakdown["final_score"] if is_semantic else breakdown["lexical"]
-    found = {each["contributing_atom_id"] for each in matches}
+    atom_ids = {matched["contributing_atom_id"] for matched in matches}
     return {
         "opportunity_id": opportunity.opportunity_id,
         "strategy": NAMES[options.strategy],
         "overall_score": overall,
         "requirement_matches": matches,
-        "matched_atoms": sorted(each for each in found if each is not None),
+        "matched_atoms": sorted(atom_id for atom_id in atom_ids if atom_id is not None),
         "missing_requirements": [
-            each["requirement_text"] for each in matches if not each["matched"]
+            matched["requirement_text"] for matched in matches if not matched["matched"]
         ],
         "breakdown": breakdown,
         "retrieval_stats": {
@@ -219,7 +225,7 @@ def _best(parts: Parts) -> _Best:
     if parts.total[place] <= 0:
         return _Best(None)
     of_it = (parts.total, parts.lexical, parts.cosine, parts.bonus)
-    return _Best(place, *(float(each[place]) for each in of_it))
+    return _Best(place, *(float(values[place]) for values in of_it))
 
 
 def _matched(requirement: Requirement, best: _Best, words: WordIndex) -> RequirementMatch:
@@ -238,15 +244,15 @@ def _breakdown(
     requirements: Sequence[Requirement], best: Sequence[_Best], options: Options
 ) -> Breakdown:
     if options.strategy != "semantic":
-        lexical = _mean([each.total for each in best], [1.0] * len(best))
+        lexical = _mean([part.total for part in best], [1.0] * len(best))
         final = _LEXICAL_SHARE * lexical
         return {"lexical": lexical, "semantic": 0.0, "bonus": 0.0, "final_score": final}
-    weights = [1.0 if each.required else _OPTIONAL_WEIGHT for each in requirements]
+    weights = [1.0 if part.required else _OPTIONAL_WEIGHT for part in requirements]
     return {
-        "lexical": _mean([each.lexical for each in best], weights),
-        "semantic": _mean([each.cosine for each in best], weights),
-        "bonus": _mean([each.bonus for each in best], weights),
-        "final_score": _mean([each.total for each in best], weights),
+        "lexical": _mean([part.lexical for part in best], weights),
+        "semantic": _mean([part.cosine for part in best], weights),
+        "bonus": _mean([part.bonus for part in best], weights),
+        "final_score": _mean([part.total for part in best], weights),
     }
 
 

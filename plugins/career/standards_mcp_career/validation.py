@@ -31,7 +31,7 @@ _ORDER: Final = list(_STATUS)
 def optional_texts(opportunity: Opportunity | None) -> frozenset[str]:
     """Return the texts of optional requirements."""
     asked = opportunity.requirements if opportunity else ()
-    return frozenset(each.text for each in asked if not each.required)
+    return frozenset(requirement.text for requirement in asked if not requirement.required)
 
 
 def validate(
@@ -46,23 +46,23 @@ def validate(
         tokens: With "original", thin evidence is accepted.
         optional: The texts of optional requirements.
     """
-    found: list[Finding] = [
+    findings: list[Finding] = [
         {"rule_id": rule_id, "severity": severity, "message": message}
         for rule_id, severity, rule in _RULES
         for message in rule(report)
     ]
     if tokens == "meaningful":
-        found += _thin(report, optional)
-    found.sort(key=lambda each: (_ORDER.index(each["severity"]), each["rule_id"]))
+        findings += _thin(report, optional)
+    findings.sort(key=lambda finding: (_ORDER.index(finding["severity"]), finding["rule_id"]))
     artifact_id = f"match-report-{report.opportunity_id if report else ''}"
     return {
         "report_id": f"report-{artifact_id}",
         "artifact_id": artifact_id,
         "constitution_id": CONSTITUTION,
         "constitution_version": _VERSIONS[tokens],
-        "status": _STATUS[found[0]["severity"]] if found else "accepted",
-        "finding_count": len(found),
-        "findings": found,
+        "status": _STATUS[findings[0]["severity"]] if findings else "accepted",
+        "finding_count": len(findings),
+        "findings": findings,
         "trace_id": trace_id,
     }
 
@@ -73,32 +73,32 @@ def _schema(report: GivenReport | None) -> Iterable[str]:
         return
     if report.overall_score < 0:
         yield "overall_score is negative"
-    for number, each in enumerate(report.requirement_matches):
+    for number, match in enumerate(report.requirement_matches):
         name = f"RequirementMatch[{number}]"
-        if not each.requirement_text:
+        if not match.requirement_text:
             yield f"{name} has empty requirement_text"
-        if each.best_score < 0:
+        if match.best_score < 0:
             yield f"{name} has negative best_score"
-        if each.matched and not each.contributing_atom_id:
+        if match.matched and not match.contributing_atom_id:
             yield f"{name} is matched=true but missing contributing_atom_id"
-        if not each.matched and each.contributing_atom_id:
+        if not match.matched and match.contributing_atom_id:
             yield f"{name} is matched=false but has contributing_atom_id"
 
 
 def _evidence(report: GivenReport | None) -> Iterable[str]:
-    for each in report.requirement_matches if report else ():
-        name = f"Matched requirement '{each.requirement_text}'"
-        if each.matched and not each.contributing_atom_id:
+    for match in report.requirement_matches if report else ():
+        name = f"Matched requirement '{match.requirement_text}'"
+        if match.matched and not match.contributing_atom_id:
             yield f"{name} missing contributing_atom_id"
-        if each.matched and not each.evidence_tokens:
+        if match.matched and not match.evidence_tokens:
             yield f"{name} has no evidence_tokens"
 
 
 def _thin(report: GivenReport | None, optional: Collection[str]) -> Iterator[Finding]:
-    for each in report.requirement_matches if report else ():
-        if not each.matched or not each.evidence_tokens:
+    for match in report.requirement_matches if report else ():
+        if not match.matched or not match.evidence_tokens:
             continue
-        text, evidence = each.requirement_text, each.evidence_tokens
+        text, evidence = match.requirement_text, match.evidence_tokens
         if why := weakness(text, evidence):
             yield {
                 "rule_id": "EVID-002",
@@ -139,8 +139,8 @@ def counts(override: Override, report: ValidationReport) -> bool:
     """Return True if an override names a rule that blocks this report."""
     is_for_it = override.payload_hash == sha256(report["artifact_id"])
     blocks = any(
-        each["rule_id"] == override.rule_id and each["severity"] == "BLOCK"
-        for each in report["findings"]
+        finding["rule_id"] == override.rule_id and finding["severity"] == "BLOCK"
+        for finding in report["findings"]
     )
     return report["status"] == "blocked" and is_for_it and blocks
 
@@ -170,11 +170,11 @@ class Validation:
         trace_id = trace_id or drawn
         with self._store.reading() as connection:
             stored = get_opportunity(connection, report.opportunity_id)
-        found = validate(report, trace_id, self._tokens, optional_texts(stored))
-        told = {"status": found["status"], "finding_count": found["finding_count"]}
-        self._audit.append(trace_id, "ValidationCompleted", told, [report.opportunity_id])
-        if override and counts(override, found):
-            found["status"] = "overridden"
+        verdict = validate(report, trace_id, self._tokens, optional_texts(stored))
+        result = {"status": verdict["status"], "finding_count": verdict["finding_count"]}
+        self._audit.append(trace_id, "ValidationCompleted", result, [report.opportunity_id])
+        if override and counts(override, verdict):
+            verdict["status"] = "overridden"
             by = override.model_dump(include={"rule_id", "operator_id", "reason"})
             self._audit.append(trace_id, "ConstitutionOverrideApplied", by)
-        return {"trace_id": trace_id, "validation_report": found}
+        return {"trace_id": trace_id, "validation_report": verdict}

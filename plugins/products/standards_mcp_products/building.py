@@ -69,7 +69,7 @@ def build(
     columns = columns_of(read_heading(file), mapping)
     rows = partial(_rows, file, columns, options.limit)
     products = read_products(rows, columns, delimiter(file))
-    if not products.found:
+    if not products.by_id:
         raise InvalidInputError(f"{file} has no products. {_reasons(products)}")
     with (
         _alone(catalogue, options.patience),
@@ -190,7 +190,7 @@ class Build:
 
     def report(self) -> Report:
         """Return the planned changes."""
-        unchanged, all_ = len(self._unchanged), len(self._products.found)
+        unchanged, all_ = len(self._unchanged), len(self._products.by_id)
         return {
             "collection": self._catalogue.name,
             "mapping": self._products.columns.mapping,
@@ -222,39 +222,41 @@ class Build:
         active = self._catalogue.file.read()
         if self._client is None or active is None or active.model != self._encoder.name:
             return None
-        names = {each.name for each in _collections(self._client)}
+        names = {collection.name for collection in _collections(self._client)}
         if active.collection not in names:
             return None
         return self._client.get_collection(active.collection, embedding_function=None)
 
     def _compare(self, old: Collection) -> None:
         """Find unchanged products and reusable vectors, and count the removed products."""
-        known = set[str]()
-        for ids in _batches(list(self._products.found)):
-            found = old.get(ids=list(ids), include=["documents", "metadatas", "embeddings"])
+        stored_ids = set[str]()
+        for ids in _batches(list(self._products.by_id)):
+            stored = old.get(ids=list(ids), include=["documents", "metadatas", "embeddings"])
             rows = zip(
-                found["ids"],
-                found["documents"] or (),
-                found["metadatas"] or (),
-                _vector_rows(found["embeddings"]),
+                stored["ids"],
+                stored["documents"] or (),
+                stored["metadatas"] or (),
+                _vector_rows(stored["embeddings"]),
                 strict=True,
             )
             for doc_id, document, fields, vector in rows:
-                known.add(doc_id)
-                product = self._products.found[doc_id]
+                stored_ids.add(doc_id)
+                product = self._products.by_id[doc_id]
                 if document == product.document:
                     self._vectors[doc_id] = vector
                     if _same(fields, product.fields):
                         self._unchanged.add(doc_id)
-        self._removed = old.count() - len(known)
+        self._removed = old.count() - len(stored_ids)
 
     def _check_lengths(self) -> None:
         """Drop reusable vectors if the encoder's dimension has changed, as behind an address."""
         if not self._vectors:
             return
-        all_ = self._products.found
+        all_ = self._products.by_id
         # Choose a product that needs a vector anyway, if possible.
-        doc_id = next((each for each in all_ if each not in self._vectors), next(iter(all_)))
+        doc_id = next(
+            (candidate for candidate in all_ if candidate not in self._vectors), next(iter(all_))
+        )
         vector = self._encoder.encode([all_[doc_id].document])[0]
         if len(vector) != len(next(iter(self._vectors.values()))):
             self._vectors.clear()
@@ -269,15 +271,15 @@ class Build:
             configuration={"hnsw": {"space": "cosine"}},
             metadata={"owner": owner, "products": self._catalogue.name},
         )
-        all_ = self._products.found
+        all_ = self._products.by_id
         progress(0, len(all_))
         for number, ids in enumerate(_batches(list(all_))):
-            batch = [all_[each] for each in ids]
+            batch = [all_[product] for product in ids]
             new.add(
                 ids=list(ids),
                 embeddings=cast("Any", self._embedded(ids, batch)),
-                documents=[each.document for each in batch],
-                metadatas=[cast("Mapping[str, Any]", each.fields) for each in batch],
+                documents=[product.document for product in batch],
+                metadatas=[cast("Mapping[str, Any]", product.fields) for product in batch],
             )
             progress(number * _BATCH + len(ids), len(all_))
         if (count := new.count()) != len(all_):
@@ -285,8 +287,8 @@ class Build:
         return Active(name, count, self._encoder.name, source, time.time())
 
     def _embedded(self, ids: Sequence[str], batch: Sequence[Product]) -> Vectors:
-        new = [position for position, each in enumerate(ids) if each not in self._vectors]
-        rows = [self._vectors.get(each) for each in ids]
+        new = [position for position, doc_id in enumerate(ids) if doc_id not in self._vectors]
+        rows = [self._vectors.get(doc_id) for doc_id in ids]
         if new:
             made = self._encoder.encode([batch[position].document for position in new])
             for position, vector in zip(new, made, strict=True):
@@ -296,10 +298,10 @@ class Build:
     def _clear(self, client: Client, owner: str, active: str) -> None:
         """Remove the collections of earlier builds, including killed ones."""
         mine = {"owner": owner, "products": self._catalogue.name}
-        for each in _collections(client):
-            is_mine = mine.items() <= dict(each.metadata or {}).items()
-            if is_mine and each.name != active:
-                client.delete_collection(each.name)
+        for collection in _collections(client):
+            is_mine = mine.items() <= dict(collection.metadata or {}).items()
+            if is_mine and collection.name != active:
+                client.delete_collection(collection.name)
         if (folder := self._catalogue.place.path) is not None:
             remove_orphans(folder)
 

@@ -88,21 +88,21 @@ class Place:
             headers=headers,
             settings=settings,
         )
-        for each in _connections(client):
-            each.timeout = self.timeout
+        for connection in _connections(client):
+            connection.timeout = self.timeout
         return cast("Client", client)
 
     def close(self, client: Client) -> None:
         """Close a client of this store."""
         if self.url is not None:
-            for each in _connections(client):  # Chroma does not close them
-                each.close()
+            for connection in _connections(client):  # Chroma does not close them
+                connection.close()
         client.close()
 
 
 def _connections(client: Any) -> list[Any]:
     """Return the two HTTP clients of a Chroma client, one of them for administration."""
-    return [each._server._session for each in (client, client._admin_client)]  # noqa: SLF001
+    return [part._server._session for part in (client, client._admin_client)]  # noqa: SLF001
 
 
 def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
@@ -161,11 +161,11 @@ def remove_orphans(folder: Path) -> None:
     and leaves this folder behind when the collection is deleted.
     """
     # Chroma writes the row before the folder, so the folders must be listed before the rows.
-    folders = [each for each in folder.iterdir() if _is_id(each.name) and each.is_dir()]
-    known = _segments(folder / "chroma.sqlite3")
-    for each in folders:
-        if known is not None and each.name not in known:
-            shutil.rmtree(each, ignore_errors=True)
+    folders = [path for path in folder.iterdir() if _is_id(path.name) and path.is_dir()]
+    segments = _segments(folder / "chroma.sqlite3")
+    for path in folders:
+        if segments is not None and path.name not in segments:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _segments(file: Path) -> set[str] | None:

@@ -41,12 +41,12 @@ def read_filters(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"--filters is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise InvalidInputError("--filters must be a JSON object.")
-    return found  # pyright: ignore[reportUnknownVariableType]
+    return parsed  # pyright: ignore[reportUnknownVariableType]
 
 
 def product_lines(results: Sequence[Mapping[str, Any]]) -> str:
@@ -57,20 +57,20 @@ def product_lines(results: Sequence[Mapping[str, Any]]) -> str:
 
 def build_lines(built: Mapping[str, Any], *, dry_run: bool = False) -> str:
     """Format the report of a build."""
-    counts = ", ".join(f"{built[each]:,} {each}" for each in ("indexed", "unchanged", "removed"))
+    counts = ", ".join(f"{built[item]:,} {item}" for item in ("indexed", "unchanged", "removed"))
     verb = "would be" if dry_run else "is"
     lines = [f"{built['collection']} {verb} built of {built['read']:,} rows: {counts}."]
     lines += _mapping(built)
     skipped = built["skipped"]
     lines += [
-        f"Row {each['row']} is skipped: {each['reason']}." for each in skipped[:_MOST_SKIPPED]
+        f"Row {item['row']} is skipped: {item['reason']}." for item in skipped[:_MOST_SKIPPED]
     ]
     if len(skipped) > _MOST_SKIPPED:
         lines.append(f"{len(skipped) - _MOST_SKIPPED:,} more rows are skipped; --json lists all.")
     lines += [
-        f"Values of {name} that could not be read: {each['count']:,}, the first {each['value']!r} "
-        f"in row {each['row']}. The {name} of these products is unknown."
-        for name, each in built["unread"].items()
+        f"Values of {name} that could not be read: {item['count']:,}, the first {item['value']!r} "
+        f"in row {item['row']}. The {name} of these products is unknown."
+        for name, item in built["unread"].items()
     ]
     return "\n".join(lines)
 
@@ -95,11 +95,11 @@ def _mapping(built: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _product(rank: int, found: Mapping[str, Any]) -> str:
-    price = "price not known" if found["price"] is None else f"${found['price']:,.2f}"
-    rating = None if found["rating"] is None else f"{found['rating']:g} of 5"
-    about = ", ".join(each for each in (price, rating, found["brand"], found["sku"]) if each)
-    return f"{rank}. {found['title']}\n   {about}"
+def _product(rank: int, product: Mapping[str, Any]) -> str:
+    price = "price not known" if product["price"] is None else f"${product['price']:,.2f}"
+    rating = None if product["rating"] is None else f"{product['rating']:g} of 5"
+    about = ", ".join(part for part in (price, rating, product["brand"], product["sku"]) if part)
+    return f"{rank}. {product['title']}\n   {about}"
 
 
 @click.command(
@@ -141,12 +141,12 @@ def status_command(settings: ProductsSettings, state_dir: Path) -> click.Command
 
         Exit code 1 if no products are built.
         """
-        found = status(catalogue_of(settings, state_dir))
+        current = status(catalogue_of(settings, state_dir))
         lines = (
-            f"{name}: {'not known' if value is None else value}" for name, value in found.items()
+            f"{name}: {'not known' if value is None else value}" for name, value in current.items()
         )
-        print_result(found, lambda: "\n".join(lines), as_json=as_json)
-        context.exit(int(found["products"] is None))
+        print_result(current, lambda: "\n".join(lines), as_json=as_json)
+        context.exit(int(current["products"] is None))
 
     return show_status
 
@@ -251,10 +251,10 @@ def try_command(settings: ProductsSettings, state_dir: Path) -> click.Command:
             return await service.search(wanted, _RESULTS, filters)
 
         try:
-            found = anyio.run(search)
+            answer = anyio.run(search)
         finally:
             service.close()
-        print_result(found, lambda: product_lines(found["results"]), as_json=as_json)
+        print_result(answer, lambda: product_lines(answer["results"]), as_json=as_json)
 
     return try_query
 

@@ -122,24 +122,24 @@ class Columns:
     @property
     def sources(self) -> list[str]:
         """All source columns."""
-        return [each for names in (self.known, self.further) for each in chain(*names.values())]
+        return [column for names in (self.known, self.further) for column in chain(*names.values())]
 
     def identified_by(self, column: str) -> Columns:
         """Return the columns with only this one for ids."""
-        others = [each for each in self.known["sku"] if each != column]
+        unused_ids = [name for name in self.known["sku"] if name != column]
         ids = {"sku": [column]}
         return replace(
             self,
             known={**self.known, **ids},
             mapping={**self.mapping, **ids},
-            unused=[*self.unused, *others],
+            unused=[*self.unused, *unused_ids],
         )
 
     def value(self, name: str, row: Mapping[str, Any]) -> object:
         """Return the first non-empty value of a field's columns in a row, else None."""
         columns = self.known[name] if name in self.known else self.further[name]
-        given = (row.get(column) for column in columns)
-        return next((each for each in given if not is_missing(each)), None)
+        cells = (row.get(column) for column in columns)
+        return next((cell for cell in cells if not is_missing(cell)), None)
 
     def shown(self, name: str) -> str:
         """Return the names of a field's columns, for messages."""
@@ -193,8 +193,12 @@ def _unclear(name: str, columns: Sequence[str]) -> InvalidInputError:
     )
 
 
-def _missing(name: str, heading: Sequence[str], named: Sequence[str]) -> InvalidInputError:
-    mapped = f" {' or '.join(map(repr, named))}, which the mapping names" if named else ""
+def _missing(name: str, heading: Sequence[str], mapped_columns: Sequence[str]) -> InvalidInputError:
+    mapped = (
+        f" {' or '.join(map(repr, mapped_columns))}, which the mapping names"
+        if mapped_columns
+        else ""
+    )
     return InvalidInputError(
         f"The file has no column{mapped} for {name}, {_REQUIRED[name]}. It has {shown(heading)}. "
         f'Write the line {name} = "COLUMN" into a file mapping.toml, with the right column, and '
@@ -204,7 +208,7 @@ def _missing(name: str, heading: Sequence[str], named: Sequence[str]) -> Invalid
 
 def shown(columns: Sequence[str]) -> str:
     """Return the names of columns for messages, as many as people read."""
-    first = ", ".join(each[:_LONGEST_SHOWN] for each in columns[:_MOST_SHOWN])
+    first = ", ".join(name[:_LONGEST_SHOWN] for name in columns[:_MOST_SHOWN])
     more = len(columns) - _MOST_SHOWN
     return f"{first} and {more:,} more" if more > 0 else first
 
@@ -220,14 +224,14 @@ def read_mapping(file: Path | None) -> Names:
     """
     parsed: Mapping[str, object] = _parsed(file) if file else {}
     mapping: dict[str, Sequence[str]] = {}
-    for name, given in parsed.items():
+    for name, value in parsed.items():
         if name in _COMPUTED or not _NAME.fullmatch(name):
             raise InvalidInputError(
                 f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
                 f"and differs from {', '.join(_COMPUTED)}."
             )
-        columns = cast("list[object]", given) if isinstance(given, list) else [given]
-        if not columns or not all(isinstance(each, str) and each for each in columns):
+        columns = cast("list[object]", value) if isinstance(value, list) else [value]
+        if not columns or not all(isinstance(column, str) and column for column in columns):
             raise InvalidInputError(f"{file}: {name} must be the name of a column, or a list.")
         mapping[name] = tuple(map(str, columns))
     return mapping
@@ -237,11 +241,11 @@ def _parsed(file: Path) -> Mapping[str, object]:
     try:
         content = file.read_text("utf-8-sig")
         is_toml = file.suffix.lower() == ".toml"
-        found = tomllib.loads(content) if is_toml else json.loads(content)
+        parsed = tomllib.loads(content) if is_toml else json.loads(content)
     except OSError as error:
         raise InvalidInputError(f"{file}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{file} is neither TOML nor JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise InvalidInputError(f"{file} must be an object from names of fields to columns.")
-    return cast("dict[str, object]", found)
+    return cast("dict[str, object]", parsed)

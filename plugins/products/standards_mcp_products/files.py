@@ -102,7 +102,7 @@ def _first_line(file: Path) -> str:
 
 def _csv_heading(file: Path) -> list[str]:
     with closing(_csv(file)) as rows:
-        return [_shown(each) for each in next(rows)]
+        return [_shown(name) for name in next(rows)]
 
 
 def _csv_rows(file: Path, _: Columns) -> Iterator[Row]:
@@ -152,11 +152,11 @@ def _jsonl_rows(file: Path, _: Columns | None = None) -> Iterator[Row]:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line.decode("utf-8-sig"))
+                parsed = json.loads(line.decode("utf-8-sig"))
             except (ValueError, RecursionError):
-                found = None
-            if isinstance(found, dict):
-                yield cast("dict[str, Any]", found)
+                parsed = None
+            if isinstance(parsed, dict):
+                yield cast("dict[str, Any]", parsed)
             else:
                 yield Unreadable("is not a JSON object")
 
@@ -201,7 +201,7 @@ def _batch_rows(batch: Any) -> Iterator[Row]:
 
 
 def _is_broken(text: str) -> bool:
-    return any("\udc80" <= each <= "\udcff" for each in text)
+    return any("\udc80" <= character <= "\udcff" for character in text)
 
 
 def _shown(text: str) -> str:

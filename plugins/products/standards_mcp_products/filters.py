@@ -49,9 +49,9 @@ def text(value: object, place: str) -> str:
 
 def some_text(value: object, place: str) -> str:
     """Return a text that is not empty."""
-    if not (found := text(value, place)):
+    if not (parsed := text(value, place)):
         raise wrong(place, "must not be empty")
-    return found
+    return parsed
 
 
 def number(value: object, place: str) -> float:
@@ -59,28 +59,28 @@ def number(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise wrong(place, "a number is needed")
     try:
-        found = float(value)
+        as_float = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+        as_float = math.inf
+    if not math.isfinite(as_float):
         raise wrong(place, "the number must be finite")
-    return value if abs(found) <= _EXACT else found
+    return value if abs(as_float) <= _EXACT else as_float
 
 
 def scalars(value: object, place: str) -> list[Scalar]:
     """Return a list of values of one type."""
     if not isinstance(value, list):
         raise wrong(place, "a list is needed")
-    given = cast("list[object]", value)
-    if not given:
+    values = cast("list[object]", value)
+    if not values:
         raise wrong(place, "must not be empty")
-    if len(given) > MOST_VALUES:
-        raise wrong(place, f"has {len(given)} values; it may have {MOST_VALUES}")
-    found = [scalar(each, f"{place}[{position}]") for position, each in enumerate(given)]
-    if len({_kind(each) for each in found}) > 1:
+    if len(values) > MOST_VALUES:
+        raise wrong(place, f"has {len(values)} values; it may have {MOST_VALUES}")
+    parsed = [scalar(item, f"{place}[{position}]") for position, item in enumerate(values)]
+    if len({_kind(item) for item in parsed}) > 1:
         raise wrong(place, "must have values of one type")
     # For Chroma, 1 and 1.5 are two types.
-    return [float(each) for each in found] if len({*map(type, found)}) > 1 else found
+    return [float(item) for item in parsed] if len({*map(type, parsed)}) > 1 else parsed
 
 
 OPERATORS: Final[Mapping[str, Callable[[object, str], object]]] = {
@@ -107,7 +107,7 @@ def _kind(value: Scalar) -> type:
 _TRUE_FOR_EQUAL: Final = ("$eq", "$in", "$lte", "$gte")
 
 
-def chroma_conditions(field: str, given: Any) -> Iterator[dict[str, Any]]:
+def chroma_conditions(field: str, wanted: Any) -> Iterator[dict[str, Any]]:
     """Yield conditions that give Chroma the meaning of one condition.
 
     Chroma truncates a fraction before it compares it with a whole number of a product. So its
@@ -116,11 +116,13 @@ def chroma_conditions(field: str, given: Any) -> Iterator[dict[str, Any]]:
     Args:
         given: The field's value, or an operator with its value.
     """
-    condition = {field: given}
-    has_operator = isinstance(given, dict)
-    ((operator, value),) = cast("dict[str, Any]", given if has_operator else {"$eq": given}).items()
+    condition = {field: wanted}
+    has_operator = isinstance(wanted, dict)
+    ((operator, value),) = cast(
+        "dict[str, Any]", wanted if has_operator else {"$eq": wanted}
+    ).items()
     values: list[Any] = value if operator in ("$in", "$nin") else [value]
-    cut = sorted({math.trunc(each) for each in values if isinstance(each, float)} - {*values})
+    cut = sorted({math.trunc(number) for number in values if isinstance(number, float)} - {*values})
     is_true = bool(cut) and _is_true(operator, value)
     if not cut or is_true is (operator in _TRUE_FOR_EQUAL):
         yield condition
@@ -211,26 +213,26 @@ class _Reader:
     ) -> Iterator[Where]:
         if not isinstance(value, list) or not value:
             raise wrong(place, "a list of at least one filter is needed")
-        given = cast("list[object]", value)
-        found = list[list[Where]]()
-        for position, each in enumerate(given):
+        filters_list = cast("list[object]", value)
+        groups = list[list[Where]]()
+        for position, item in enumerate(filters_list):
             inner = f"{place}[{position}]"
-            if not isinstance(each, dict) or not each:
+            if not isinstance(item, dict) or not item:
                 raise wrong(inner, "an object with at least one key is needed")
-            filters = cast("dict[str, Any]", each)
-            found.append(list(self.members(filters, inner, depth + 1, document=document)))
-        if for_all or len(found) == 1:
-            yield from (each for members in found for each in members)
+            filters = cast("dict[str, Any]", item)
+            groups.append(list(self.members(filters, inner, depth + 1, document=document)))
+        if for_all or len(groups) == 1:
+            yield from (item for members in groups for item in members)
         else:
-            yield {"$or": [_all(members) for members in found]}
+            yield {"$or": [_all(members) for members in groups]}
 
     def _field(self, key: str, value: object, place: str) -> Iterator[Where]:
         if key.startswith(_RESERVED) or not key:
             raise wrong(place, f"unknown key {_short(key)!r}; use names of fields, $and or $or")
         inner = f"{place}.{_short(text(key, place))}"
         if isinstance(value, dict):
-            for operator, given in self._operators(cast("Where", value), inner, OPERATORS):
-                yield from chroma_conditions(key, {operator: given})
+            for operator, operand in self._operators(cast("Where", value), inner, OPERATORS):
+                yield from chroma_conditions(key, {operator: operand})
         elif isinstance(value, list):
             raise wrong(inner, 'a list is given by {"$in": [...]}')
         else:
@@ -242,22 +244,22 @@ class _Reader:
             raise wrong(place, "is allowed at the top level only, or in a $and there")
         if not isinstance(value, dict):
             raise wrong(place, f"use {_listed(DOCUMENT_OPERATORS)}")
-        for operator, given in self._operators(cast("Where", value), place, DOCUMENT_OPERATORS):
-            self.documents.append({operator: given})
+        for operator, operand in self._operators(cast("Where", value), place, DOCUMENT_OPERATORS):
+            self.documents.append({operator: operand})
 
     def _operators(
-        self, operators: Where, place: str, known: Mapping[str, Any]
+        self, operators: Where, place: str, parsers: Mapping[str, Any]
     ) -> Iterator[tuple[str, object]]:
         if not operators:
-            raise wrong(place, f"an operator is needed; use {_listed(known)}")
-        for operator, given in operators.items():
-            if operator in DOCUMENT_OPERATORS and operator not in known:
+            raise wrong(place, f"an operator is needed; use {_listed(parsers)}")
+        for operator, operand in operators.items():
+            if operator in DOCUMENT_OPERATORS and operator not in parsers:
                 raise wrong(place, f"{operator} is for the name {DOCUMENT!r} only")
-            if operator not in known:
-                problem = f"unknown operator {_short(operator)!r}; use {_listed(known)}"
+            if operator not in parsers:
+                problem = f"unknown operator {_short(operator)!r}; use {_listed(parsers)}"
                 raise wrong(place, problem)
             self._add(place)
-            yield operator, known[operator](given, f"{place}.{operator}")
+            yield operator, parsers[operator](operand, f"{place}.{operator}")
 
     def _add(self, place: str) -> None:
         self._count += 1
@@ -295,13 +297,13 @@ def fulfils(conditions: Conditions, fields: Mapping[str, Any], document: str) ->
 
 
 def _holds(where: Where | None, fields: Mapping[str, Any]) -> bool:
-    for key, given in (where or {}).items():
+    for key, wanted in (where or {}).items():
         if key == "$and":
-            return all(_holds(each, fields) for each in given)
+            return all(_holds(part, fields) for part in wanted)
         if key == "$or":
-            return any(_holds(each, fields) for each in given)
-        is_plain = not isinstance(given, dict)
-        ((name, value),) = cast("Where", {"$eq": given} if is_plain else given).items()
+            return any(_holds(part, fields) for part in wanted)
+        is_plain = not isinstance(wanted, dict)
+        ((name, value),) = cast("Where", {"$eq": wanted} if is_plain else wanted).items()
         return _compares(name, fields.get(key), value)
     return True
 
@@ -312,15 +314,15 @@ def _compares(name: str, value: Any, other: Any) -> bool:
     if name == "$eq":
         return _chroma_type(value) is _chroma_type(other) and value == other
     if name == "$in":
-        return any(_compares("$eq", value, each) for each in other)
+        return any(_compares("$eq", value, option) for option in other)
     return _chroma_type(value) is float and _COMPARISONS[name](value, other)
 
 
 def _text_holds(where: Where | None, document: str) -> bool:
-    for name, given in (where or {}).items():
+    for name, wanted in (where or {}).items():
         if name == "$and":
-            return all(_text_holds(each, document) for each in given)
-        return (given in document) is (name == "$contains")
+            return all(_text_holds(part, document) for part in wanted)
+        return (wanted in document) is (name == "$contains")
     return True
 
 

@@ -54,14 +54,14 @@ class Products:
     Attributes:
         columns: The source columns.
         read: Number of rows.
-        found: The products by their ids.
+        by_id: The products by their ids.
         skipped: The skipped rows.
         unread: Unreadable values by field.
     """
 
     columns: Columns
     read: int = 0
-    found: dict[str, Product] = field(default_factory=dict[str, Product])
+    by_id: dict[str, Product] = field(default_factory=dict[str, Product])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     unread: dict[str, Unread] = field(default_factory=dict[str, Unread])
 
@@ -81,20 +81,20 @@ def read_products(
     products, places = Products(columns), dict[str, int]()
     for number, row in enumerate(read_rows(), 1):
         products.read = number
-        found = row.reason if isinstance(row, Unreadable) else _product(row, columns, notation)
-        if isinstance(found, str):
-            products.skipped.append({"row": number, "reason": found})
+        outcome = row.reason if isinstance(row, Unreadable) else _product(row, columns, notation)
+        if isinstance(outcome, str):
+            products.skipped.append({"row": number, "reason": outcome})
             continue
-        doc_id, product, unread = found
+        doc_id, product, unread = outcome
         if doc_id in places:
             reason = f"row {number} has the same id"
             products.skipped.append({"row": places[doc_id], "reason": reason})
         places[doc_id] = number
-        products.found[doc_id] = product
+        products.by_id[doc_id] = product
         for name, value in unread.items():
             first: Unread = {"count": 0, "row": number, "value": value[:_LONGEST_SHOWN]}
             products.unread.setdefault(name, first)["count"] += 1
-    products.skipped.sort(key=lambda each: each["row"])
+    products.skipped.sort(key=lambda skipped_row: skipped_row["row"])
     return products
 
 
@@ -111,8 +111,8 @@ def _identified(rows: Iterable[Row], columns: Columns) -> Columns:
         if isinstance(row, Mapping) and columns.value("title", row) is not None:
             for column in candidates:
                 ids[column].add(values.text(row.get(column)))
-    most = max(len(found) - 1 for found in ids.values())
-    chosen = (each for each in candidates if len(ids[each]) - 1 >= _NEARLY_ALL * most)
+    most = max(len(distinct) - 1 for distinct in ids.values())
+    chosen = (column for column in candidates if len(ids[column]) - 1 >= _NEARLY_ALL * most)
     return columns.identified_by(next(chosen))
 
 
@@ -125,8 +125,8 @@ def _product(
     # Exports of shops have HTML in these.
     read_text = values.text if columns.is_export else values.without_tags
     title, features, category = (read_text(cells[name]) for name in ("title", FEATURES, "category"))
-    for name, found in (("sku", sku), ("title", title)):
-        if found is None:
+    for name, value in (("sku", sku), ("title", title)):
+        if value is None:
             return f"has no {columns.shown(name)}"
     price = values.price(cells["price"], notation)
     numbers = {"price": price, "rating": values.rating(cells["rating"])}
@@ -140,14 +140,14 @@ def _product(
         "price_per_oz": _per_ounce(price, values.ounces([title, features])),
         **{name: values.plain(cells[name]) for name in columns.further},
     }
-    known = {name: value for name, value in fields.items() if value is not None}
+    known_fields = {name: value for name, value in fields.items() if value is not None}
     document = " ".join(part for part in (title, features, category) if part)
     unread = {
         name: str(cells[name])
         for name, number in numbers.items()
         if number is None and cells[name] is not None
     }
-    return str(sku), Product(document, known), unread
+    return str(sku), Product(document, known_fields), unread
 
 
 def _per_ounce(price: float | None, ounces: float | None) -> float | None:

@@ -51,10 +51,10 @@ def search(
     """
     wanted = max(_MARGIN * count, _LEAST)
     if conditions == Conditions():
-        found = _nearest(collection, vector, conditions, wanted)
+        candidates = _nearest(collection, vector, conditions, wanted)
     else:
-        found = _filtered(collection, vector, conditions, wanted, count)
-    return _read(collection, [doc_id for _, doc_id in sorted(found)[:count]])
+        candidates = _filtered(collection, vector, conditions, wanted, count)
+    return _read(collection, [doc_id for _, doc_id in sorted(candidates)[:count]])
 
 
 def _nearest(
@@ -77,8 +77,8 @@ def _filtered(
 ) -> list[tuple[float, str]]:
     # Chroma collects all products of a filter before it searches, which is slow for many. But then
     # the nearest products of all contain enough matches, which is fast.
-    found = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
-    return found if len(found) >= count else _nearest(collection, vector, conditions, wanted)
+    matches = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
+    return matches if len(matches) >= count else _nearest(collection, vector, conditions, wanted)
 
 
 def _fulfilling(
@@ -91,7 +91,7 @@ def _fulfilling(
     )
     lists = (answer["distances"], answer["ids"], answer["metadatas"])
     documents = (answer["documents"] or [[None] * len(answer["ids"][0])])[0]
-    rows = zip(*(each[0] for each in lists), documents, strict=True)
+    rows = zip(*(column[0] for column in lists), documents, strict=True)
     return [
         (distance, doc_id)
         for distance, doc_id, fields, document in rows
@@ -102,8 +102,8 @@ def _fulfilling(
 def _read(collection: Collection, ids: list[str]) -> list[ProductResult]:
     if not ids:
         return []
-    found = collection.get(ids=ids, include=["documents", "metadatas"])
-    rows = zip(found["ids"], found["documents"] or (), found["metadatas"] or (), strict=True)
+    stored = collection.get(ids=ids, include=["documents", "metadatas"])
+    rows = zip(stored["ids"], stored["documents"] or (), stored["metadatas"] or (), strict=True)
     products = {doc_id: _result(doc_id, text or "", fields or {}) for doc_id, text, fields in rows}
     return [products[doc_id] for doc_id in ids if doc_id in products]
 

@@ -77,8 +77,8 @@ class Service:
         model, vector = await anyio.to_thread.run_sync(self._encoded, query, limiter=self._threads)
 
         def ask() -> SearchAnswer:
-            found = self._store.ask(lambda all_: search(all_, vector, conditions, count), model)
-            return {"tool": "rag.search", "timestamp": time.time(), "results": found}
+            results = self._store.ask(lambda all_: search(all_, vector, conditions, count), model)
+            return {"tool": "rag.search", "timestamp": time.time(), "results": results}
 
         return await self._in_time(ask)
 

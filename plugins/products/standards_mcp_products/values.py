@@ -108,7 +108,7 @@ def text(value: object) -> str | None:
             return None
         value = int(value) if value.is_integer() else value
     if isinstance(value, list):
-        parts = [each for each in map(text, cast("list[object]", value)) if each]
+        parts = [part for part in map(text, cast("list[object]", value)) if part]
         return " ".join(parts) or None
     if not isinstance(value, str | int | float):
         return None
@@ -167,15 +167,15 @@ def price(value: object, written: Notation = Notation()) -> float | None:
     Args:
         written: The notation of the file.
     """
-    if (number := _finite(value)) is None and (found := text(value)) is not None:
-        number = _amount(_digits(found), written)
+    if (number := _finite(value)) is None and (cell := text(value)) is not None:
+        number = _amount(_digits(cell), written)
     return number if number is not None and number > 0 else None
 
 
 def rating(value: object) -> float | None:
     """Return a number from 0 to 5, as such or as in ``4.5 out of 5`` and ``4,5``."""
-    if (number := _finite(value)) is None and (found := text(value)) is not None:
-        match = _RATING.fullmatch(found)
+    if (number := _finite(value)) is None and (cell := text(value)) is not None:
+        match = _RATING.fullmatch(cell)
         number = _number(match.group(1).replace(",", ".")) if match else None
     return number if number is not None and 0 <= number <= _BEST else None
 
@@ -185,9 +185,9 @@ def ounces(texts: Sequence[str | None]) -> float | None:
 
     Parts of numbers, as in ``1/2 oz``, ``½ oz``, ``4-6 oz`` and ``5 lb 8 oz``, give None.
     """
-    for each in texts:
-        if each and (match := _OUNCES.search(each)):
-            is_part = match[1] is None or _PART.search(each[: match.start()])
+    for cell in texts:
+        if cell and (match := _OUNCES.search(cell)):
+            is_part = match[1] is None or _PART.search(cell[: match.start()])
             return None if is_part else _number(match[1]) or None
     return None
 
@@ -208,7 +208,7 @@ def plain(value: object) -> str | float | bool | None:
 def _digits(cell: str) -> str:
     """Return the digits and signs of the price in a text, or an empty string."""
     # ½, ² and the digits of other scripts change the meaning of adjacent digits.
-    if any(each.isnumeric() and not each.isascii() for each in cell):
+    if any(character.isnumeric() and not character.isascii() for character in cell):
         return ""
     plain_signs = " ".join(_SIGN.sub(" $ ", cell).split())
     is_signed = "$" in plain_signs
@@ -226,10 +226,10 @@ def _digits(cell: str) -> str:
     return match[match.lastindex or 0] if is_clear else ""
 
 
-def _is_range(found: str, amounts: Sequence[re.Match[str]]) -> bool:
+def _is_range(cell: str, amounts: Sequence[re.Match[str]]) -> bool:
     """Return True if no words separate the amounts; words would give each its own meaning."""
-    between = (found[one.end() : two.start()] for one, two in pairwise(amounts))
-    return all(_TO.fullmatch(each) or not _LETTER.search(each) for each in between)
+    between = (cell[one.end() : two.start()] for one, two in pairwise(amounts))
+    return all(_TO.fullmatch(words) or not _LETTER.search(words) for words in between)
 
 
 def _clear_sign(digits: str) -> str:
@@ -242,10 +242,10 @@ def _clear_sign(digits: str) -> str:
 def _amount(digits: str, written: Notation) -> float | None:
     sign = _clear_sign(digits)
     if _AMBIGUOUS.fullmatch(digits):
-        found = "." if "." in digits else ","
-        sign = found if found == written.decimal else ""
-        if found == written.thousands:
-            digits = digits.replace(found, "")
+        mark = "." if "." in digits else ","
+        sign = mark if mark == written.decimal else ""
+        if mark == written.thousands:
+            digits = digits.replace(mark, "")
     if not sign:
         return _number(digits) if _WHOLE.fullmatch(digits) else None
     other = "," if sign == "." else "."

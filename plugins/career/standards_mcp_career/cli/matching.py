@@ -47,14 +47,14 @@ def match_command(settings: CareerSettings) -> click.Command:
         """Match a stored opportunity by its ID, or the opportunity in a FILE of JSON or YAML."""
         file = Path(opportunity)
         is_file = os.path.isfile(file)  # noqa: PTH113  - Path.is_file raises for a long id
-        given = _opportunity(file) if is_file else None
+        inline = _opportunity(file) if is_file else None
         with closing(open_career(settings)) as career:
             if strategy != "lexical":
                 career.indexing.build("atoms")
             answer = career.matching.match_opportunity(
                 options=Options(strategy, k_lex, k_emb),
-                opportunity=given,
-                opportunity_id=None if given else opportunity,
+                opportunity=inline,
+                opportunity_id=None if inline else opportunity,
             )
         print_result(answer, lambda: "\n".join(match_lines(answer)), as_json=as_json)
 
@@ -112,19 +112,20 @@ def match_lines(answer: MatchAnswer) -> list[str]:
     """Format a match as lines of text."""
     report, status = answer["match_report"], answer["validation_report"]["status"]
     lines = [f"{report['opportunity_id']}: {report['overall_score']:.2f}, {status}"]
-    for each in report["requirement_matches"]:
-        if each["matched"]:
-            evidence = ", ".join(each["evidence_tokens"])
+    for match in report["requirement_matches"]:
+        if match["matched"]:
+            evidence = ", ".join(match["evidence_tokens"])
             lines.append(
-                f"   met {each['best_score']:.2f}  {each['requirement_text']}"
-                f"  ({each['contributing_atom_id']}: {evidence})"
+                f"   met {match['best_score']:.2f}  {match['requirement_text']}"
+                f"  ({match['contributing_atom_id']}: {evidence})"
             )
     return [*lines, *(f"   missing   {text}" for text in report["missing_requirements"])]
 
 
 def _validation_lines(report: ValidationReport) -> list[str]:
     findings = (
-        f"   {each['severity']} {each['rule_id']}: {each['message']}" for each in report["findings"]
+        f"   {finding['severity']} {finding['rule_id']}: {finding['message']}"
+        for finding in report["findings"]
     )
     return [f"{report['artifact_id']}: {report['status']}", *findings]
 

@@ -242,7 +242,7 @@ def _check_kept(settings: CareerSettings) -> None:
 
 def _imported(answer: ImportAnswer) -> str:
     if answer["errors"]:
-        return "\n".join(f"{each['where']}: {each['message']}" for each in answer["errors"])
+        return "\n".join(f"{error['where']}: {error['message']}" for error in answer["errors"])
     return (
         f"{answer['atoms']} atoms, {answer['opportunities']} opportunities, "
         f"{answer['interactions']} interactions"

@@ -55,29 +55,29 @@ def draft_atoms(markdown: str) -> Iterator[Atom]:
 def _items(markdown: str) -> Iterator[tuple[str, str]]:
     """Yield each list item, each once, with the heading above it."""
     heading, is_code = "", False
-    known, item = dict[tuple[str, str], None](), list[str]()
+    items, item = dict[tuple[str, str], None](), list[str]()
     for line in [*markdown.splitlines(), ""]:
         if item and not is_code and _goes_on(line):
             item.append(line.strip())
             continue
         if item:
-            known[heading, " ".join(item)] = None
+            items[heading, " ".join(item)] = None
             item = []
         if _FENCE.match(line):
             is_code = not is_code
         elif is_code:
             continue
-        elif found := _HEADING.fullmatch(line):
-            heading = found["text"]
-        elif found := _ITEM.fullmatch(line):
-            item = [found["text"]]
-    yield from known
+        elif match := _HEADING.fullmatch(line):
+            heading = match["text"]
+        elif match := _ITEM.fullmatch(line):
+            item = [match["text"]]
+    yield from items
 
 
 def _goes_on(line: str) -> bool:
     """Return True if a line continues the item above: PDFs break items without indenting them."""
     return bool(_MORE.match(line)) and not any(
-        each.match(line) for each in (_HEADING, _ITEM, _FENCE)
+        pattern.match(line) for pattern in (_HEADING, _ITEM, _FENCE)
     )
 
 
@@ -85,15 +85,15 @@ def as_records(atoms: Iterable[Atom]) -> dict[str, list[dict[str, Any]]]:
     """Return atoms as ``career import`` reads them."""
     rows = [
         {
-            "atom_id": each.atom_id,
-            "domain": each.domain,
-            "title": each.title,
-            "claim": each.claim,
-            "tags": list(each.tags),
-            "verified": each.verified,
-            "evidence_refs": list(each.evidence_refs),
+            "atom_id": atom.atom_id,
+            "domain": atom.domain,
+            "title": atom.title,
+            "claim": atom.claim,
+            "tags": list(atom.tags),
+            "verified": atom.verified,
+            "evidence_refs": list(atom.evidence_refs),
         }
-        for each in atoms
+        for atom in atoms
     ]
     return {"atoms": rows}
 
@@ -203,7 +203,7 @@ def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
 def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
     with closing(open_career(settings, reads_any_resume=True)) as career:
         with career.store.reading() as connection:
-            is_proved = any(each.verified for each in all_atoms(connection))
+            is_proved = any(atom.verified for atom in all_atoms(connection))
         if not is_proved:
             raise InvalidInputError(
                 "No verified atoms are stored. Make a file of atoms by `standards-mcp "
@@ -219,22 +219,22 @@ def _import(career: Career, names: Sequence[Path], tokens: Tokens) -> None:
 
 
 def _tried(career: Career, path: Path) -> Tried:
-    taken = career.ingest.ingest_resume(str(path))
-    trace_id = taken["trace_id"]
+    ingested = career.ingest.ingest_resume(str(path))
+    trace_id = ingested["trace_id"]
     career.indexing.build("all", trace_id)
     with career.store.reading() as connection:
-        wanted = [each.opportunity_id for each in all_opportunities(connection)]
+        wanted = [record.opportunity_id for record in all_opportunities(connection)]
     matches = [
         career.matching.match_opportunity(
             options=_OPTIONS,
-            opportunity_id=each,
-            resume_id=taken["resume_id"],
+            opportunity_id=opportunity_id,
+            resume_id=ingested["resume_id"],
             trace_id=trace_id,
         )
-        for each in wanted
+        for opportunity_id in wanted
     ]
-    matches.sort(key=lambda each: -each["match_report"]["overall_score"])
-    return {"resume": taken, "matches": matches, "audit": career.audit.verify()}
+    matches.sort(key=lambda match: -match["match_report"]["overall_score"])
+    return {"resume": ingested, "matches": matches, "audit": career.audit.verify()}
 
 
 def _shown(tried: Tried) -> str:

@@ -90,15 +90,19 @@ class Verdict(NamedTuple):
 
 def asked_by(text: str) -> Asked:
     """Parse a requirement into slots."""
-    slots, known = list[Slot](), dict[str, int]()
+    slots, slot_of = list[Slot](), dict[str, int]()
     for clause in read(text):
         for key in clause.words:
-            if key not in known:
-                keys = [each for each in clause.alternatives.get(key, [key]) if each not in known]
-                known |= dict.fromkeys(keys, len(slots))
-                slots.append(Slot({each: clause.words[each] for each in keys}))
+            if key not in slot_of:
+                keys = [
+                    stem_key
+                    for stem_key in clause.alternatives.get(key, [key])
+                    if stem_key not in slot_of
+                ]
+                slot_of |= dict.fromkeys(keys, len(slots))
+                slots.append(Slot({stem_key: clause.words[stem_key] for stem_key in keys}))
         for counted in clause.quantities:
-            places = dict.fromkeys(known[key] for key in counted.words)
+            places = dict.fromkeys(slot_of[key] for key in counted.words)
             slots.append(Slot({}, counted.quantity, tuple(slots[place] for place in places)))
     return Asked(tuple(slots))
 
@@ -119,18 +123,18 @@ def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
     """
     best = Verdict(0.0, [])
     for clause in proof.clauses:
-        known = proof.heading.union(proof.tags, clause.words)
+        stems = proof.heading.union(proof.tags, clause.words)
         words, met = list[str](), 0
         for slot in asked.slots:
-            found = slot.matched_words(known)
+            matched = slot.matched_words(stems)
             if slot.quantity is not None and _holds(slot, slot.quantity, clause, proof.heading):
-                found = [slot.quantity.text]
-            if slot.is_number and not found:
+                matched = [slot.quantity.text]
+            if slot.is_number and not matched:
                 break
-            words, met = words + found, met + bool(found)
+            words, met = words + matched, met + bool(matched)
         else:
             share = met / len(asked.slots) if asked.slots else 0.0
-            best = max(best, Verdict(share, sorted(words)), key=lambda each: each.share)
+            best = max(best, Verdict(share, sorted(words)), key=lambda verdict: verdict.share)
     return best if best.share >= least else Verdict(0.0, [])
 
 
@@ -138,8 +142,8 @@ def _holds(slot: Slot, quantity: Quantity, clause: Clause, heading: frozenset[st
     """Return True if a clause has the quantity, and its phrase has all of the objects."""
     for counted in clause.quantities:
         if quantity.is_met_by(counted.quantity):
-            known = {*counted.words, *(() if counted.is_named else heading)}
-            if all(each.matched_words(known) for each in slot.objects):
+            stems = {*counted.words, *(() if counted.is_named else heading)}
+            if all(subject.matched_words(stems) for subject in slot.objects):
                 return True
     return False
 
@@ -150,11 +154,11 @@ def weakness(text: str, evidence: Iterable[str]) -> str | None:
     Args:
         text: The requirement.
     """
-    given = set(evidence)
-    stems = given.union(map(stem, given), (f"!{stem(each)}" for each in given))
+    words = set(evidence)
+    stems = words.union(map(stem, words), (f"!{stem(word)}" for word in words))
     met, missing = list[Slot](), list[Slot]()
     for slot in asked_by(text).slots:
-        is_met = slot.quantity.text in given if slot.quantity else stems & slot.words.keys()
+        is_met = slot.quantity.text in words if slot.quantity else stems & slot.words.keys()
         (met if is_met else missing).append(slot)
     if not any(slot.words for slot in (*met, *missing)):
         return "the requirement names no skill or subject; add one"

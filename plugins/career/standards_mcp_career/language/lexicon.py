@@ -25,8 +25,8 @@ def _words(kind: str) -> frozenset[str]:
 
 
 def _numbers(kind: str) -> dict[str, int]:
-    found = [(name.split(), words) for name, words in _LINES]
-    return {word: int(name[1]) for name, words in found if name[0] == kind for word in words}
+    kinds = [(name.split(), words) for name, words in _LINES]
+    return {word: int(name[1]) for name, words in kinds if name[0] == kind for word in words}
 
 
 STOP_WORDS: Final = _words("stop")
@@ -127,4 +127,6 @@ def _stem(word: str) -> str:
 
 def _first(word: str, rules: tuple[tuple[re.Pattern[str], str], ...]) -> str:
     """Apply the first rule that changes a word."""
-    return next((found for each, end in rules if (found := each.sub(end, word)) != word), word)
+    return next(
+        (singular for pattern, end in rules if (singular := pattern.sub(end, word)) != word), word
+    )

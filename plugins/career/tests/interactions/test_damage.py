@@ -118,7 +118,7 @@ def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the
         outcome = coordinator.apply("i", "Prepare", "k")
         coordinator.close()
     assert outcome.name == "backend_error"
-    assert "no other program" in outcome.message
+    assert "not another program" in outcome.message
     with store.reading() as connection:
         assert position_of(connection, "i") == Position(0, 0)
 
