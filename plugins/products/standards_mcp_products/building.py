@@ -274,7 +274,7 @@ class Build:
         all_ = self._products.by_id
         progress(0, len(all_))
         for number, ids in enumerate(_batches(list(all_))):
-            batch = [all_[product] for product in ids]
+            batch = [all_[doc_id] for doc_id in ids]
             new.add(
                 ids=list(ids),
                 embeddings=cast("Any", self._embedded(ids, batch)),

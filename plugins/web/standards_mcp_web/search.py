@@ -65,8 +65,8 @@ class Search:
     async def aclose(self) -> None:
         """Cancel running searches and close the connections."""
         running = list(self._running.values())
-        for each in running:
-            each.cancel()
+        for task in running:
+            task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         if self._client:
             await self._client.aclose()

@@ -30,8 +30,8 @@ def plain(text: object, longest: int) -> str:
     text = _TAG.sub("", text[:_READ])
     for _ in range(_NESTED):
         text = html.unescape(text)
-    seen = (" " if _is_unseen(each) else each for each in text)
-    return " ".join("".join(seen).split())[:longest]
+    visible = (" " if _is_unseen(character) else character for character in text)
+    return " ".join("".join(visible).split())[:longest]
 
 
 def without(text: str, query: str, key: str) -> str:
@@ -53,7 +53,7 @@ def link(url: object) -> str | None:
     """Return a valid http or https address, None for other values."""
     if not isinstance(url, str) or len(url) > _READ:
         return None
-    if any(each.isspace() or _is_unseen(each) for each in url):
+    if any(character.isspace() or _is_unseen(character) for character in url):
         return None
     try:
         parts = urlsplit(url)

@@ -80,7 +80,7 @@ def listed(value: object) -> list[object] | None:
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a JSON list, or a single object as a list; else an empty list."""
     items = listed(value) or [value]
-    return [cast("Mapping[str, Any]", each) for each in items if isinstance(each, dict)]
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
 def pages(value: object, provider: str) -> list[Mapping[str, Any]]:

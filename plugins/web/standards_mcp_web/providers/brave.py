@@ -63,7 +63,7 @@ class Brave:
         if web is None or (isinstance(web, dict) and results is None):
             return []
         listed = pages(results, self.name)
-        return (_result(each, url) for each in listed if (url := link(each.get("url"))))
+        return (_result(page, url) for page in listed if (url := link(page.get("url"))))
 
     def refusal(self, reply: Reply, question: Question) -> ApiError:
         """Return the error. See `Provider`."""
@@ -89,7 +89,7 @@ class Brave:
         """
         names = ("limit", "remaining", "reset")
         lists = (headers.get(f"x-ratelimit-{name}", "").split(",") for name in names)
-        windows = [tuple(map(_number, each)) for each in zip_longest(*lists, fillvalue="")]
+        windows = [tuple(map(_number, items)) for items in zip_longest(*lists, fillvalue="")]
         return max((reset for limit, left, reset in windows if limit and left == 0), default=0)
 
 
@@ -97,25 +97,25 @@ def _is_error(data: object) -> bool:
     return bool(field_of(data, "error")) or field_of(data, "type") == "ErrorResponse"
 
 
-def _result(found: Mapping[str, Any], url: str) -> WebResult:
-    price, availability = _offer(found)
+def _result(page: Mapping[str, Any], url: str) -> WebResult:
+    price, availability = _offer(page)
     return {
-        "title": plain(found.get("title"), LONGEST_TITLE) or url,
+        "title": plain(page.get("title"), LONGEST_TITLE) or url,
         "url": url,
-        "snippet": plain(found.get("description"), LONGEST_SNIPPET) or None,
-        "profile": plain(field_of(found.get("profile"), "name"), _NAME) or None,
+        "snippet": plain(page.get("description"), LONGEST_SNIPPET) or None,
+        "profile": plain(field_of(page.get("profile"), "name"), _NAME) or None,
         "price": price,
         "availability": availability,
     }
 
 
-def _offer(found: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _offer(page: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the price and the availability of the first offer that has a price."""
-    products = [*objects(found.get("product")), *objects(found.get("product_cluster"))]
-    for offer in (each for product in products for each in objects(product.get("offers"))):
+    products = [*objects(page.get("product")), *objects(page.get("product_cluster"))]
+    for offer in (offer for product in products for offer in objects(product.get("offers"))):
         if price := _price(offer):
             return price, _availability(offer) or None
-    return next((price for each in products if (price := _price(each))), None), None
+    return next((price for product in products if (price := _price(product))), None), None
 
 
 def _price(offer: Mapping[str, Any]) -> str:
@@ -124,7 +124,7 @@ def _price(offer: Mapping[str, Any]) -> str:
     if isinstance(price, bool) or not isinstance(price, str | int | float):
         return ""
     amount = plain(str(price), _PRICE + 1)
-    is_above_0 = any(unicodedata.decimal(each, 0) for each in amount)
+    is_above_0 = any(unicodedata.decimal(character, 0) for character in amount)
     if not is_above_0 or amount.startswith("-") or len(amount) > _PRICE:
         return ""
     return f"{amount} {plain(offer.get('priceCurrency'), _PRICE)}".strip()

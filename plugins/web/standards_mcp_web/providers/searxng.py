@@ -37,14 +37,14 @@ class Searxng:
 
     def results(self, data: Any) -> Iterable[WebResult]:
         """Return the results. See `Provider`; an empty list is an error if engines failed."""
-        found = pages(field_of(data, "results"), self.name)
+        results = pages(field_of(data, "results"), self.name)
         silent = listed(field_of(data, "unresponsive_engines"))
-        if silent and not found:
+        if silent and not results:
             raise ApiError(
                 f"SearXNG has no results, because its engines did not answer{_names(silent)}. "
                 "Try again later; if the error persists, enable other engines in its settings.yml."
             )
-        return (_result(each, url) for each in found if (url := link(each.get("url"))))
+        return (_result(page, url) for page in results if (url := link(page.get("url"))))
 
     def refusal(self, reply: Reply, question: Question) -> ApiError:
         """Return the error. See `Provider`; 403 means that JSON is disabled."""
@@ -66,17 +66,17 @@ class Searxng:
 
 def _names(engines: list[object]) -> str:
     """Return the names of engines as a part of a sentence. SearXNG lists each with a reason."""
-    names = (plain((listed(each) or [each])[0], _ENGINE) for each in engines[:_MOST_ENGINES])
+    names = (plain((listed(engine) or [engine])[0], _ENGINE) for engine in engines[:_MOST_ENGINES])
     listed_names = ", ".join(filter(None, names))
     return f": {listed_names}" if listed_names else ""
 
 
-def _result(found: Mapping[str, Any], url: str) -> WebResult:
-    engines = listed(found.get("engines")) or [None]
+def _result(page: Mapping[str, Any], url: str) -> WebResult:
+    engines = listed(page.get("engines")) or [None]
     return {
-        "title": plain(found.get("title"), LONGEST_TITLE) or url,
+        "title": plain(page.get("title"), LONGEST_TITLE) or url,
         "url": url,
-        "snippet": plain(found.get("content"), LONGEST_SNIPPET) or None,
+        "snippet": plain(page.get("content"), LONGEST_SNIPPET) or None,
         "profile": plain(engines[0], _ENGINE) or None,
         "price": None,
         "availability": None,
