@@ -24,14 +24,18 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from standards_mcp_career.audit.log import Entry
-from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.domain.text import tokens
-from standards_mcp_career.matching.strategies import Options
-from standards_mcp_career.matching.words import words_of
+from standards_mcp_career.atom_words import words_of
+from standards_mcp_career.audit import Entry
+from standards_mcp_career.primitives import tokens
+from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Strategy
-from standards_mcp_career.store import atoms, interactions, opportunities
+from standards_mcp_career.store.repositories import (
+    upsert_atoms,
+    upsert_interactions,
+    upsert_opportunities,
+)
 
 WORDS = [f"word{number}" for number in range(5000)]
 WEIGHTS = [1 / rank for rank in range(1, len(WORDS) + 1)]
@@ -39,7 +43,7 @@ EMPTY = """
 import re, sys
 from standards_mcp_career.plugin import CareerPlugin
 if sys.argv[1:]:
-    from standards_mcp_career.matching.strategies import Options
+    from standards_mcp_career.scoring import Options
     from standards_mcp_career.service import open_career
     from standards_mcp_career.settings import CareerSettings
     career = open_career(CareerSettings.model_validate_json(sys.argv[1]))
@@ -69,10 +73,10 @@ def fill(career: Career, count: int) -> tuple[list[Atom], list[Opportunity]]:
         for number in range(50)
     ]
     with career.store.writing() as connection:
-        atoms.upsert(connection, records)
-        opportunities.upsert(connection, wanted)
+        upsert_atoms(connection, records)
+        upsert_opportunities(connection, wanted)
         started = [Interaction(f"i-{number}", "o-0") for number in range(1000)]
-        interactions.upsert(connection, started)
+        upsert_interactions(connection, started)
     return records, wanted
 
 

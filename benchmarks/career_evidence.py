@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from standards_mcp_career.domain.text import tokens
 from standards_mcp_career.language.evidence import SHARE, asked_by, judge, proof_of
+from standards_mcp_career.primitives import tokens
 
 PAIRS: Final = Path(__file__).parents[1] / "plugins" / "career" / "tests" / "matching"
 SHARES: Final = (0.5, 0.6, 0.66, 0.75, 0.8, 1.0)

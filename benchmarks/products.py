@@ -28,7 +28,8 @@ import numpy as np
 from calls import Client
 
 from standards_mcp_encoders import open_encoder
-from standards_mcp_products.building import build, read_mapping
+from standards_mcp_products.building import build
+from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.filters import read_filters
 from standards_mcp_products.service import Catalogue, catalogue_of
 from standards_mcp_products.settings import ProductsSettings

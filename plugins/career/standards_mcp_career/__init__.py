@@ -1,1 +1,1 @@
-"""Matches opportunities with what a person can prove, and keeps what was decided and sent."""
+"""Match opportunities with proven claims, and keep decisions and applications."""

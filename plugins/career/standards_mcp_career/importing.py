@@ -1,4 +1,4 @@
-"""Brings records from files of JSON or YAML into the database, all or none."""
+"""Import records from JSON or YAML files into the database, all or none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from standards_mcp_career.domain.records import (
+from .primitives import Split, words_by
+from .records import (
     Atom,
     Interaction,
     Opportunity,
@@ -22,10 +23,14 @@ from standards_mcp_career.domain.records import (
     normalised_opportunity,
     problem,
 )
-from standards_mcp_career.domain.text import Split, words_by
-from standards_mcp_career.settings import Tokens
-from standards_mcp_career.store import atoms, interactions, opportunities
-from standards_mcp_career.store.database import Store
+from .settings import Tokens
+from .store.database import Store
+from .store.repositories import (
+    all_opportunities,
+    upsert_atoms,
+    upsert_interactions,
+    upsert_opportunities,
+)
 
 Record = TypeVar("Record", Atom, Opportunity, Interaction)
 _KINDS: Final = ("atoms", "opportunities", "interactions")
@@ -33,14 +38,14 @@ _YAML: Final = (".yaml", ".yml")
 
 
 class Mistake(TypedDict):
-    """What is wrong in a file, and where."""
+    """An error in a file, with its place."""
 
     where: str
     message: str
 
 
 class ImportAnswer(TypedDict):
-    """How many records were imported: none if there is an error."""
+    """Numbers of imported records, all 0 after an error."""
 
     atoms: int
     opportunities: int
@@ -49,8 +54,8 @@ class ImportAnswer(TypedDict):
 
 
 @dataclass(slots=True)
-class _Found:
-    """What the files hold."""
+class _Contents:
+    """Records and mistakes of the files."""
 
     atoms: list[Atom] = field(default_factory=list[Atom])
     opportunities: list[Opportunity] = field(default_factory=list[Opportunity])
@@ -61,89 +66,89 @@ class _Found:
 def import_files(
     store: Store, files: Sequence[Path], tokens: Tokens, *, dry_run: bool = False
 ) -> ImportAnswer:
-    """Import files of one object each, with lists of atoms, opportunities and interactions.
+    """Import files, each an object with lists of atoms, opportunities and interactions.
 
     Args:
-        tokens: What splits tags into words; the setting of this name.
-        dry_run: Only tell what would be imported.
+        tokens: The setting ``tokens``, which splits tags into words.
+        dry_run: Roll the import back at the end.
 
     Raises:
         ApiError: The database fails.
     """
-    found = _Found()
+    contents = _Contents()
     for file in files:
-        _read(file, found, words_by(tokens))
+        _read(file, contents, words_by(tokens))
     if not files:
-        return _answer(found)
+        return _answer(contents)
     with store.reading() as connection:
-        known = {each.opportunity_id for each in opportunities.read_all(connection)}
-    known |= {each.opportunity_id for each in found.opportunities}
-    for each in found.interactions:
-        if each.opportunity_id not in known:
-            where, missing = f"interaction {each.interaction_id}", each.opportunity_id
+        opportunity_ids = {record.opportunity_id for record in all_opportunities(connection)}
+    opportunity_ids |= {record.opportunity_id for record in contents.opportunities}
+    for record in contents.interactions:
+        if record.opportunity_id not in opportunity_ids:
+            where, missing = f"interaction {record.interaction_id}", record.opportunity_id
             message = f"Opportunity not found: {missing}"
-            found.errors.append({"where": where, "message": message})
-    found.errors.extend(_twice(found))
-    if found.errors:
-        return _answer(_Found(errors=found.errors))
+            contents.errors.append({"where": where, "message": message})
+    contents.errors.extend(_duplicates(contents))
+    if contents.errors:
+        return _answer(_Contents(errors=contents.errors))
     with store.writing() as connection:
-        atoms.upsert(connection, found.atoms)
-        opportunities.upsert(connection, found.opportunities)
-        interactions.upsert(connection, found.interactions)
+        upsert_atoms(connection, contents.atoms)
+        upsert_opportunities(connection, contents.opportunities)
+        upsert_interactions(connection, contents.interactions)
         if dry_run:
             connection.rollback()
-    return _answer(found)
+    return _answer(contents)
 
 
-def _answer(found: _Found) -> ImportAnswer:
+def _answer(contents: _Contents) -> ImportAnswer:
     return {
-        "atoms": len(found.atoms),
-        "opportunities": len(found.opportunities),
-        "interactions": len(found.interactions),
-        "errors": found.errors,
+        "atoms": len(contents.atoms),
+        "opportunities": len(contents.opportunities),
+        "interactions": len(contents.interactions),
+        "errors": contents.errors,
     }
 
 
-def _twice(found: _Found) -> Iterator[Mistake]:
+def _duplicates(contents: _Contents) -> Iterator[Mistake]:
     ids = {
-        "atom": [each.atom_id for each in found.atoms],
-        "opportunity": [each.opportunity_id for each in found.opportunities],
-        "interaction": [each.interaction_id for each in found.interactions],
+        "atom": [atom.atom_id for atom in contents.atoms],
+        "opportunity": [record.opportunity_id for record in contents.opportunities],
+        "interaction": [record.interaction_id for record in contents.interactions],
     }
-    for name, each in ids.items():
-        for identifier, count in Counter(each).items():
+    for name, ids_of_kind in ids.items():
+        for identifier, count in Counter(ids_of_kind).items():
             if count > 1:
-                yield {"where": f"{name} {identifier}", "message": f"stands {count} times"}
+                yield {"where": f"{name} {identifier}", "message": f"duplicate id, {count} times"}
 
 
-def _read(file: Path, found: _Found, words: Split) -> None:
+def _read(file: Path, contents: _Contents, words: Split) -> None:
     try:
-        content = parsed(file)
+        parsed_file = parsed(file)
     except OSError as error:
-        _mistake(found, str(file), error.strerror or str(error))
+        _mistake(contents, str(file), error.strerror or str(error))
         return
     except (ValueError, RecursionError) as error:
-        _mistake(found, str(file), f"cannot be read: {' '.join(str(error).split())}")
+        _mistake(contents, str(file), f"cannot be read: {' '.join(str(error).split())}")
         return
-    if not isinstance(content, dict):
-        _mistake(found, str(file), f"must be an object with {', '.join(_KINDS)}")
+    if not isinstance(parsed_file, dict):
+        _mistake(contents, str(file), f"must be an object with {', '.join(_KINDS)}")
         return
-    told = {str(key): value for key, value in cast("dict[object, object]", content).items()}
-    for key in sorted(told.keys() - set(_KINDS)):
-        _mistake(found, f"{file}: {key}", f"is none of {', '.join(_KINDS)}")
-    found.atoms += _records(file, told, found, Atom, partial(normalised_atom, words=words))
+    members = {str(key): value for key, value in cast("dict[object, object]", parsed_file).items()}
+    for key in sorted(members.keys() - set(_KINDS)):
+        _mistake(contents, f"{file}: {key}", f"unknown key; expected {', '.join(_KINDS)}")
+    contents.atoms += _records(file, members, contents, Atom, partial(normalised_atom, words=words))
     normalised = partial(normalised_opportunity, words=words)
-    found.opportunities += _records(file, told, found, Opportunity, normalised)
-    found.interactions += _records(file, told, found, Interaction, lambda record: record)
+    contents.opportunities += _records(file, members, contents, Opportunity, normalised)
+    contents.interactions += _records(file, members, contents, Interaction, lambda record: record)
 
 
 def parsed(file: Path) -> Any:
-    """Return what a file of JSON or YAML holds.
+    """Parse a JSON or YAML file.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It is neither.
-        RecursionError: It is nested too deeply.
+        OSError: The file cannot be read.
+        ValueError: The file is neither JSON nor YAML.
+        RecursionError: The data is nested too deeply.
     """
     text = file.read_text("utf-8-sig")
     if file.suffix.lower() not in _YAML:
@@ -156,57 +161,57 @@ def parsed(file: Path) -> Any:
         return yaml.load(text)
     except YAMLError as error:
         raise ValueError(str(error)) from error
-    except (AttributeError, LookupError, TypeError) as error:  # what odd tags make of it
-        raise ValueError("a tag does not fit what it stands before") from error
+    except (AttributeError, LookupError, TypeError) as error:  # a tag on a value of another type
+        raise ValueError("a YAML tag does not fit its value") from error
 
 
 def _records(
     file: Path,
-    told: Mapping[str, object],
-    found: _Found,
+    members: Mapping[str, object],
+    contents: _Contents,
     kind: type[Record],
     normalised: Callable[[Record], Record],
 ) -> Iterator[Record]:
-    """Return the good records of a kind, and note what is wrong with the others."""
+    """Yield the valid records of a kind, and note the errors of the others."""
     name = {Atom: "atoms", Opportunity: "opportunities", Interaction: "interactions"}[kind]
-    records = told.get(name)
+    records = members.get(name)
     if not isinstance(records, list | None):
-        _mistake(found, f"{file}: {name}", "must be a list")
+        _mistake(contents, f"{file}: {name}", "must be a list")
         return
     reader = TypeAdapter(kind)
-    for number, given in enumerate(cast("list[object]", records or [])):
+    for number, item in enumerate(cast("list[object]", records or [])):
         where = f"{file}: {name}[{number}]"
         try:
-            record = normalised(reader.validate_python(given))
+            record = normalised(reader.validate_python(item))
         except ValidationError as error:
-            for each in error.errors(include_url=False, include_input=False):
-                _mistake(found, where + _place(each["loc"]), each["msg"])
+            for detail in error.errors(include_url=False, include_input=False):
+                _mistake(contents, where + _place(detail["loc"]), detail["msg"])
             continue
-        wrong = next(_unknown(given, kind), None) or problem(record)
+        wrong = next(_unknown(item, kind), None) or problem(record)
         if wrong:
-            _mistake(found, where, wrong)
+            _mistake(contents, where, wrong)
         else:
             yield record
 
 
-def _unknown(given: object, kind: type) -> Iterator[str]:
-    """Tell of fields that a record has not: they may be misspelt."""
-    if not isinstance(given, dict):
+def _unknown(item: object, kind: type) -> Iterator[str]:
+    """Yield an error for each unknown field: it may be misspelt."""
+    if not isinstance(item, dict):
         return
-    told = cast("dict[object, object]", given)
-    names = [each.name for each in fields(kind)]
-    for key in told:
+    members = cast("dict[object, object]", item)
+    names = [part.name for part in fields(kind)]
+    for key in members:
         if key not in names:
-            yield f"{key} is none of {', '.join(names)}"
-    requirements = told.get("requirements")
+            yield f"unknown field {key}; expected {', '.join(names)}"
+    requirements = members.get("requirements")
     if isinstance(requirements, list):
-        for each in cast("list[object]", requirements):
-            yield from _unknown(each, Requirement)
+        for part in cast("list[object]", requirements):
+            yield from _unknown(part, Requirement)
 
 
 def _place(parts: Iterable[str | int]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
 
 
-def _mistake(found: _Found, where: str, message: str) -> None:
-    found.errors.append({"where": where, "message": message})
+def _mistake(contents: _Contents, where: str, message: str) -> None:
+    contents.errors.append({"where": where, "message": message})

@@ -1,4 +1,4 @@
-"""The plugin: its tools, and what a model reads of them."""
+"""The plugin: its tools, with their descriptions for models."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pydantic import Field, StrictBool
 
 from standards_mcp import Plugin, hookimpl, tool
 
-from .answers import (
+from .schemas import (
     Decision,
     DecisionList,
     EventAnswer,
+    GivenOpportunity,
+    GivenReport,
     IndexAnswer,
     IngestAnswer,
     MatchAnswer,
     TraceAnswer,
     ValidationAnswer,
 )
-from .domain.transitions import Event
-from .inputs import GivenOpportunity
 from .settings import CareerSettings, Scope, Strategy, StrategyName
-from .validation.reports import GivenReport
+from .transitions import Event
 
 if TYPE_CHECKING:
     from .service import Career
@@ -38,7 +38,7 @@ Candidates = Annotated[int, Field(ge=0, le=1000)]
 
 
 class CareerPlugin(Plugin[CareerSettings]):
-    """Contributes what an agent needs to apply for positions."""
+    """Tools for job applications: matching, validation, interactions, resumes and audit."""
 
     title = "Career"
     settings_type = CareerSettings
@@ -46,7 +46,7 @@ class CareerPlugin(Plugin[CareerSettings]):
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Say what is in memory only, and close what the first call opens."""
+        """Warn about data in memory, and close the services at the end."""
         self._opening = threading.Lock()
         self._opened: Career | None = None
         self._warn()
@@ -84,7 +84,7 @@ class CareerPlugin(Plugin[CareerSettings]):
     @hookimpl
     def register_commands(self) -> list[click.Command]:
         """Return the commands of ``standards-mcp career``."""
-        from .cli import commands  # noqa: PLC0415  - a server has none
+        from .cli import commands  # noqa: PLC0415  - a server needs no commands
 
         return commands(self.settings)
 
@@ -106,20 +106,20 @@ class CareerPlugin(Plugin[CareerSettings]):
             Strategy | StrategyName | None,
             Field(description="lexical: words; hybrid: vectors find more; semantic: they count."),
         ] = None,
-        k_lex: Annotated[Candidates, Field(description="How many candidates words give.")] = 25,
-        k_emb: Annotated[Candidates, Field(description="How many candidates vectors give.")] = 25,
+        k_lex: Annotated[Candidates, Field(description="Number of candidates by words.")] = 25,
+        k_emb: Annotated[Candidates, Field(description="Number of candidates by vectors.")] = 25,
         atom_ids: Annotated[
             list[str] | None, Field(description="Consider these atoms alone.")
         ] = None,
         resume_id: Annotated[str | None, Field(description="For the audit log.")] = None,
         trace_id: TraceId = None,
     ) -> MatchAnswer:
-        """Tell which requirements of a position the verified atoms meet, with which evidence.
+        """Match the requirements of a position with the verified atoms, and return the evidence.
 
-        Quote evidence_tokens and missing_requirements as they are: an atom that is not verified
-        proves nothing. Call index_build before hybrid and semantic.
+        Quote evidence_tokens and missing_requirements as they are: only verified atoms prove
+        anything. Call index_build before hybrid and semantic.
         """
-        from .matching.strategies import Options, named  # noqa: PLC0415  - as in _career
+        from .scoring import Options, named  # noqa: PLC0415  - as in _career
 
         chosen = named(strategy) if strategy else self.settings.matching_strategy
         return self._career().matching.match_opportunity(
@@ -143,10 +143,10 @@ class CareerPlugin(Plugin[CareerSettings]):
     @tool(title="Build the index", destructive=False, open_world=False, timeout=300)
     def index_build(
         self,
-        scope: Annotated[Scope, Field(description="What gets vectors.")] = "all",
+        scope: Annotated[Scope, Field(description="Records to embed.")] = "all",
         trace_id: TraceId = None,
     ) -> IndexAnswer:
-        """Make vectors of what is new or has changed, for hybrid and semantic matching."""
+        """Make vectors of new and changed records, for hybrid and semantic matching."""
         return self._career().indexing.build(scope, trace_id)
 
     @tool(
@@ -159,7 +159,7 @@ class CareerPlugin(Plugin[CareerSettings]):
     def get_decision(
         self, decision_id: Annotated[str, Field(description="Of match_opportunity.")]
     ) -> Decision:
-        """Return what a match has decided: which atom meets which requirement, and why."""
+        """Return the decision of a match: the chosen atom and evidence for each requirement."""
         return self._career().matching.get_decision(decision_id)
 
     @tool(
@@ -185,40 +185,40 @@ class CareerPlugin(Plugin[CareerSettings]):
     def get_audit_trace(
         self,
         trace_id: Annotated[str, Field(description="The trace_id of an answer.")],
-        offset: Annotated[int, Field(ge=0, description="How many events to leave out.")] = 0,
-        limit: Annotated[int, Field(ge=1, le=1000, description="The most events.")] = 200,
+        offset: Annotated[int, Field(ge=0, description="Number of events to skip.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of events.")] = 200,
     ) -> TraceAnswer:
-        """Return what a call has done: the events of its trace, in order, with their payloads.
+        """Return the events of a call's trace, in order, with their payloads.
 
         Each answer of this plugin has a trace_id.
         """
         return self._career().audit.page(trace_id, offset, limit)
 
-    @tool(title="Tell an interaction of an event", destructive=False, open_world=False)
+    @tool(title="Apply an event to an interaction", destructive=False, open_world=False)
     def interaction_apply_event(
         self,
         interaction_id: Annotated[str, Field(min_length=1, description="The interaction.")],
-        event: Annotated[Event, Field(description="What happens to it.")],
+        event: Annotated[Event, Field(description="The event.")],
         idempotency_key: Annotated[
             str,
             Field(
                 min_length=1,
                 max_length=256,
-                description="The same for each attempt to tell one event, so that it counts once.",
+                description="The same for each attempt to send one event, so that it counts once.",
             ),
         ],
         trace_id: TraceId = None,
     ) -> EventAnswer:
         """Move an application on: Draft, Prepare, Ready, Send, Sent, ReceiveReply, Responded.
 
-        Close ends it in any state. The outcome says whether the event was applied, was applied
-        before (already_applied), or why not. Try again with the same idempotency_key.
+        Close ends it in any state. The outcome is applied, already_applied for a repeated key, or
+        the reason of a refusal. Try again with the same idempotency_key.
         """
         return self._career().interactions.apply_event(
             interaction_id, event, idempotency_key, trace_id
         )
 
-    @tool(title="Take a resume in", destructive=False, open_world=False, timeout=60)
+    @tool(title="Ingest a resume", destructive=False, open_world=False, timeout=60)
     def ingest_resume(
         self,
         input_path: Annotated[

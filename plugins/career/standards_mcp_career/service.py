@@ -1,4 +1,4 @@
-"""The parts of the plugin together, over one database."""
+"""Assemble the plugin's services over one database."""
 
 from __future__ import annotations
 
@@ -8,27 +8,24 @@ from dataclasses import dataclass
 
 from standards_mcp import ApiError
 
-from .audit.log import AuditLog
-from .domain.ids import Clock, Ids, TimeIds, utc_now
+from .audit import AuditLog
 from .importing import import_files
-from .indexing.embedding import Embedder, embedder_of
-from .indexing.index import Indexing
-from .indexing.vectors import MemoryVectors, VectorStore
-from .interactions.coordinator import Coordinator, SqliteCoordinator
-from .interactions.service import Interactions
-from .matching.service import Matching
-from .resumes.ingest import Ingest
-from .resumes.reading import Limits
+from .indexing import Indexing
+from .interactions import Coordinator, Interactions, SqliteCoordinator
+from .matching import Matching
+from .primitives import Clock, Ids, TimeIds, utc_now
+from .resumes import Ingest, Limits
 from .settings import CareerSettings
 from .store import runs
 from .store.database import Store
-from .store.opening import open_store
-from .validation.service import Validation
+from .store.migrations import open_store
+from .validation import Validation
+from .vectors import Embedder, MemoryVectors, VectorStore, embedder_of
 
 
 @dataclass(frozen=True, slots=True)
 class Career:
-    """What answers the tools."""
+    """The services behind the tools."""
 
     store: Store
     audit: AuditLog
@@ -42,16 +39,16 @@ class Career:
     indexing: Indexing
 
     def close(self) -> None:
-        """Let go of the database and of Redis."""
+        """Close the database and Redis."""
         self.coordinator.close()
         self.store.close()
 
 
 def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> Career:
-    """Open what the settings name, and import the files of ``load``.
+    """Open the database, Redis and vectors, and import the files of ``load``.
 
     Args:
-        reads_any_resume: For commands: their user may read what the user names.
+        reads_any_resume: True for commands: their user may name any file.
 
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
@@ -59,8 +56,8 @@ def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> 
     ids, clock = TimeIds(), utc_now
     with _closed_if_it_fails(open_store(settings.db)) as store:
         answer = import_files(store, settings.load, settings.tokens)
-        for mistake in answer["errors"]:
-            raise ApiError(f"plugins.career.load: {mistake['where']}: {mistake['message']}")
+        for error in answer["errors"]:
+            raise ApiError(f"plugins.career.load: {error['where']}: {error['message']}")
     audit = AuditLog(store, ids, clock)
     coordinator = _coordinator(settings, store)
     roots = None if reads_any_resume else settings.resume_roots
@@ -82,10 +79,12 @@ def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> 
 
 
 def start_career(settings: CareerSettings) -> Career:
-    """Open it for a server: runs of the index that are unfinished are those of one that has ended.
+    """Open the services for a server, and mark unfinished index runs as failed.
+
+    Their server has ended.
 
     Raises:
-        ApiError: As `open_career` raises it.
+        ApiError: As in `open_career`.
     """
     career = open_career(settings)
     with career.store.writing() as connection:
@@ -96,7 +95,7 @@ def start_career(settings: CareerSettings) -> Career:
 def _vectors(settings: CareerSettings, embedder: Embedder | None) -> VectorStore:
     if embedder is None or settings.lancedb_path is None or settings.vector_backend != "lancedb":
         return MemoryVectors()
-    from .indexing.lance import LanceVectors  # noqa: PLC0415
+    from .lance_vectors import LanceVectors  # noqa: PLC0415
 
     return LanceVectors(settings.lancedb_path, embedder.source)
 
@@ -105,7 +104,7 @@ def _coordinator(settings: CareerSettings, store: Store) -> Coordinator:
     address = settings.redis_address()
     if address is None:
         return SqliteCoordinator(store)
-    from .interactions.redis_coordinator import RedisCoordinator  # noqa: PLC0415
+    from .redis_coordinator import RedisCoordinator  # noqa: PLC0415
 
     return RedisCoordinator(store, address)
 

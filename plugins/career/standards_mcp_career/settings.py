@@ -1,4 +1,4 @@
-"""The plugin's table."""
+"""The settings ``[plugins.career]``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from standards_mcp import PluginSettings
 from standards_mcp.commands import install_command
 from standards_mcp_encoders import check_model
 
-from .interactions.addresses import RedisAddress, parse_address
+from .redis_address import RedisAddress, parse_address
 
 Strategy: TypeAlias = Literal["lexical", "hybrid", "semantic"]
 StrategyName: TypeAlias = Literal[
@@ -42,17 +42,16 @@ class CareerSettings(PluginSettings):
         db: The SQLite file for all but vectors. Without it, they are in memory.
         redis: The address of the Redis that coordinates interactions, such as
             redis://host:6379/0, rediss://, unix:///path or tcp://host:port.
-        vector_backend: Where vectors are kept: inmemory, or lancedb for a folder.
-        lancedb_path: The folder of LanceDB, made where it is missing.
-        matching_strategy: How a match is made whose call names no strategy: lexical, hybrid or
-            semantic.
+        vector_backend: The storage of vectors: inmemory, or lancedb for a folder.
+        lancedb_path: The folder of LanceDB, created if it is missing.
+        matching_strategy: The default strategy of a match: lexical, hybrid or semantic.
         tokens: What counts as evidence: meaningful, or original for each shared word of ASCII
             letters and digits, as in reports of the original program.
-        embedding: What makes vectors: stub, or a text encoder such as minilm.
-        load: Files that are imported at each start.
-        resume_roots: Folders from which ingest_resume reads resumes, without hidden folders. Empty:
-            it reads none, because remote callers could learn which files exist.
-        max_resume_bytes: The size of a resume's file.
+        embedding: The encoder of vectors: stub, none, or a text encoder such as minilm.
+        load: Files to import at each start.
+        resume_roots: Folders from which ingest_resume reads resumes, without hidden folders. Empty
+            by default, because remote callers could learn which files exist.
+        max_resume_bytes: Maximum size of a resume file.
     """
 
     db: Path | None = None
@@ -79,5 +78,5 @@ class CareerSettings(PluginSettings):
         return self
 
     def redis_address(self) -> RedisAddress | None:
-        """Return where the Redis is."""
+        """Return the parsed address of the Redis, None without one."""
         return None if self.redis is None else parse_address(self.redis.get_secret_value())

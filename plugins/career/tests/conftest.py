@@ -13,12 +13,12 @@ from typing import NamedTuple
 import pytest
 
 from standards_mcp.cli import run as run_program
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Interaction, Opportunity
-from standards_mcp_career.store import interactions, opportunities
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.primitives import CountingIds
+from standards_mcp_career.records import Interaction, Opportunity
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import open_store
+from standards_mcp_career.store.repositories import upsert_interactions, upsert_opportunities
 
 
 class Done(NamedTuple):
@@ -67,9 +67,9 @@ def add_interaction() -> Callable[..., None]:
             opportunity = Opportunity(
                 opportunity_id="o-1", company="Reed Works", role_title="Engineer", source=""
             )
-            opportunities.upsert(connection, [opportunity])
+            upsert_opportunities(connection, [opportunity])
             record = Interaction(interaction_id, "o-1", state, index)
-            interactions.upsert(connection, [record])
+            upsert_interactions(connection, [record])
 
     return add
 

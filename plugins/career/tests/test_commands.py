@@ -60,7 +60,7 @@ def test_a_resume_is_ingested_and_its_trace_verified(run: Run, tmp_path: Path):
     (tmp_path / "resume.md").write_text("##Skills\n- Kafka\n")
     first = json.loads(run("career", "ingest", "resume.md", "--json").stdout)
     assert first["stored"] is True
-    assert "known already" in run("career", "ingest", "resume.md").stdout
+    assert "already stored" in run("career", "ingest", "resume.md").stdout
     missing = run("career", "ingest", "none.md", status=1)
     assert missing.stderr.endswith(f"Failed to open file: {tmp_path}/none.md\n")
     shown = json.loads(run("career", "show", "resumes", first["resume_id"], "--json").stdout)
@@ -90,7 +90,7 @@ def test_a_resume_is_ingested_and_its_trace_verified(run: Run, tmp_path: Path):
     assert json.loads(forged.stdout)["traces"][0]["error"] == "event_hash mismatch at index 1"
     (tmp_path / "audit.jsonl").write_text("no json\n")
     damaged = run("career", "audit", "verify", "--file", "audit.jsonl", status=1)
-    assert "audit.jsonl: Line 1 is no event of an export" in damaged.stderr
+    assert "audit.jsonl: Line 1 is not an event of an export" in damaged.stderr
 
 
 @pytest.mark.parametrize("folder", ["other", ".hidden"])
@@ -115,7 +115,7 @@ def test_an_empty_log_is_not_called_valid_and_an_older_export_does_not_stay(
     run: Run, tmp_path: Path
 ):
     missing = run("career", "audit", "verify", status=1)
-    assert "There is no database at" in missing.stderr
+    assert "does not exist. Check plugins.career.db" in missing.stderr
     assert not (tmp_path / "career.db").exists()
     run("career", "migrate")
     assert run("career", "audit", "verify", status=1).stdout == "There are no events.\n"

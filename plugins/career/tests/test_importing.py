@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from standards_mcp import InvalidInputError
-from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.importing import import_files
+from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
 from standards_mcp_career.settings import Tokens
-from standards_mcp_career.store import atoms, interactions, opportunities
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import all_atoms, all_interactions, all_opportunities
 
 YAML = """
 atoms:
@@ -55,10 +55,10 @@ def test_records_are_imported_in_their_regular_form(
     expected = {"atoms": 1, "opportunities": 1, "interactions": 1, "errors": []}
     assert import_files(store, files, tokens, dry_run=True) == expected
     with store.reading() as connection:
-        assert atoms.read_all(connection) == []
+        assert all_atoms(connection) == []
     assert import_files(store, files, tokens) == expected
     with store.reading() as connection:
-        assert atoms.read_all(connection) == [
+        assert all_atoms(connection) == [
             Atom(
                 "a-1",
                 "cloud ops",
@@ -70,10 +70,10 @@ def test_records_are_imported_in_their_regular_form(
             )
         ]
         requirement = Requirement("Kafka", tags, required=False)
-        assert opportunities.read_all(connection) == [
+        assert all_opportunities(connection) == [
             Opportunity("o-1", "Reed Works", "Engineer", "", (requirement,))
         ]
-        assert interactions.read_all(connection) == [Interaction("i-1", "o-1")]
+        assert all_interactions(connection) == [Interaction("i-1", "o-1")]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_records_are_imported_in_their_regular_form(
         ("{", "", "cannot be read"),
         ("[" * 100_000, "", "cannot be read"),
         ("[]", "", "must be an object with atoms, opportunities, interactions"),
-        ({"atom": []}, ": atom", "is none of atoms, opportunities, interactions"),
+        ({"atom": []}, ": atom", "unknown key; expected atoms, opportunities, interactions"),
         ({"atoms": {}}, ": atoms", "must be a list"),
         ({"atoms": ["x"]}, ": atoms[0]", "Input should be a dictionary"),
         ({"atoms": [{}]}, ": atoms[0].atom_id", "Field required"),
         ({"atoms": [{"atom_id": ""}]}, ": atoms[0]", "atom_id must not be empty"),
         ({"atoms": [{"atom_id": "a", "claim": " "}]}, ": atoms[0]", "claim must not be empty"),
-        ({"atoms": [{"atom_id": "a", "claim": "c", "tag": []}]}, ": atoms[0]", "tag is none of"),
+        ({"atoms": [{"atom_id": "a", "claim": "c", "tag": []}]}, ": atoms[0]", "unknown field tag"),
         (
             {"opportunities": [{**OPPORTUNITY, "company": ""}]},
             ": opportunities[0]",
@@ -102,7 +102,7 @@ def test_records_are_imported_in_their_regular_form(
         (
             {"opportunities": [{**OPPORTUNITY, "requirements": [{"text": "x", "tag": "y"}]}]},
             ": opportunities[0]",
-            "tag is none of text, tags, required",
+            "unknown field tag; expected text, tags, required",
         ),
         (
             {"opportunities": [{**OPPORTUNITY, "requirements": [{"tags": []}]}]},
@@ -150,7 +150,7 @@ def test_each_mistake_is_told_with_its_place(
     assert mistake["where"] == f"{bad}{where}"
     assert message in mistake["message"]
     with store.reading() as connection:
-        assert atoms.read_all(connection) == []
+        assert all_atoms(connection) == []
 
 
 @pytest.mark.parametrize(
@@ -168,16 +168,16 @@ def test_yaml_that_is_damaged_or_makes_objects_is_refused(
 def test_a_dry_run_refuses_what_the_database_refuses(store: Store, tmp_path: Path, dry_run: bool):
     half = {"atom_id": "a", "claim": "\ud800"}
     file = written(tmp_path, "a.json", {"atoms": [half]})
-    with pytest.raises(InvalidInputError, match="half of a character"):
+    with pytest.raises(InvalidInputError, match="lone surrogate"):
         import_files(store, [file], "meaningful", dry_run=dry_run)
 
 
-def test_an_id_that_stands_twice_is_a_mistake(store: Store, tmp_path: Path):
+def test_a_duplicate_id_is_a_mistake(store: Store, tmp_path: Path):
     twice = [{"atom_id": "a", "claim": "one"}, {"atom_id": "a", "claim": "two"}]
     files = [written(tmp_path, "a.json", {"atoms": twice[:1]})]
     files.append(written(tmp_path, "b.json", {"atoms": twice[1:]}))
     (mistake,) = import_files(store, files, "meaningful")["errors"]
-    assert mistake == {"where": "atom a", "message": "stands 2 times"}
+    assert mistake == {"where": "atom a", "message": "duplicate id, 2 times"}
 
 
 def test_files_that_cannot_be_read_are_told(store: Store, tmp_path: Path):

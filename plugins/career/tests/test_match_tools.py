@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from mcp import Client
 
+import standards_mcp_career
 from standards_mcp.testing import Connect, check_plugin
-from standards_mcp_career import examples
 from standards_mcp_career.plugin import CareerPlugin
 
 pytestmark = pytest.mark.anyio
-RECORDS = Path(str(examples.__file__)).with_name("records.yaml")
+RECORDS = Path(standards_mcp_career.__file__).parent / "examples" / "records.yaml"
 POSITION = {
     "opportunity_id": "mine",
     "company": "A bakery",

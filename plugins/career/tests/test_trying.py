@@ -11,8 +11,8 @@ import docx
 import pytest
 from ruamel.yaml import YAML
 
-from standards_mcp_career.domain.text import hash64, sha256
-from standards_mcp_career.drafting import draft_atoms
+from standards_mcp_career.cli.trying import draft_atoms
+from standards_mcp_career.primitives import hash64, sha256
 
 pytestmark = [pytest.mark.usefixtures("installed"), pytest.mark.measured]
 Run = Callable[..., Any]
@@ -41,7 +41,7 @@ def test_the_main_job_takes_one_command(run: Run, run_process: Run):
     shown = run_process("career", "try").stdout
     assert shown.startswith("1. backend-developer: 0.")
     assert "missing   Rust parser development" in shown
-    assert shown.endswith("The audit log of 2 traces is whole.\n")
+    assert shown.endswith("The audit log is intact (2 traces).\n")
     told = json.loads(run("career", "try", "--json").stdout)
     scores = [each["match_report"]["overall_score"] for each in told["matches"]]
     assert scores == sorted(scores, reverse=True)
@@ -174,8 +174,8 @@ def test_a_report_is_validated_and_a_person_may_overrule(run: Run, tmp_path: Pat
     assert json.loads(told)["status"] == "overridden"
     for content, expected in (
         ('{"opportunity_id": "o"}', "overall_score: Field required"),
-        ("[1]", "holds no match report"),
-        ("{", "holds no match report"),
+        ("[1]", "does not contain a match report"),
+        ("{", "does not contain a match report"),
     ):
         (tmp_path / "odd.json").write_text(content)
         assert expected in run("career", "validate", "odd.json", status=1).stderr

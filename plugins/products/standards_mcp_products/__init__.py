@@ -1,4 +1,4 @@
-"""Search in a product catalogue of one's own, kept in Chroma.
+"""Search your own product catalogue, stored in Chroma.
 
 The plugin is `standards_mcp_products.plugin.ProductsPlugin`.
 """

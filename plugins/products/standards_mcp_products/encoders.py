@@ -1,4 +1,4 @@
-"""Which text encoder makes the vectors."""
+"""The text encoder of the products, opened at first use."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def known_model(model: str) -> str:
 
 
 class Encoder:
-    """A text encoder that is opened by the first text. It may be used by several threads.
+    """A text encoder, opened for the first text. Thread-safe.
 
     Args:
-        spec: As `known_model` returns it.
-        key: What an encoder at an address asks for.
+        spec: The result of `known_model`.
+        key: The key for an encoder at an address.
     """
 
     def __init__(self, spec: str, key: SecretStr | None) -> None:
@@ -50,7 +50,7 @@ class Encoder:
 
     @property
     def name(self) -> str:
-        """What a store keeps of the model: equal names mean vectors that can be compared.
+        """The model's name for the store. Vectors with equal names are comparable.
 
         Raises:
             ServiceError: The encoder cannot be opened.

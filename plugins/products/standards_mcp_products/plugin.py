@@ -1,4 +1,4 @@
-"""The plugin: its tool, and what a model reads of it."""
+"""The plugin: its tool, with the description for models."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from pydantic import Field, StrictInt, StringConstraints
 
 from standards_mcp import ApiError, Health, Plugin, Tool, ToolError, hookimpl
 
-from .answers import SearchAnswer
+from .search import SearchAnswer
 from .service import Service, catalogue_of, serving
 from .settings import ProductsSettings
 
 SEARCH: Final = """\
-Search the product catalogue by what a product is, is for or is made of, in whole words. Answers \
+Search the product catalogue by kind, purpose or material of a product, in whole words. Answers \
 with the nearest products, the best first. Keep prices and brands out of the query: give them as \
-filters, such as {"price": {"$lte": 15}}. A price or rating that is null is not known: say so, and \
-do not guess. The last product may fit badly, as something is always nearest."""
+filters, such as {"price": {"$lte": 15}}. A price or rating of null is unknown: say so, and \
+do not guess. The last products may fit badly, because the search always returns the nearest."""
 FILTERS: Final = """\
 Fields with a value or with operators: {"brand": "Acme", "price": {"$gte": 2, "$lt": 9}}. Fields: \
 sku, title, brand, category, price, rating, ingredients, price_per_oz. Operators: $eq $ne $gt $gte \
 $lt $lte $in $nin; {"document": {"$contains": "steel"}} looks in the text; $and and $or take lists \
 of filters. $ne and $nin also find products without the field."""
 _SPARE_SECONDS: Final = 65
-"""For an encoder at an address, and to import what the first call needs."""
+"""Time for an encoder at an address, and for the imports of the first call."""
 
 Query = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=1000),
-    Field(description="What to look for, as a description of the product would say it."),
+    Field(description="A description of the wanted product."),
 ]
-TopK = Annotated[StrictInt, Field(ge=1, le=100, description="The most results.")]
+TopK = Annotated[StrictInt, Field(ge=1, le=100, description="Maximum number of results.")]
 Filters = Annotated[dict[str, Any] | None, Field(description=FILTERS)]
 
 
 class ProductsPlugin(Plugin[ProductsSettings]):
-    """Contributes searches in a product catalogue."""
+    """Search tool and commands for a product catalogue."""
 
     title = "Products"
     settings_type = ProductsSettings
@@ -48,7 +48,7 @@ class ProductsPlugin(Plugin[ProductsSettings]):
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Keep the store open from the first search on."""
+        """Keep the store open after the first search."""
         catalogue = catalogue_of(self.settings, self.context.state_dir)
         async with serving(self.settings, catalogue) as self._running:
             yield
@@ -61,7 +61,7 @@ class ProductsPlugin(Plugin[ProductsSettings]):
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Tell whether there are products."""
+        """Report the number of products."""
         try:
             count = await self._service.count()
         except ToolError as error:
@@ -97,6 +97,6 @@ class ProductsPlugin(Plugin[ProductsSettings]):
         """Return products that answer a query.
 
         Raises:
-            ToolError: There are none, for a reason that its message names.
+            ToolError: The search fails.
         """
         return await self._service.search(query, top_k, filters)

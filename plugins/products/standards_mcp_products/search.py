@@ -1,13 +1,36 @@
-"""One search: which products are asked for, which fulfil the filters, and in which order."""
+"""Search a collection: candidates, filters, order and answer."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
-from .answers import ProductResult
+from pydantic import Field
+from typing_extensions import TypedDict
+
 from .filters import Conditions, fulfils
+
+
+class ProductResult(TypedDict):
+    """One product. Unknown values are null or empty, never 0."""
+
+    doc_id: str
+    sku: str
+    title: Annotated[str, Field(description="The beginning of its description.")]
+    price: Annotated[float | None, Field(description="In US dollars; null if unknown.")]
+    rating: Annotated[float | None, Field(description="0 to 5; null if unknown.")]
+    brand: str
+    ingredients: str
+
+
+class SearchAnswer(TypedDict):
+    """Matching products, the best first."""
+
+    tool: Literal["rag.search"]
+    timestamp: Annotated[float, Field(description="Seconds since the epoch.")]
+    results: list[ProductResult]
+
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -24,20 +47,20 @@ def search(
 ) -> list[ProductResult]:
     """Return at most *count* products, the nearest first; equally near ones by their id.
 
-    The index is approximate and leaves equally near ones in any order, so more are asked for.
+    The index is approximate and returns ties in any order, so this asks for more candidates.
     """
     wanted = max(_MARGIN * count, _LEAST)
     if conditions == Conditions():
-        found = _nearest(collection, vector, conditions, wanted)
+        candidates = _nearest(collection, vector, conditions, wanted)
     else:
-        found = _filtered(collection, vector, conditions, wanted, count)
-    return _read(collection, [doc_id for _, doc_id in sorted(found)[:count]])
+        candidates = _filtered(collection, vector, conditions, wanted, count)
+    return _read(collection, [doc_id for _, doc_id in sorted(candidates)[:count]])
 
 
 def _nearest(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[tuple[float, str]]:
-    """Return distances and ids. Chroma takes longer to read products than to find them."""
+    """Return distances and ids. Reading all candidates would take longer than the search."""
     answer = collection.query(
         query_embeddings=[vector],
         n_results=count,
@@ -52,23 +75,23 @@ def _nearest(
 def _filtered(
     collection: Collection, vector: Sequence[float], conditions: Conditions, wanted: int, count: int
 ) -> list[tuple[float, str]]:
-    # Chroma collects all products that fulfil a filter before it searches, which takes long where
-    # these are many. Then enough of them are among the nearest of all, which takes no time.
-    found = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
-    return found if len(found) >= count else _nearest(collection, vector, conditions, wanted)
+    # Chroma collects all products of a filter before it searches, which is slow for many. But then
+    # the nearest products of all contain enough matches, which is fast.
+    matches = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
+    return matches if len(matches) >= count else _nearest(collection, vector, conditions, wanted)
 
 
 def _fulfilling(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[tuple[float, str]]:
-    """Return those of the nearest products that fulfil the conditions."""
+    """Return the nearest products that fulfil the conditions."""
     needed = ["distances", "metadatas", *(["documents"] if conditions.document else [])]
     answer: Any = collection.query(
         query_embeddings=[vector], n_results=count, include=cast("Any", needed)
     )
     lists = (answer["distances"], answer["ids"], answer["metadatas"])
     documents = (answer["documents"] or [[None] * len(answer["ids"][0])])[0]
-    rows = zip(*(each[0] for each in lists), documents, strict=True)
+    rows = zip(*(column[0] for column in lists), documents, strict=True)
     return [
         (distance, doc_id)
         for distance, doc_id, fields, document in rows
@@ -79,8 +102,8 @@ def _fulfilling(
 def _read(collection: Collection, ids: list[str]) -> list[ProductResult]:
     if not ids:
         return []
-    found = collection.get(ids=ids, include=["documents", "metadatas"])
-    rows = zip(found["ids"], found["documents"] or (), found["metadatas"] or (), strict=True)
+    stored = collection.get(ids=ids, include=["documents", "metadatas"])
+    rows = zip(stored["ids"], stored["documents"] or (), stored["metadatas"] or (), strict=True)
     products = {doc_id: _result(doc_id, text or "", fields or {}) for doc_id, text, fields in rows}
     return [products[doc_id] for doc_id in ids if doc_id in products]
 

@@ -1,60 +1,62 @@
-"""The encoder and the store together, as the tool and the commands use them."""
+"""Search service for the tool and the commands: encoder, store, time limit and status."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
+from typing_extensions import TypedDict
 
 from standards_mcp import TimedOutError
 
-from .answers import SearchAnswer
+from .chroma import NotBuiltError, Place, place_of
 from .encoders import Encoder
 from .filters import read_filters
-from .search import search
+from .search import SearchAnswer, search
 from .settings import ProductsSettings
-from .store import ActiveFile, Place, Store, place_of
+from .store import ActiveFile, Store
 
 T = TypeVar("T")
 _THREADS: Final = 8
 _MOST_THREADS: Final = 2 * _THREADS
-"""With those whose question has taken too long, and which nobody waits for any more."""
+"""The limit including abandoned threads, which exceeded the time limit."""
 _PATIENCE: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Some products: where they are, and what they are called there."""
+    """The configured products: their store and name."""
 
     place: Place
     file: ActiveFile
     name: str
 
     def store(self) -> Store:
-        """Return what asks them."""
+        """Return a store for searches."""
         return Store(self.place, self.file, self.name)
 
 
 def catalogue_of(settings: ProductsSettings, state_dir: Path) -> Catalogue:
-    """Return the products that the settings name."""
+    """Return the configured products."""
     place = place_of(settings, state_dir)
     file = ActiveFile(state_dir, place.key, settings.collection)
     return Catalogue(place, file, settings.collection)
 
 
 class Service:
-    """Answers searches. All that takes long runs in threads.
+    """Answer searches. Slow work runs in threads.
 
     Args:
-        seconds: For one question to the store.
+        seconds: Time limit for one question to the store.
     """
 
     def __init__(self, catalogue: Catalogue, encoder: Encoder, seconds: float) -> None:
@@ -69,36 +71,36 @@ class Service:
         """Return the products that answer a query.
 
         Raises:
-            ToolError: There are none, for a reason that its message names.
+            ToolError: The search fails.
         """
         conditions = read_filters(filters)
         model, vector = await anyio.to_thread.run_sync(self._encoded, query, limiter=self._threads)
 
         def ask() -> SearchAnswer:
-            found = self._store.ask(lambda all_: search(all_, vector, conditions, count), model)
-            return {"tool": "rag.search", "timestamp": time.time(), "results": found}
+            results = self._store.ask(lambda all_: search(all_, vector, conditions, count), model)
+            return {"tool": "rag.search", "timestamp": time.time(), "results": results}
 
         return await self._in_time(ask)
 
     async def count(self) -> int:
-        """Return how many products there are.
+        """Return the number of products.
 
         Raises:
-            ToolError: They cannot be read.
+            ToolError: The store cannot be read.
         """
         return await self._in_time(lambda: self._store.ask(lambda all_: all_.count()))
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._store.close()
 
     def _encoded(self, query: str) -> tuple[str, list[float]]:
-        import_module("chromadb")  # takes seconds, which are not a part of the time to answer
+        import_module("chromadb")  # takes seconds, which must not count as search time
         return self._encoder.name, self._encoder.encode([query])[0].tolist()
 
     async def _in_time(self, question: Callable[[], T]) -> T:
         def answer() -> T:
-            # A thread that nobody waits for counts until it ends, unlike for the limiter.
+            # An abandoned thread counts until it ends, unlike in the limiter.
             if not self._free.acquire(blocking=False):
                 raise TimeoutError
             try:
@@ -120,13 +122,49 @@ class Service:
 
 @asynccontextmanager
 async def serving(settings: ProductsSettings, catalogue: Catalogue) -> AsyncGenerator[Service]:
-    """Keep the encoder and the store open while the context is."""
+    """Open the encoder and the store for the duration of the context."""
     encoder = Encoder(settings.model, settings.embedding_api_key)
     service = Service(catalogue, encoder, settings.timeout)
     try:
         yield service
     finally:
-        # A server that does not answer is not waited for here, but the process ends only when the
-        # request that is under way does: after the timeout of the settings.
+        # Do not wait for a silent server. Its pending request still delays the end of the process,
+        # at most by the configured timeout.
         with anyio.move_on_after(_PATIENCE, shield=True):
             await anyio.to_thread.run_sync(service.close, abandon_on_cancel=True)
+
+
+class Status(TypedDict):
+    """The state of the products. Fields of an unknown build are null."""
+
+    store: str
+    collection: str
+    products: int | None
+    active: str | None
+    model: str | None
+    source: str | None
+    built: str | None
+
+
+def status(catalogue: Catalogue) -> Status:
+    """Return the status of the products; their number is None before the first build.
+
+    Raises:
+        ApiError: The store fails.
+    """
+    with closing(catalogue.store()) as store:
+        try:
+            count = store.ask(lambda all_: all_.count())
+        except NotBuiltError:
+            count = None
+    active = catalogue.file.read()
+    built = datetime.fromtimestamp(active.built, UTC) if active else None
+    return {
+        "store": catalogue.place.key,
+        "collection": catalogue.name,
+        "products": count,
+        "active": active.collection if active else None,
+        "model": active.model if active else None,
+        "source": active.source if active else None,
+        "built": built.isoformat(timespec="seconds") if built else None,
+    }

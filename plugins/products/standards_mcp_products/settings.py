@@ -1,4 +1,4 @@
-"""The plugin's table."""
+"""The settings ``[plugins.products]``."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from standards_mcp import ApiKey, PluginSettings, ServiceUrl, Variable, is_unenc
 from .encoders import known_model
 
 NAMES: Final = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$"
-"""What Chroma takes as the name of a collection."""
+"""Valid names of Chroma collections."""
 
 
 class ProductsSettings(PluginSettings):
     """Settings.
 
     Attributes:
-        path: The folder of the products. A relative one begins in the folder of the configuration
-            file, and by INDEX_PATH in the working directory. Without it, that is the folder
-            chroma in the plugin's state folder. Given by INDEX_PATH.
-        url: The address of a Chroma server that has the products in place of a folder.
-        auth_token: What that server asks for.
-        collection: The name of the products, as builds and searches use it.
+        path: The folder of the products, or INDEX_PATH. A relative path starts at the folder of the
+            configuration file, or at the working directory for INDEX_PATH. The default is the
+            folder chroma in the plugin's state folder.
+        url: The address of a Chroma server, in place of a folder.
+        auth_token: The token of that server.
+        collection: The name of the products for builds and searches.
         model: The text encoder. Given by EMBED_MODEL.
         embedding_api_key: The key for an encoder at an address. Given by OPENAI_API_KEY.
         timeout: Seconds for one question to the store.

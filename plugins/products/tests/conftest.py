@@ -15,7 +15,8 @@ from mcp import Client
 from standards_mcp.cli import run as run_program
 from standards_mcp.testing import Connect
 from standards_mcp_encoders import open_encoder
-from standards_mcp_products.building import Options, Report, build, read_mapping
+from standards_mcp_products.building import Options, Report, build
+from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from support.waiting import WAIT
 
-from standards_mcp_products.cli import trying
+import standards_mcp_products
+from standards_mcp_products import cli as trying
 
 Run = Build = Write = Callable[..., Any]
 Row = dict[str, Any]
@@ -35,13 +36,15 @@ def test_the_main_job_takes_one_command(run: Run, state: Path):
     assert not (state / "active.json").exists(), "one's own products are apart"
     reader = run("products", "try", "an e-book reader").stdout
     assert "price not known, 4.6 of 5, Zephrine" in reader
-    assert run("products", "try", "x", "--filters", '{"price": 0}').stdout == "Nothing was found.\n"
+    assert (
+        run("products", "try", "x", "--filters", '{"price": 0}').stdout
+        == "No products were found.\n"
+    )
 
 
 def test_at_least_150_products_are_shipped(run: Run, write: Write, tmp_path: Path):
-    from standards_mcp_products import data
 
-    shipped = Path(data.__file__).with_name("products.csv")
+    shipped = Path(standards_mcp_products.__file__).parent / "data" / "products.csv"
     built = json.loads(run("products", "build", shipped, "--dry-run", "--json").stdout)
     assert built["indexed"] >= 150
     assert built["skipped"] == []
@@ -70,7 +73,7 @@ def test_ones_own_products_are_built_and_asked(
     shown = run("products", "search", "a light", "--top", "1").stdout
     assert shown == ("1. A desk lamp It shines on paper. Office\n   $12.50, 4.5 of 5, Glow, lamp\n")
     dear = ("--filters", '{"price": {"$gt": 99}}')
-    assert run("products", "search", "a light", *dear).stdout == "Nothing was found.\n"
+    assert run("products", "search", "a light", *dear).stdout == "No products were found.\n"
     status = json.loads(run("products", "status", "--json").stdout)
     assert (status["products"], status["source"]) == (1, "products.csv")
     assert status["active"].startswith("amazon2020--")
@@ -99,7 +102,7 @@ def test_what_was_doubtful_is_told(run: Run, write: Write):
 def test_many_skipped_rows_are_counted(run: Run, write: Write, lamp: Row):
     shown = run("products", "build", write(lamp, *[lamp | {"Uniq Id": ""}] * 25)).stdout
     assert shown.count("is skipped") == 20
-    assert shown.endswith("5 more are skipped; --json has all.\n")
+    assert shown.endswith("5 more rows are skipped; --json lists all.\n")
 
 
 def test_another_collection_and_a_mapping_are_named(run: Run, write: Write, tmp_path: Path):
@@ -113,7 +116,9 @@ def test_another_collection_and_a_mapping_are_named(run: Run, write: Write, tmp_
         "The file has no column that the mapping names for weight.\n"
         "Columns that are not used: bag. A mapping can add them.\n"
     )
-    assert "There are no products 'amazon2020'" in run("products", "search", "x", status=1).stderr
+    assert (
+        "The products 'amazon2020' are not built" in run("products", "search", "x", status=1).stderr
+    )
     run("--set", "plugins.products.collection=oats", "products", "search", "x")
     assert run("products", "build", file, "--collection", "a b", status=2).stderr
 
@@ -125,7 +130,7 @@ def test_a_command_that_cannot_do_its_work_says_why(run: Run, write: Write, tmp_
             assert "--filters" in told
     told = run("products", "try", "x", "--filters", '{"price": {"$lower": 1}}', status=1).stderr
     assert "filters.price: unknown operator '$lower'; use $eq" in told
-    assert "the query is empty" in run("products", "try", " ", status=1).stderr
+    assert "The query is empty" in run("products", "try", " ", status=1).stderr
     told = run("products", "build", write({"a": "b"}), status=1).stderr
     assert "no column for sku, the id of a product. It has a. Write the line sku = " in told
     run("products", "build", tmp_path / "none.csv", status=2)
@@ -159,7 +164,7 @@ def test_trying_waits_for_another_that_builds(
     lock.acquire()
     monkeypatch.setattr(trying, "_PATIENCE", 0.1)
     told = run("products", "try", "a lamp", status=1).stderr
-    assert "Another build is running. Try again when it is done." in told
+    assert "Another build is running. Try again when it has ended." in told
     monkeypatch.setattr(trying, "_PATIENCE", WAIT)
     monkeypatch.setattr(filelock, "FileLock", Waited)
     assert run("products", "try", "a lamp").stdout.startswith("1. ")

@@ -20,10 +20,11 @@ from support.marks import untrusted_tools
 from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
+from standards_mcp_products.chroma import Place
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
-from standards_mcp_products.store import Active, ActiveFile, Place, Store
+from standards_mcp_products.store import Active, ActiveFile, Store
 
 pytestmark = pytest.mark.anyio
 Build = MakeHost = OpenProducts = Callable[..., Any]
@@ -141,7 +142,7 @@ async def test_without_products_the_error_says_how_to_build_them(
     async with open_products() as client:
         kind, message = await refusal(client)
     assert kind == "api_error"
-    assert message.startswith("There are no products 'amazon2020' in ")
+    assert message.startswith("The products 'amazon2020' are not built in ")
     assert "standards-mcp products build FILE" in message
     assert not (state / "chroma").exists(), "a search leaves nothing"
 
@@ -297,7 +298,7 @@ async def test_health_tells_how_many_products_there_are(
         return found.status, found.message
 
     status, message = await health()
-    assert (status, "There are no products" in message) == ("degraded", True)
+    assert (status, "are not built in" in message) == ("degraded", True)
     make(lamp, soap)
     assert await health() == ("ok", "2 products")
 

@@ -20,7 +20,8 @@ from support.http import free_port
 from support.waiting import WAIT, wait_until
 
 from standards_mcp import ApiError
-from standards_mcp_products.store import ActiveFile, Place, Store
+from standards_mcp_products.chroma import Place
+from standards_mcp_products.store import ActiveFile, Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 Build = OpenProducts = Callable[..., Any]
@@ -102,7 +103,7 @@ async def test_a_server_is_built_asked_killed_and_asked_again(
     async with open_products(url=server.url, collection="other") as client:
         found = await ask()
         assert (
-            f"There are no products 'other' in the Chroma server at 127.0.0.1:{server.port}"
+            f"The products 'other' are not built in the Chroma server at 127.0.0.1:{server.port}"
             in (found["message"])
         )
 
@@ -168,7 +169,7 @@ def asking() -> int:
 
     def is_in_store(frame: Any) -> bool:
         while frame is not None:
-            if frame.f_code.co_filename.endswith("standards_mcp_products/store/store.py"):
+            if frame.f_code.co_filename.endswith("standards_mcp_products/store.py"):
                 return True
             frame = frame.f_back
         return False

@@ -1,4 +1,4 @@
-"""Live web search, on Brave or on a SearXNG of one's own.
+"""Live web search, by Brave or by your own SearXNG.
 
 The plugin is `standards_mcp_web.plugin.WebPlugin`.
 """

@@ -1,4 +1,4 @@
-"""What the tool answers."""
+"""The answer of the tool."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from typing_extensions import TypedDict
 
 
 class WebResult(TypedDict):
-    """One page. Its texts are those of strangers."""
+    """One page, with untrusted texts."""
 
     title: str
     url: str
     snippet: str | None
     profile: Annotated[str | None, Field(description="The name of the site.")]
-    price: Annotated[str | None, Field(description="As an offer on the page states it.")]
-    availability: Annotated[str | None, Field(description="Of that offer, such as InStock.")]
+    price: Annotated[str | None, Field(description="The price of an offer on the page.")]
+    availability: Annotated[
+        str | None, Field(description="The availability of that offer, such as InStock.")
+    ]
 
 
 class WebAnswer(TypedDict):
-    """The pages that answer, in the provider's order."""
+    """The pages, in the provider's order."""
 
     tool: Literal["web.search"]
     timestamp: Annotated[
-        float, Field(description="When the provider answered, in seconds since the epoch.")
+        float, Field(description="Time of the provider's answer, in seconds since the epoch.")
     ]
     results: list[WebResult]
-    notice: NotRequired[Annotated[str, Field(description="Why nothing was searched.")]]
+    notice: NotRequired[Annotated[str, Field(description="The reason why no search was made.")]]

@@ -18,24 +18,24 @@ from standards_mcp.commands import examples, json_option, print_answer
     ),
 )
 @click.argument("query")
-@click.option("--top", type=click.IntRange(1, 5), default=5, help="The most results.")
+@click.option("--top", type=click.IntRange(1, 5), default=5, help="Maximum number of results.")
 @json_option
 @click.pass_context
 def search_command(context: click.Context, query: str, *, top: int, as_json: bool) -> None:
     """Search the web for QUERY.
 
-    Exit code 1 when nothing was found or the search failed.
+    Exit code 1 if no pages were found or the search failed.
     """
     call: ToolCaller = context.obj
     answer = call("web.search", {"query": query, "top_k": top})
     print_answer(answer, _shown, as_json=as_json)
-    found = answer.structured or {}
-    context.exit(int(answer.is_error or not found["results"]))
+    content = answer.structured or {}
+    context.exit(int(answer.is_error or not content["results"]))
 
 
-def _shown(found: Mapping[str, Any]) -> str:
-    pages = [_page(rank, each) for rank, each in enumerate(found["results"], 1)]
-    return "\n\n".join(pages) or found.get("notice", "Nothing was found.")
+def _shown(answer: Mapping[str, Any]) -> str:
+    pages = [_page(rank, page) for rank, page in enumerate(answer["results"], 1)]
+    return "\n\n".join(pages) or answer.get("notice", "No pages were found.")
 
 
 def _page(rank: int, page: Mapping[str, Any]) -> str:

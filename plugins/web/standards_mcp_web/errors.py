@@ -1,4 +1,4 @@
-"""What keeps a search from being answered, beside what every plugin raises."""
+"""The error for a rate limit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from standards_mcp import ToolError
 
 
 class LimitedError(ToolError):
-    """The provider must not be asked now.
+    """A rate limit forbids a request now.
 
     Args:
-        limit: Whose limit it is, as a part of a sentence.
-        seconds: How long to wait.
+        limit: The limit, as the beginning of the message.
+        seconds: Time until the next request is allowed.
     """
 
     error_type = "rate_limited"

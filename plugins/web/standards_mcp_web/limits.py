@@ -1,4 +1,4 @@
-"""When the provider may be asked."""
+"""Rate limit of requests to a provider."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 
 
 class Limits:
-    """Counts requests in a moving window, and keeps the pauses that the provider wants.
+    """Count requests in a moving window, and observe pauses that the provider demands.
 
     Args:
-        rate: How many requests are sent in which time, such as ``10/minute``.
+        rate: Maximum number of requests in a time span, such as ``10/minute``.
     """
 
     def __init__(self, rate: str) -> None:
@@ -25,26 +25,26 @@ class Limits:
         self._paused_until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Let nothing be sent for so long."""
+        """Forbid requests for some seconds."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
     def take(self, provider: str) -> None:
-        """Count a request that is sent now.
+        """Count a request before it is sent.
 
         Raises:
-            LimitedError: It must not be sent.
+            LimitedError: The request is not allowed now.
         """
         now = time.monotonic()
         if self._paused_until > now:
             wait = self._paused_until - now
-            raise LimitedError(f"{provider} takes no more searches for now", wait)
+            raise LimitedError(f"The quota at {provider} is used up", wait)
         if self._until_free() > now:
             wait = self._until_free() - now
             raise LimitedError(f"Web search is limited to {self._rate}", wait)
         self._times.append(now)
 
     def are_reached(self) -> bool:
-        """Tell whether nothing may be sent now."""
+        """Return True if no request is allowed now."""
         return max(self._paused_until, self._until_free()) > time.monotonic()
 
     def _until_free(self) -> float:

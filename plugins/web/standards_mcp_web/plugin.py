@@ -1,4 +1,4 @@
-"""The plugin: its tool, and what a model reads of it."""
+"""The plugin: its tool, with the description for models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .search import NO_KEY, Search, searching
 from .settings import WebSettings
 
 SEARCH: Final = """\
-Search the web as it is now, for what changes or is newer than what you know: news, prices, hours \
-of opening. Answers with pages, the best first, each with its address: cite it. A price is what a \
-shop states, with its currency; where it is null, none is known."""
+Search the live web for recent or changing facts: news, prices, opening hours. Answers with pages, \
+the best first, each with its address: cite it. A price is the statement of a shop, with its \
+currency; null means unknown."""
 LONGEST_QUERY: Final = 400
 MOST_WORDS: Final = 50
 MOST_RESULTS: Final = 5
@@ -29,13 +29,13 @@ _SPARE_SECONDS: Final = 5
 Query = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_QUERY),
-    Field(description=f"What to look for: at most {MOST_WORDS} words."),
+    Field(description=f"The search text, at most {MOST_WORDS} words."),
 ]
-TopK = Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS, description="The most results.")]
+TopK = Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS, description="Maximum number of results.")]
 
 
 class WebPlugin(Plugin[WebSettings]):
-    """Contributes searches of the web."""
+    """Search tool and command for the web."""
 
     title = "Web search"
     settings_type = WebSettings
@@ -45,13 +45,13 @@ class WebPlugin(Plugin[WebSettings]):
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Keep connections to the provider."""
+        """Keep connections to the provider open."""
         async with searching(self.settings) as self._search:
             yield
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Tell whether there is a key. The provider is not asked, since each search is paid."""
+        """Report a missing key. This makes no request, because each search costs money."""
         if open_provider(self.settings) is None:
             return Health(status="degraded", message=NO_KEY)
         return Health(status="ok", message=f"asks {self.settings.provider}")
@@ -69,7 +69,7 @@ class WebPlugin(Plugin[WebSettings]):
                 destructive=False,
                 open_world=True,
                 returns_untrusted_text=True,
-                cache_scope="public",  # where an admin sets cache_ttl for it
+                cache_scope="public",  # used if an administrator sets cache_ttl
                 timeout=self.settings.timeout + _SPARE_SECONDS,
             )
         ]
@@ -83,7 +83,7 @@ class WebPlugin(Plugin[WebSettings]):
         """Return pages that answer a query.
 
         Raises:
-            ToolError: There are none, for a reason that its message names.
+            ToolError: The search fails.
         """
         words = query.split()
         if len(words) > MOST_WORDS:

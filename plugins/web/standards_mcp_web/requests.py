@@ -1,4 +1,4 @@
-"""Requests to a provider: bounded, tried again where that may help, and never with a redirect."""
+"""Requests to a provider: bounded in time and size, with retries, without redirects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .providers.base import Question, Reply, odd_answer
 
 MAX_BYTES: Final = 2_000_000
 PAUSES: Final = (0.3, 1.0)
-"""Seconds before each further attempt, which vary by a fifth."""
+"""Seconds before each retry, varied by up to a fifth."""
 _VARIATION: Final = 0.2
 _TOO_MANY: Final = 429
 _REDIRECTION, _SERVER = 300, 500
@@ -33,16 +33,16 @@ async def ask(
     limits: Limits,
     seconds: float,
 ) -> Reply:
-    """Return the answer of a provider.
+    """Send a request and return the reply.
 
     Args:
-        limits: They count each request, and hear of the pauses that the provider wants.
-        seconds: For all attempts together.
+        limits: The rate limit, which counts each request and observes the provider's pauses.
+        seconds: Time limit for all attempts together.
 
     Raises:
-        ApiError: It refuses, fails or does not answer with JSON.
-        LimitedError: It was asked too often, or must not be asked now.
-        TimedOutError: It does not answer in time.
+        ApiError: The provider refuses, fails or does not answer with JSON.
+        LimitedError: A rate limit forbids the request.
+        TimedOutError: The provider does not answer in time.
     """
     place = urlsplit(question.url).hostname
     try:
@@ -54,7 +54,7 @@ async def ask(
             "timeout."
         ) from None
     except httpx2.RequestError as error:
-        # Its text may have the address with the query.
+        # The error's own text may contain the address with the query.
         raise ApiError(
             f"{provider.name} at {place} cannot be reached ({type(error).__name__}). Check the "
             "network and the address in [plugins.web]."
@@ -79,7 +79,7 @@ async def _with_retries(send: Callable[[], Awaitable[Reply]], limits: Limits) ->
         if not _may_pass(outcome) or limits.are_reached():
             break
         await anyio.sleep(pause * random.uniform(1 - _VARIATION, 1 + _VARIATION))  # noqa: S311
-        if limits.are_reached():  # by another search meanwhile
+        if limits.are_reached():  # another search may have reached them meanwhile
             break
         outcome = await _outcome(send)
     if isinstance(outcome, httpx2.TransportError):

@@ -1,4 +1,4 @@
-"""A search with what it costs bounded: kept answers, one request for equal ones, and limits."""
+"""Web searches with a cache, a rate limit, and one request for concurrent equal searches."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .requests import ask
 from .settings import WebSettings
 
 NO_KEY: Final = (
-    "Nothing was searched: there is no key for Brave. Set SEARCH_API_KEY, or name a SearXNG in "
-    "[plugins.web]."
+    "No search was made: SEARCH_API_KEY is not set. Set it to a key for Brave, or configure a "
+    "SearXNG in [plugins.web]."
 )
 _Key = tuple[str, int]
 
 
 class Search:
-    """Searches the web.
+    """Search the web by one provider.
 
     Args:
-        provider: Whom it asks; None where the key is missing.
+        provider: The search engine; None without a key.
     """
 
     def __init__(self, settings: WebSettings, provider: Provider | None) -> None:
@@ -45,10 +45,10 @@ class Search:
         self._limits = Limits(settings.rate_limit)
 
     async def search(self, query: str, count: int) -> WebAnswer:
-        """Return at most *count* pages that answer a query, whose white space is single spaces.
+        """Return at most *count* pages for a query with normalised white space.
 
         Raises:
-            ToolError: The provider cannot or must not be asked, or its answer cannot be read.
+            ToolError: The request is not allowed or fails, or the answer is unreadable.
         """
         if self._provider is None:
             return {**_answer([], time.time()), "notice": NO_KEY}
@@ -56,24 +56,24 @@ class Search:
         if (kept := self._kept.get(key)) is not None:
             return kept
         if (running := self._running.get(key)) is None:
-            # A task of its own: a caller who leaves must not end the search of the others.
+            # A separate task: a caller that leaves must not end the search of other callers.
             running = asyncio.create_task(self._asked(self._provider, query, count))
             self._running[key] = running
             running.add_done_callback(lambda task: self._done(key, task))
         return await asyncio.shield(running)
 
     async def aclose(self) -> None:
-        """Give up the searches that run, and close the connections."""
+        """Cancel running searches and close the connections."""
         running = list(self._running.values())
-        for each in running:
-            each.cancel()
+        for task in running:
+            task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         if self._client:
             await self._client.aclose()
 
     def _done(self, key: _Key, task: asyncio.Task[WebAnswer]) -> None:
         del self._running[key]
-        # An error that nobody waits for any more is read, since asyncio would warn of it.
+        # Read the exception: asyncio warns of unread ones, even if all callers have left.
         if not task.cancelled() and task.exception() is None:
             self._kept[key] = task.result()
 
@@ -86,7 +86,7 @@ class Search:
     async def _opened(self, url: str) -> httpx2.AsyncClient:
         async with self._opening:
             if self._client is None:
-                # It reads the certificates of all authorities, which takes a tenth of a second.
+                # In a thread: reading the certificate authorities takes a tenth of a second.
                 self._client = await asyncio.to_thread(
                     httpx2.AsyncClient, timeout=None, trust_env=may_use_proxy(url)
                 )
@@ -95,7 +95,7 @@ class Search:
 
 @asynccontextmanager
 async def searching(settings: WebSettings) -> AsyncGenerator[Search]:
-    """Keep what searches know and have open while the context is."""
+    """Open the cache and the connections for the duration of the context."""
     search = Search(settings, open_provider(settings))
     try:
         yield search

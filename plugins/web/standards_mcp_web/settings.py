@@ -1,4 +1,4 @@
-"""The plugin's table."""
+"""The settings ``[plugins.web]``."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class WebSettings(PluginSettings):
     """Settings.
 
     Attributes:
-        provider: Who searches: brave, or searxng. Given by SEARCH_PROVIDER.
+        provider: The search engine, brave or searxng. Given by SEARCH_PROVIDER.
         api_key: The key for Brave. Given by SEARCH_API_KEY.
         base_url: The address of Brave's API.
         searxng_url: The address of a SearXNG that answers in JSON; searxng needs it.
-        timeout: Seconds for one search, with all attempts.
-        rate_limit: How often the provider is asked, by all callers together, such as 10/minute.
-            Kept answers do not count.
-        cache_ttl: Seconds for which an answer is kept; 0: never.
-        cache_size: How many answers are kept.
+        timeout: Seconds for one search, including retries.
+        rate_limit: Maximum rate of requests to the provider for all callers, such as 10/minute.
+            Cached answers do not count.
+        cache_ttl: Seconds to keep an answer; 0 disables the cache.
+        cache_size: Maximum number of cached answers.
     """
 
     provider: Annotated[Literal["brave", "searxng"], Variable("SEARCH_PROVIDER")] = "brave"

@@ -1,4 +1,4 @@
-"""Texts of web pages, made plain."""
+"""Sanitise texts and addresses of web pages."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ _TAG: Final = re.compile(
     rf"<!--.*?(?:-->|\Z)|<(?!{_COMPARED})[a-z/!][^<>]*>", re.DOTALL | re.IGNORECASE
 )
 _READ: Final = 4000
-"""How much of a text is looked at. Entities with more digits than 4,300 would raise."""
+"""Longer texts are cut. Entities with more than 4,300 digits would raise an error."""
 _NESTED: Final = 2  # `&amp;#x27;`
 _UNSEEN: Final = ("Cc", "Cf", "Cs")
 
 
 def plain(text: object, longest: int) -> str:
-    """Return a text without tags, entities and what steers a screen; empty for what is no text.
+    """Return a text without tags, entities and control characters; empty for other values.
 
     Args:
-        longest: How many characters are kept.
+        longest: Maximum number of characters.
     """
     if not isinstance(text, str):
         return ""
     text = _TAG.sub("", text[:_READ])
     for _ in range(_NESTED):
         text = html.unescape(text)
-    seen = (" " if _is_unseen(each) else each for each in text)
-    return " ".join("".join(seen).split())[:longest]
+    visible = (" " if _is_unseen(character) else character for character in text)
+    return " ".join("".join(visible).split())[:longest]
 
 
 def without(text: str, query: str, key: str) -> str:
-    """Return a plain text without a query and a key, also as an address has them.
+    """Remove a query and a key from a plain text, including their URL-encoded forms.
 
-    The key is taken out wherever it stands, the query where it is no part of a word.
+    The key is removed everywhere, the query only as whole words.
     """
     text = re.sub(_spellings(key), "...", text, flags=re.IGNORECASE)
     return re.sub(rf"(?<!\w)(?:{_spellings(query)})(?!\w)", "...", text, flags=re.IGNORECASE)
 
 
 def _spellings(secret: str) -> str:
-    """Return a pattern for a text that is not empty."""
+    """Return a pattern for all forms of a non-empty text."""
     spelled = (secret, plain(secret, _READ), quote(secret), quote_plus(secret))
     return "|".join(sorted(map(re.escape, filter(None, spelled)), key=len, reverse=True))
 
 
 def link(url: object) -> str | None:
-    """Return an address of the web; None for anything else."""
+    """Return a valid http or https address, None for other values."""
     if not isinstance(url, str) or len(url) > _READ:
         return None
-    if any(each.isspace() or _is_unseen(each) for each in url):
+    if any(character.isspace() or _is_unseen(character) for character in url):
         return None
     try:
         parts = urlsplit(url)

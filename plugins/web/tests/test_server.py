@@ -72,18 +72,18 @@ def test_the_main_job_takes_one_command(run: Run, engine: Any):
     told = run("search", "oat milk", "--json", SEARCH_API_KEY=KEY)
     assert json.loads(told.stdout)["results"][0]["price"] == "2.50 EUR"
     engine.body = {}
-    assert run("search", "oat milk", SEARCH_API_KEY=KEY).stdout == "Nothing was found.\n"
+    assert run("search", "oat milk", SEARCH_API_KEY=KEY).stdout == "No pages were found.\n"
 
 
 @pytest.mark.slow
 def test_a_command_that_cannot_search_says_why_and_fails(run: Run, engine: Any):
     without = run("search", "oat milk", SEARCH_API_KEY="")
     assert (without.returncode, engine.asked) == (1, [])
-    assert "Set SEARCH_API_KEY" in without.stdout
+    assert "SEARCH_API_KEY is not set" in without.stdout
     engine.status = [401]
     refused = run("search", "oat milk", SEARCH_API_KEY=KEY)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith("Brave refuses the key. Set SEARCH_API_KEY")
+    assert refused.stderr.startswith("Brave refuses the key. Set a valid one by SEARCH_API_KEY")
     for arguments in (("search",), ("search", "x", "--top", "6")):
         assert run(*arguments).returncode == 2
 

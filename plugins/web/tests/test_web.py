@@ -242,7 +242,7 @@ async def test_a_searxng_whose_engines_do_not_answer_has_not_found_nothing(
     engine.body = {"results": [], "unresponsive_engines": silent}
     async with open_web(provider="searxng", searxng_url=engine.url) as client:
         kind, message = said(await search(client))
-        assert (kind, "did not answer it: mojeek, bing, odd. Try" in message) == ("api_error", True)
+        assert (kind, "did not answer: mojeek, bing, odd. Try" in message) == ("api_error", True)
         engine.body = {"results": [], "unresponsive_engines": []}
         assert (await search(client))["results"] == []
         engine.body = {"results": [{"url": "https://a.org"}], "unresponsive_engines": silent}
@@ -255,7 +255,7 @@ async def test_without_a_key_nothing_is_asked_and_the_answer_says_so(
     async with open_web(api_key=None) as client:
         answer = await search(client)
         assert (answer["results"], engine.asked) == ([], [])
-        assert "Set SEARCH_API_KEY" in answer["notice"]
+        assert "SEARCH_API_KEY is not set" in answer["notice"]
 
 
 async def test_searxng_answers_in_the_same_form(open_web: OpenWeb, engine: Any):
@@ -277,8 +277,8 @@ async def test_searxng_answers_in_the_same_form(open_web: OpenWeb, engine: Any):
 @pytest.mark.parametrize(
     ("status", "body", "expected"),
     [
-        (401, {}, "Brave refuses the key. Set SEARCH_API_KEY"),
-        (403, b"<html>", "Brave refuses the key. Set SEARCH_API_KEY"),
+        (401, {}, "Brave refuses the key. Set a valid one by SEARCH_API_KEY"),
+        (403, b"<html>", "Brave refuses the key. Set a valid one by SEARCH_API_KEY"),
         (
             422,
             {"error": {"code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "x"}},
@@ -288,15 +288,15 @@ async def test_searxng_answers_in_the_same_form(open_web: OpenWeb, engine: Any):
         (404, [], "Brave answered 404: no reason was given"),
         (302, {}, "Brave answered 302"),
         (503, {}, "Brave answered 503. Try again later."),
-        (200, b"{", "no list of results"),
-        (200, b"[" * 100_000, "no list of results"),
-        (200, [1], "no list of results"),
-        (200, {"web": 1}, "no list of results"),
-        (200, {"web": {"results": {"a": 1}}}, "no list of results"),
-        (200, {"web": {"results": ["odd", None]}}, "no list of results"),
-        (200, {"error": {"code": "ODD"}}, "no list of results"),
-        (200, {"type": "ErrorResponse"}, "no list of results"),
-        (200, b'{"web": "' + b"x" * MAX_BYTES + b'"}', "no list of results"),
+        (200, b"{", "did not answer with a list of results"),
+        (200, b"[" * 100_000, "did not answer with a list of results"),
+        (200, [1], "did not answer with a list of results"),
+        (200, {"web": 1}, "did not answer with a list of results"),
+        (200, {"web": {"results": {"a": 1}}}, "did not answer with a list of results"),
+        (200, {"web": {"results": ["odd", None]}}, "did not answer with a list of results"),
+        (200, {"error": {"code": "ODD"}}, "did not answer with a list of results"),
+        (200, {"type": "ErrorResponse"}, "did not answer with a list of results"),
+        (200, b'{"web": "' + b"x" * MAX_BYTES + b'"}', "did not answer with a list of results"),
     ],
 )
 async def test_an_answer_that_is_none_is_an_error_with_the_next_step(

@@ -6,7 +6,8 @@ import click
 
 from standards_mcp_career.settings import CareerSettings
 
-from . import audit, ingesting, matching, records, trying
+from . import audit, matching, records, trying
+from . import matching as ingesting
 
 
 def commands(settings: CareerSettings) -> list[click.Command]:

@@ -1,4 +1,4 @@
-"""Commands about the audit log."""
+"""Commands ``audit show``, ``audit export`` and ``audit verify``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import click
 
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import examples, json_option, print_result
-from standards_mcp_career.audit.export import line_of, read_lines
-from standards_mcp_career.audit.log import Verification, verify_all
+from standards_mcp_career.audit import Verification, line_of, read_lines, verify_all
 from standards_mcp_career.settings import CareerSettings
 
-from .showing import opened
+from .records import opened
 
 _PAGE = 1000
 
@@ -40,8 +39,8 @@ def _show(settings: CareerSettings) -> click.Command:
                 more = career.audit.page(trace, len(answer["events"]), _PAGE)
                 answer["events"] += more["events"]
         lines = (
-            f"{each['created_at']} {each['event_type']} {each['payload']}"
-            for each in answer["events"]
+            f"{event['created_at']} {event['event_type']} {event['payload']}"
+            for event in answer["events"]
         )
         shown = "\n".join(lines) or f"Trace {trace} has no events."
         print_result(answer, lambda: shown, as_json=as_json)
@@ -77,7 +76,7 @@ def _verify(settings: CareerSettings) -> click.Command:
     def verify(
         context: click.Context, trace: str | None, file: Path | None, *, as_json: bool
     ) -> None:
-        """Tell whether the events of TRACE, or all, are what was written."""
+        """Verify the events of TRACE, or all events."""
         if trace is not None and file is not None:
             raise click.UsageError("Give TRACE or --file, not both.")
         answer = _of_file(file) if file else _of_database(settings, trace)
@@ -101,8 +100,8 @@ def _of_database(settings: CareerSettings, trace: str | None) -> Verification:
 
 
 def _lines(answer: Verification) -> Iterator[str]:
-    for each in answer["traces"]:
-        yield f"{each['trace_id']}: {each['error'] or 'valid'}"
+    for trace in answer["traces"]:
+        yield f"{trace['trace_id']}: {trace['error'] or 'valid'}"
     if not answer["traces"]:
         yield "There are no events."
         return

@@ -1,32 +1,113 @@
-"""Commands to begin with: everything in one, and a draft of one's own atoms."""
+"""Commands ``try`` and ``draft``: the main job in one command, and a draft of atoms."""
 
 from __future__ import annotations
 
+import io
+import re
 import shutil
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError
 from standards_mcp.commands import examples, json_option, print_json, print_result
-from standards_mcp_career import examples as example_files
-from standards_mcp_career.answers import IngestAnswer, MatchAnswer
-from standards_mcp_career.audit.log import Verification
-from standards_mcp_career.drafting import as_records, as_yaml, draft_atoms
+from standards_mcp_career.audit import Verification
 from standards_mcp_career.importing import import_files
-from standards_mcp_career.matching.strategies import Options
-from standards_mcp_career.resumes.reading import Limits, read_resume
+from standards_mcp_career.primitives import hash64, lower
+from standards_mcp_career.records import Atom
+from standards_mcp_career.resumes import Limits, read_resume
+from standards_mcp_career.schemas import IngestAnswer, MatchAnswer
+from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Tokens
-from standards_mcp_career.store import atoms, opportunities
+from standards_mcp_career.store.repositories import all_atoms, all_opportunities
 
 from .matching import match_lines
+
+_HEADING: Final = re.compile(r"#+ (?P<text>.*\S)")
+_ITEM: Final = re.compile(r"\s*(?:[-*+\u2022\u2023\u25aa\u2013]|\d+[.)])\s+(?P<text>.*\S)")
+_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_MORE: Final = re.compile(r"\s+\S|[a-z0-9(]")
+
+
+def draft_atoms(markdown: str) -> Iterator[Atom]:
+    """Yield an atom that is not verified for each list item outside of code.
+
+    Its title is the heading above. Its id is a hash: ids occur in the audit log, which must not
+    contain words of a resume.
+    """
+    for heading, claim in _items(markdown):
+        yield Atom(
+            atom_id=f"atom-{hash64(heading + claim)}",
+            domain=lower(heading),
+            title=heading,
+            claim=claim,
+            evidence_refs=("resume",),
+        )
+
+
+def _items(markdown: str) -> Iterator[tuple[str, str]]:
+    """Yield each list item, each once, with the heading above it."""
+    heading, is_code = "", False
+    items, item = dict[tuple[str, str], None](), list[str]()
+    for line in [*markdown.splitlines(), ""]:
+        if item and not is_code and _goes_on(line):
+            item.append(line.strip())
+            continue
+        if item:
+            items[heading, " ".join(item)] = None
+            item = []
+        if _FENCE.match(line):
+            is_code = not is_code
+        elif is_code:
+            continue
+        elif match := _HEADING.fullmatch(line):
+            heading = match["text"]
+        elif match := _ITEM.fullmatch(line):
+            item = [match["text"]]
+    yield from items
+
+
+def _goes_on(line: str) -> bool:
+    """Return True if a line continues the item above: PDFs break items without indenting them."""
+    return bool(_MORE.match(line)) and not any(
+        pattern.match(line) for pattern in (_HEADING, _ITEM, _FENCE)
+    )
+
+
+def as_records(atoms: Iterable[Atom]) -> dict[str, list[dict[str, Any]]]:
+    """Return atoms as ``career import`` reads them."""
+    rows = [
+        {
+            "atom_id": atom.atom_id,
+            "domain": atom.domain,
+            "title": atom.title,
+            "claim": atom.claim,
+            "tags": list(atom.tags),
+            "verified": atom.verified,
+            "evidence_refs": list(atom.evidence_refs),
+        }
+        for atom in atoms
+    ]
+    return {"atoms": rows}
+
+
+def as_yaml(atoms: Iterable[Atom]) -> str:
+    """Return atoms as a file for ``career import``."""
+    from ruamel.yaml import YAML  # noqa: PLC0415  - only drafts need it
+
+    yaml: Any = YAML()
+    yaml.width = 100
+    text = io.StringIO()
+    yaml.dump(as_records(atoms), text)
+    return text.getvalue()
+
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS: Final = Options("semantic", 25, 25)
@@ -39,7 +120,7 @@ _IN_MEMORY: Final[dict[str, object]] = {
 
 
 class Tried(TypedDict):
-    """What ``career try`` has found; the best match first."""
+    """The answer of ``career try``, the best match first."""
 
     resume: IngestAnswer
     matches: list[MatchAnswer]
@@ -59,7 +140,7 @@ def try_command(settings: CareerSettings) -> click.Command:
     def try_all(
         context: click.Context, resume: Path | None, *, file: Path | None, as_json: bool
     ) -> None:
-        """Match all opportunities with a resume's atoms, and verify what was written down.
+        """Match all opportunities with a resume's atoms, and verify the audit log.
 
         Without RESUME it works on examples, in memory. With one, it works on the atoms that were
         imported; ``career draft RESUME`` makes a file of them to check.
@@ -105,8 +186,11 @@ def draft_command(settings: CareerSettings) -> click.Command:
 
 @contextmanager
 def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
-    with tempfile.TemporaryDirectory() as folder, as_file(files(example_files)) as shipped:
-        # Out of site-packages, which is often in a hidden folder.
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        as_file(files("standards_mcp_career") / "examples") as shipped,
+    ):
+        # A copy: site-packages is often in a hidden folder, where resumes are never read.
         place = Path(folder).resolve()
         shutil.copy(shipped / "resume.md", place)
         changes = {**_IN_MEMORY, "resume_roots": (place,)}
@@ -119,10 +203,10 @@ def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
 def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
     with closing(open_career(settings, reads_any_resume=True)) as career:
         with career.store.reading() as connection:
-            is_proved = any(each.verified for each in atoms.read_all(connection))
+            is_proved = any(atom.verified for atom in all_atoms(connection))
         if not is_proved:
             raise InvalidInputError(
-                "There are no verified atoms to match with. Make a file of them by `standards-mcp "
+                "No verified atoms are stored. Make a file of atoms by `standards-mcp "
                 f"career draft {resume}`, check it, and import it into a database: "
                 "`standards-mcp --set plugins.career.db=FILE career import ATOMS`."
             )
@@ -135,22 +219,22 @@ def _import(career: Career, names: Sequence[Path], tokens: Tokens) -> None:
 
 
 def _tried(career: Career, path: Path) -> Tried:
-    taken = career.ingest.ingest_resume(str(path))
-    trace_id = taken["trace_id"]
+    ingested = career.ingest.ingest_resume(str(path))
+    trace_id = ingested["trace_id"]
     career.indexing.build("all", trace_id)
     with career.store.reading() as connection:
-        wanted = [each.opportunity_id for each in opportunities.read_all(connection)]
+        wanted = [record.opportunity_id for record in all_opportunities(connection)]
     matches = [
         career.matching.match_opportunity(
             options=_OPTIONS,
-            opportunity_id=each,
-            resume_id=taken["resume_id"],
+            opportunity_id=opportunity_id,
+            resume_id=ingested["resume_id"],
             trace_id=trace_id,
         )
-        for each in wanted
+        for opportunity_id in wanted
     ]
-    matches.sort(key=lambda each: -each["match_report"]["overall_score"])
-    return {"resume": taken, "matches": matches, "audit": career.audit.verify()}
+    matches.sort(key=lambda match: -match["match_report"]["overall_score"])
+    return {"resume": ingested, "matches": matches, "audit": career.audit.verify()}
 
 
 def _shown(tried: Tried) -> str:
@@ -158,6 +242,6 @@ def _shown(tried: Tried) -> str:
         "\n".join([f"{rank}. {first}", *rest])
         for rank, (first, *rest) in enumerate(map(match_lines, tried["matches"]), 1)
     ]
-    verdict = "is whole" if tried["audit"]["valid"] else "is NOT what was written"
-    parts.append(f"The audit log of {len(tried['audit']['traces'])} traces {verdict}.")
+    verdict = "is intact" if tried["audit"]["valid"] else "was CHANGED"
+    parts.append(f"The audit log {verdict} ({len(tried['audit']['traces'])} traces).")
     return "\n\n".join(parts)

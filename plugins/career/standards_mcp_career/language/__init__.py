@@ -1,1 +1,1 @@
-"""Read what texts of requirements and claims say: meaningful words, numbers and negations."""
+"""Parse requirements and claims: meaningful words, numbers and negations."""

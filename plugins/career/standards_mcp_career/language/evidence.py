@@ -1,4 +1,4 @@
-"""Decide whether a claim meets a requirement, by their meaningful words and quantities."""
+"""Judge if a claim meets a requirement, by their meaningful words and quantities."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from .clauses import Clause, read
+from .lexicon import stem
 from .quantities import Quantity
-from .reading import Clause, read
-from .stems import stem
 
 SHARE: Final = 0.75
 """The share of a requirement's meaningful words that evidence must have.
@@ -20,12 +20,12 @@ Chosen with ``benchmarks/career_evidence.py``.
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a claim must have: one meaningful word, one of several, or a quantity.
+    """One condition of a requirement: a meaningful word, one of several, or a quantity.
 
     Attributes:
         words: The text of each word by its stem.
         quantity: None for words.
-        objects: For a quantity the words that say of what, such as "Go" in "five years of Go".
+        objects: The subject of a quantity, such as "Go" in "five years of Go".
     """
 
     words: dict[str, str]
@@ -34,39 +34,40 @@ class Slot:
 
     @property
     def keys(self) -> Collection[str]:
-        """The keys under which `Proof.keys` has it."""
+        """The keys of the slot in `Proof.keys`."""
         return self.words if self.quantity is None else list(map(_key, self.quantity.wanted))
 
     @property
     def is_number(self) -> bool:
-        """Return True for a quantity, and for a number that is a name: nothing makes up for it."""
+        """True for a quantity and for a number that is a name. Such a slot is mandatory."""
         return all(key.lstrip("!").replace(".", "").isdecimal() for key in self.words)
 
     @property
     def text(self) -> str:
-        """Return it for people."""
+        """The slot as text for messages."""
         return " or ".join(self.words.values()) if self.quantity is None else self.quantity.text
 
-    def found_in(self, known: Collection[str]) -> list[str]:
-        """Return the texts of its words that are among these stems."""
-        return [text for key, text in self.words.items() if key in known]
+    def matched_words(self, stems: Collection[str]) -> list[str]:
+        """Return the texts of the slot's words whose stems are in *stems*."""
+        return [text for key, text in self.words.items() if key in stems]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a requirement asks for."""
+    """The slots of a requirement."""
 
     slots: tuple[Slot, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What an atom says.
+    """The parsed text of an atom.
 
     Attributes:
-        clauses: Those of the claim and of the title.
-        heading: The stems of the title, which hold for all of them.
-        tags: Likewise, but a quantity is of none of them: "five years of Java" may have a tag "go".
+        clauses: Clauses of the claim and of the title.
+        heading: Stems of the title, which apply to every clause.
+        tags: Stems of the tags, which also apply to every clause. A tag is never the subject of a
+            quantity: "five years of Java" may have a tag "go".
     """
 
     clauses: Sequence[Clause]
@@ -81,64 +82,68 @@ class Proof:
 
 
 class Verdict(NamedTuple):
-    """How far a requirement is met: the share of its slots, 0 if that is too little."""
+    """The share of a requirement's slots that are met, 0 below the limit, and the evidence."""
 
     share: float
     words: list[str]
 
 
 def asked_by(text: str) -> Asked:
-    """Return what a requirement asks for."""
-    slots, known = list[Slot](), dict[str, int]()
+    """Parse a requirement into slots."""
+    slots, slot_of = list[Slot](), dict[str, int]()
     for clause in read(text):
         for key in clause.words:
-            if key not in known:
-                keys = [each for each in clause.alternatives.get(key, [key]) if each not in known]
-                known |= dict.fromkeys(keys, len(slots))
-                slots.append(Slot({each: clause.words[each] for each in keys}))
+            if key not in slot_of:
+                keys = [
+                    stem_key
+                    for stem_key in clause.alternatives.get(key, [key])
+                    if stem_key not in slot_of
+                ]
+                slot_of |= dict.fromkeys(keys, len(slots))
+                slots.append(Slot({stem_key: clause.words[stem_key] for stem_key in keys}))
         for counted in clause.quantities:
-            places = dict.fromkeys(known[key] for key in counted.words)
+            places = dict.fromkeys(slot_of[key] for key in counted.words)
             slots.append(Slot({}, counted.quantity, tuple(slots[place] for place in places)))
     return Asked(tuple(slots))
 
 
 @lru_cache(maxsize=20_000)  # atoms that have not changed are not read again
 def proof_of(claim: str, title: str, tags: tuple[str, ...]) -> Proof:
-    """Return what an atom says."""
+    """Parse an atom."""
     titled = read(title, is_claim=True)
     heading = frozenset(key for clause in titled for key in clause.words)
     return Proof([*read(claim, is_claim=True), *titled], heading, frozenset(map(stem, tags)))
 
 
 def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
-    """Return how far the best clause of an atom meets a requirement.
+    """Return the share of a requirement that the best clause of an atom meets.
 
-    One clause must have the share of the words: words that stand far apart say something else.
+    One clause must contain the share of words: words of different clauses mean something else.
     Every quantity must hold, and every number that is a name must be there.
     """
     best = Verdict(0.0, [])
     for clause in proof.clauses:
-        known = proof.heading.union(proof.tags, clause.words)
+        stems = proof.heading.union(proof.tags, clause.words)
         words, met = list[str](), 0
         for slot in asked.slots:
-            found = slot.found_in(known)
+            matched = slot.matched_words(stems)
             if slot.quantity is not None and _holds(slot, slot.quantity, clause, proof.heading):
-                found = [slot.quantity.text]
-            if slot.is_number and not found:
+                matched = [slot.quantity.text]
+            if slot.is_number and not matched:
                 break
-            words, met = words + found, met + bool(found)
+            words, met = words + matched, met + bool(matched)
         else:
             share = met / len(asked.slots) if asked.slots else 0.0
-            best = max(best, Verdict(share, sorted(words)), key=lambda each: each.share)
+            best = max(best, Verdict(share, sorted(words)), key=lambda verdict: verdict.share)
     return best if best.share >= least else Verdict(0.0, [])
 
 
 def _holds(slot: Slot, quantity: Quantity, clause: Clause, heading: frozenset[str]) -> bool:
-    """Return True if a clause has the quantity, with all words that it is of in its phrase."""
+    """Return True if a clause has the quantity, and its phrase has all of the objects."""
     for counted in clause.quantities:
         if quantity.is_met_by(counted.quantity):
-            known = {*counted.words, *(() if counted.is_named else heading)}
-            if all(each.found_in(known) for each in slot.objects):
+            stems = {*counted.words, *(() if counted.is_named else heading)}
+            if all(subject.matched_words(stems) for subject in slot.objects):
                 return True
     return False
 
@@ -149,14 +154,14 @@ def weakness(text: str, evidence: Iterable[str]) -> str | None:
     Args:
         text: The requirement.
     """
-    given = set(evidence)
-    stems = given.union(map(stem, given), (f"!{stem(each)}" for each in given))
+    words = set(evidence)
+    stems = words.union(map(stem, words), (f"!{stem(word)}" for word in words))
     met, missing = list[Slot](), list[Slot]()
     for slot in asked_by(text).slots:
-        is_met = slot.quantity.text in given if slot.quantity else stems & slot.words.keys()
+        is_met = slot.quantity.text in words if slot.quantity else stems & slot.words.keys()
         (met if is_met else missing).append(slot)
     if not any(slot.words for slot in (*met, *missing)):
-        return "the requirement does not say of what; name it"
+        return "the requirement names no skill or subject; add one"
     share = len(met) / (len(met) + len(missing))
     if share >= SHARE and not any(slot.is_number for slot in missing):
         return None

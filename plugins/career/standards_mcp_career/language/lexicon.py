@@ -1,8 +1,10 @@
-"""Word lists: what carries no meaning, what negates, and what is a number or a unit."""
+"""Word lists and stems: stop words, negations, numbers, units and inflected English words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +25,8 @@ def _words(kind: str) -> frozenset[str]:
 
 
 def _numbers(kind: str) -> dict[str, int]:
-    found = [(name.split(), words) for name, words in _LINES]
-    return {word: int(name[1]) for name, words in found if name[0] == kind for word in words}
+    kinds = [(name.split(), words) for name, words in _LINES]
+    return {word: int(name[1]) for name, words in kinds if name[0] == kind for word in words}
 
 
 STOP_WORDS: Final = _words("stop")
@@ -70,4 +72,61 @@ DENIALS: Final = (
     r"ed|ning)? to|eager to|dropped out|fail(?:s|ed|ing)?|expired|lapsed|revoked|studying for|"
     r"learning to|will have|everything but|anything but|apart from)\b"
 )
-"""What makes a part of a claim say that something is only intended, or was lost."""
+"""Phrases that mark a part of a claim as an intention or a loss."""
+
+
+_LONGEST: Final = 40
+_PLURALS: Final = (
+    (re.compile(r"(?<=..)ies$"), "y"),
+    (re.compile(r"(?<=ss|ch|sh|.x)es$"), ""),
+    (re.compile(r"(?<=...)(?<![suio])s$"), ""),
+)
+_SUFFIXES: Final = (
+    (re.compile(r"(?<=...)if(?:ied|ying|ication|icate|icated|y)$"), "if"),
+    (re.compile(r"(?<=....)(?:ership|ship)$"), ""),
+    (re.compile(r"(?<=....)sis$"), "s"),
+    (re.compile(r"(?<=....)at(?:e|ed|ing|ion|or|ive)$"), ""),
+    (re.compile(r"(?<=....)ical$"), "ic"),
+    (re.compile(r"(?<=...)([ai])bility$"), r"\1ble"),
+    (re.compile(r"(?<=.....)(?:ment|ist|ance|ant)$"), ""),
+    (re.compile(r"(?<=..)ied$"), "y"),
+    (re.compile(r"(?<=....)(?:er|or|ion)$"), ""),
+    (re.compile(r"(?<=...)(?<!e)ed$"), ""),
+    (re.compile(r"(?<=...)ing$"), ""),
+)
+_SHORT: Final = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]")
+_ENDS: Final = (
+    (re.compile(r"([^aeiou])\1$"), r"\1"),
+    (re.compile(r"(?<=....)e$"), ""),
+    (re.compile(r"(?<=....)[iy]$"), ""),
+    (re.compile(r"iz$"), "is"),
+)
+
+
+def stem(word: str) -> str:
+    """Return the common form of all inflections of a lowercase word."""
+    return word if len(word) > _LONGEST else _stem(word)
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    if word in IRREGULAR:
+        return IRREGULAR[word]
+    if word in SUFFIXLESS or len(word) < 4 or not (word.isascii() and word.isalpha()):  # noqa: PLR2004
+        return word.removesuffix("s") if word in SUFFIXLESS else word
+    singular = _first(word, _PLURALS)
+    if singular in SUFFIXLESS:
+        return singular
+    bare = _first(singular, _SUFFIXES)
+    if bare != singular and _SHORT.fullmatch(bare):
+        bare += "e"  # "caring" becomes "care", not "car"
+    for pattern, end in _ENDS:
+        bare = pattern.sub(end, bare)
+    return bare
+
+
+def _first(word: str, rules: tuple[tuple[re.Pattern[str], str], ...]) -> str:
+    """Apply the first rule that changes a word."""
+    return next(
+        (singular for pattern, end in rules if (singular := pattern.sub(end, word)) != word), word
+    )

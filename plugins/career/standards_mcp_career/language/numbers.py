@@ -5,7 +5,7 @@
              | two and a half | half a dozen | a year | half a year | several years
     bound:   at least, over, under, up to, <, <=, >, >=, +, -plus, or more, or later, ...
 
-"A year" is 1, and "several years" at least 2. Anything else is no number, or a name.
+"A year" is 1, and "several years" at least 2. Other numbers are names.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _implied(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | 
 
 
 def _is_amount(tokens: Sequence[Token], unit: int) -> bool:
-    """Return True for "a year" that is no rate, as it is in "ten visits a year"."""
+    """Return True for "a year" as an amount, False for a rate as in "ten visits a year"."""
     if unit < 2:  # noqa: PLR2004
         return True
     before = tokens[unit - 2]

@@ -29,9 +29,9 @@ from .lexicon import (
     STOP_WORDS,
     TIES,
     UNITS,
+    stem,
 )
 from .numbers import Number, number_at, number_value
-from .stems import stem
 from .tokens import Token
 
 _CALENDAR_YEAR: Final = re.compile(r"(?:19|20)\d\d")
@@ -51,9 +51,9 @@ class Quantity:
     Attributes:
         low: The smallest value: 0 after "under" or "at most".
         high: The greatest value: infinite after "at least".
-        nouns: The stems of all nouns that are counted, or the dimension of the unit. A noun that
-            has so many begins with "of:", as in "a team of ten".
-        wanted: The nouns of which a claim must count one.
+        nouns: The stems of all nouns that are counted, or the dimension of the unit. The noun
+            of a group begins with "of:", as in "a team of ten".
+        wanted: The nouns that satisfy the requirement; a claim must count one.
         rate: The unit in "a week" or "per minute".
         text: As written, in lower case.
     """
@@ -80,7 +80,7 @@ class Found(NamedTuple):
 
     Attributes:
         start: The place of its first token, such as "at" in "at least five years".
-        end: The place after its number and unit. A noun that is no unit follows.
+        end: The place after its number and unit, before its noun.
         holder: The place of the noun that has it, such as "team" in "a team of five".
         is_attribute: True for "five-year", which describes the noun that follows.
         is_version: True for "Angular 15", whose number is a name, too.
@@ -212,7 +212,7 @@ def _noun(tokens: Sequence[Token], place: int) -> int | None:
 
 
 def _is_span(tokens: Sequence[Token], start: int, end: int) -> bool:
-    """Return True for an age, or a span of time, in which something else may have happened.
+    """Return True for an age or a time span that measures something else.
 
     "Kept for ten years" and "used by clients for ten years" are such spans, too.
     """

@@ -1,4 +1,4 @@
-"""Split a text of any script into words, numbers and breaks."""
+"""Split a text of any script into words, numbers, signs and breaks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Token(NamedTuple):
     Attributes:
         kind: A "stop" ends a sentence, a "break" a part of one.
         text: In lower case, without accents.
-        written: As it stands in the text.
+        written: The original spelling.
     """
 
     kind: Kind

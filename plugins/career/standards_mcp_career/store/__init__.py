@@ -1,1 +1,1 @@
-"""What the plugin keeps, in SQLite: `database`, `migrating`, and one module a repository."""
+"""The SQLite database: connections, migrations and repositories."""

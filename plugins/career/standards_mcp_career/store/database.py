@@ -1,4 +1,4 @@
-"""The database: one SQLite file, or one in memory, by the same code."""
+"""The SQLite database, in a file or in memory: connections, transactions and counters."""
 
 from __future__ import annotations
 
@@ -7,31 +7,36 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy import URL, Connection, Engine, QueuePool, Row, create_engine, event, select
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from standards_mcp import ApiError, InvalidInputError
 
+from .tables import id_counters
+
+T = TypeVar("T")
 _CONNECTIONS: Final = 16
-"""As many as the host has threads for a plugin."""
+"""The number of threads that the host has for a plugin."""
 _SECONDS: Final = 15
-"""How long one waits for another that writes."""
+"""Maximum wait for another writer."""
 _compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 class Store:
-    """A database whose transactions run in threads, one in each at a time.
+    """A database for several threads, with one transaction for each.
 
-    In memory there is one connection, for which the threads queue. So a thread that has one of the
-    two contexts must not ask for another.
+    A database in memory has one connection, for which threads queue. So a thread inside of one
+    transaction must not begin another.
 
     Args:
-        path: The file, or None for a database that ends with the process.
+        path: The file, or None for a database in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -41,28 +46,28 @@ class Store:
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """Give a connection that sees one state of the database.
+        """Begin a transaction that sees one state of the database.
 
         Raises:
             ApiError: The database fails.
-            InvalidInputError: A text is not Unicode.
+            InvalidInputError: A text has a lone surrogate.
         """
-        with _told(self.path), self._reads.begin() as connection:
+        with _translated_errors(self.path), self._reads.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
-        """Give a connection that alone may write. An error undoes all of it.
+        """Begin the only writing transaction. An error rolls it back.
 
         Raises:
             ApiError: The database fails.
-            InvalidInputError: A text is not Unicode.
+            InvalidInputError: A text has a lone surrogate.
         """
-        with _told(self.path), self._writes.begin() as connection:
+        with _translated_errors(self.path), self._writes.begin() as connection:
             yield connection
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close all connections."""
         self._reads.dispose()
 
 
@@ -86,7 +91,7 @@ def _engine(path: Path | None) -> Engine:
 
 
 def _parsed(stored: str) -> Any:
-    """Return the data of a column; what is no JSON, as others may have left it, is its text."""
+    """Parse a JSON column. Other content, as of another program, becomes ``{"text": ...}``."""
     try:
         return json.loads(stored)
     except (ValueError, RecursionError):
@@ -94,7 +99,7 @@ def _parsed(stored: str) -> Any:
 
 
 def _prepare(path: Path) -> None:
-    """Make the file, readable to its user alone: resumes are in it."""
+    """Create the file, readable by its user only, because it contains resumes."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)
@@ -103,20 +108,20 @@ def _prepare(path: Path) -> None:
 
 
 def _set_up(connection: sqlite3.Connection, _record: Any) -> None:
-    # The driver would begin transactions by itself, and none before a CREATE TABLE.
+    # Else the driver begins transactions by itself, but not before CREATE TABLE.
     connection.isolation_level = None
     _write_ahead(connection)
     connection.execute("PRAGMA foreign_keys = ON").close()
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Set the journal that lets others read while one writes; it stays with the file."""
+    """Set the journal mode that allows reading while another process writes."""
     end = time.monotonic() + _SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL").close()
         except sqlite3.OperationalError as error:
-            # Its lock is an upgraded one, for which SQLite does not wait by itself.
+            # SQLite does not wait for a lock that it upgrades, so this loop does.
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
             time.sleep(0.01)
@@ -130,14 +135,14 @@ def _begin(connection: Connection) -> None:
 
 
 @contextmanager
-def _told(path: Path | None) -> Generator[None]:
+def _translated_errors(path: Path | None) -> Generator[None]:
     try:
         yield
     except DBAPIError as error:
-        # Its own text has the statement.
+        # The error's own text would contain the statement.
         raise _failed(path, str(error.orig)) from error
     except UnicodeEncodeError as error:
-        raise InvalidInputError("A text has half of a character (a lone surrogate).") from error
+        raise InvalidInputError("A text has a lone surrogate (half of a character).") from error
     except PoolTimeoutError as error:
         raise _failed(path, "all its connections are in use; try again") from error
 
@@ -145,3 +150,25 @@ def _told(path: Path | None) -> Generator[None]:
 def _failed(path: Path | None, cause: str) -> ApiError:
     name = "in memory" if path is None else str(path)
     return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")
+
+
+def record_of(kind: type[T], row: Row[Any]) -> T:
+    """Return a row as a dataclass, by the names of its fields."""
+    return kind(**{field.name: getattr(row, field.name) for field in fields(cast("Any", kind))})
+
+
+def next_number(connection: Connection, name: str) -> int:
+    """Increment a counter and return its value, 0 for a new counter."""
+    first = insert(id_counters).values(name=name, value=0)
+    counted = first.on_conflict_do_update(
+        index_elements=["name"], set_={"value": id_counters.c.value + 1}
+    )
+    number: int = connection.execute(counted.returning(id_counters.c.value)).scalar_one()
+    return number
+
+
+def last_number(connection: Connection, name: str) -> int:
+    """Return the value of a counter, -1 for a new one."""
+    value = select(id_counters.c.value).where(id_counters.c.name == name)
+    found = connection.scalar(value)
+    return -1 if found is None else found

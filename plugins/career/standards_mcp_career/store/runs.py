@@ -1,4 +1,4 @@
-"""Runs of the index, and what each has indexed."""
+"""Index runs and their entries."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, Integer, Row, cast, func, insert, select, update
+from sqlalchemy import Connection, Integer, cast, func, insert, select, update
 
+from .database import record_of
 from .tables import index_entries, index_runs
 
 Status: TypeAlias = Literal["pending", "running", "completed", "failed"]
@@ -20,7 +21,7 @@ class Run:
     Attributes:
         run_id: ``run-`` and its number.
         started_at: UTC, as 2026-01-01T00:00:00Z.
-        summary: What it has done, JSON data.
+        summary: Counts, as JSON data.
     """
 
     run_id: str
@@ -35,10 +36,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An artifact that a run has seen.
+    """An artifact that a run has indexed.
 
     Attributes:
-        stale: Its text differed from that of the run before.
+        stale: True if the text has changed since the previous run.
     """
 
     artifact_type: str
@@ -51,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What made the vectors of a run. Runs of different ones are not compared."""
+    """The encoder of a run. Only runs with the same source are compared."""
 
     provider_id: str
     model_id: str
@@ -59,14 +60,12 @@ class Source:
 
 
 _NUMBER = cast(func.substr(index_runs.c.run_id, len("run-") + 1), Integer)
-"""The order of runs: clocks go back."""
+"""Orders the runs. Their times do not, because clocks may go back."""
 
 
 def start(connection: Connection, run: Run) -> None:
     """Store a new run."""
-    row = asdict(run)
-    summary = row.pop("summary")
-    connection.execute(insert(index_runs).values(**row, summary_json=summary))
+    connection.execute(insert(index_runs).values(asdict(run)))
 
 
 def set_status(
@@ -76,51 +75,51 @@ def set_status(
     summary: Mapping[str, Any] | None = None,
     completed_at: str | None = None,
 ) -> None:
-    """Say how a run is, and at its end what it has done."""
+    """Set the status of a run, and its summary at the end."""
     values: dict[str, Any] = {"status": status}
     if summary is not None:
-        values["summary_json"] = dict(summary)
+        values["summary"] = dict(summary)
     if completed_at is not None:
         values["completed_at"] = completed_at
     connection.execute(update(index_runs).where(index_runs.c.run_id == run_id).values(values))
 
 
 def fail_running(connection: Connection) -> list[str]:
-    """Call runs failed whose process has ended, and return their ids."""
+    """Mark unfinished runs as failed, and return their ids."""
     unfinished = index_runs.c.status.in_(["pending", "running"])
     failed = update(index_runs).where(unfinished).values(status="failed")
     return list(connection.scalars(failed.returning(index_runs.c.run_id)))
 
 
 def add_entries(connection: Connection, run_id: str, entries: Sequence[Entry]) -> None:
-    """Store what a run has indexed."""
+    """Store the entries of a run."""
     if entries:
         rows = [{"run_id": run_id, **asdict(entry)} for entry in entries]
         connection.execute(insert(index_entries), rows)
 
 
 def get(connection: Connection, run_id: str) -> Run | None:
-    """Return the run with this id."""
+    """Return a run, None for an unknown id."""
     row = connection.execute(select(index_runs).where(index_runs.c.run_id == run_id)).first()
-    return None if row is None else _run_of(row)
+    return None if row is None else record_of(Run, row)
 
 
 def read_all(connection: Connection) -> list[Run]:
     """Return all runs, the oldest first."""
-    return [_run_of(row) for row in connection.execute(select(index_runs).order_by(_NUMBER))]
+    return [record_of(Run, row) for row in connection.execute(select(index_runs).order_by(_NUMBER))]
 
 
 def entries(connection: Connection, run_id: str) -> list[Entry]:
-    """Return what a run has indexed, by type and id."""
+    """Return the entries of a run, by type and id."""
     wanted = select(index_entries).where(index_entries.c.run_id == run_id)
     ordered = wanted.order_by(index_entries.c.artifact_type, index_entries.c.artifact_id)
-    return [_entry_of(row) for row in connection.execute(ordered)]
+    return [record_of(Entry, row) for row in connection.execute(ordered)]
 
 
 def latest(connection: Connection, artifact_type: str, source: Source) -> dict[str, Entry]:
-    """Return of each artifact its entry in the newest completed run that has one, by its id."""
+    """Return the newest entry of each artifact in completed runs, by artifact id."""
     wanted = (
-        # Beside max() SQLite gives the columns of the row that has it.
+        # With max(), SQLite returns the other columns of the row with the maximum.
         select(index_entries, func.max(_NUMBER))
         .join(index_runs)
         .where(
@@ -132,28 +131,4 @@ def latest(connection: Connection, artifact_type: str, source: Source) -> dict[s
         )
         .group_by(index_entries.c.artifact_id)
     )
-    return {row.artifact_id: _entry_of(row) for row in connection.execute(wanted)}
-
-
-def _run_of(row: Row[Any]) -> Run:
-    return Run(
-        row.run_id,
-        row.started_at,
-        row.completed_at,
-        row.provider_id,
-        row.model_id,
-        row.prompt_version,
-        row.status,
-        row.summary_json,
-    )
-
-
-def _entry_of(row: Row[Any]) -> Entry:
-    return Entry(
-        row.artifact_type,
-        row.artifact_id,
-        row.source_hash,
-        row.vector_hash,
-        row.indexed_at,
-        row.stale,
-    )
+    return {row.artifact_id: record_of(Entry, row) for row in connection.execute(wanted)}

@@ -1,4 +1,4 @@
-"""The tables as they are after the last migration. The migrations alone make them."""
+"""Tables after the last migration. Only the migrations create them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sqlalchemy import JSON, Boolean, Column, Dialect, ForeignKey, Integer, Meta
 from sqlalchemy.types import TypeDecorator
 from typing_extensions import override
 
-from standards_mcp_career.domain.text import listed
+from standards_mcp_career.primitives import listed
 
 
 class _Texts(TypeDecorator[Sequence[str]]):
-    """Texts as a JSON list. What is none, as another program may have left it, is one text."""
+    """Texts as a JSON list. Other content, as of another program, becomes one text."""
 
     impl = Text
     cache_ok = True
@@ -43,9 +43,9 @@ atoms: Final = Table(
     Column("domain", Text, nullable=False),
     Column("title", Text, nullable=False),
     Column("claim", Text, nullable=False),
-    Column("tags_json", _Texts, nullable=False),
+    Column("tags_json", _Texts, nullable=False, key="tags"),
     Column("verified", Boolean, nullable=False),
-    Column("evidence_refs_json", _Texts, nullable=False),
+    Column("evidence_refs_json", _Texts, nullable=False, key="evidence_refs"),
 )
 opportunities: Final = Table(
     "opportunities",
@@ -61,7 +61,7 @@ requirements: Final = Table(
     Column("opportunity_id", Text, ForeignKey("opportunities.opportunity_id"), primary_key=True),
     Column("idx", Integer, primary_key=True),
     Column("text", Text, nullable=False),
-    Column("tags_json", _Texts, nullable=False),
+    Column("tags_json", _Texts, nullable=False, key="tags"),
     Column("required", Boolean, nullable=False),
 )
 interactions: Final = Table(
@@ -99,7 +99,7 @@ resumes: Final = Table(
     "resumes",
     METADATA,
     Column("resume_id", Text, primary_key=True),
-    Column("resume_md", Text, nullable=False),
+    Column("resume_md", Text, nullable=False, key="markdown"),
     Column("resume_hash", Text, nullable=False, unique=True),
     Column("created_at", Text, nullable=False),
 )
@@ -123,7 +123,7 @@ index_runs: Final = Table(
     Column("model_id", Text, nullable=False),
     Column("prompt_version", Text, nullable=False),
     Column("status", Text, nullable=False),
-    Column("summary_json", JSON, nullable=False),
+    Column("summary_json", JSON, nullable=False, key="summary"),
 )
 index_entries: Final = Table(
     "index_entries",
@@ -142,7 +142,7 @@ decision_records: Final = Table(
     Column("number", Integer, primary_key=True),
     Column("decision_id", Text, nullable=False, unique=True),
     Column("trace_id", Text, nullable=False, index=True),
-    Column("decision_json", JSON, nullable=False),
+    Column("decision_json", JSON, nullable=False, key="decision"),
 )
 id_counters: Final = Table(
     "id_counters",

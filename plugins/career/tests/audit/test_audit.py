@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
 
 from standards_mcp import ApiError, InvalidInputError, NotFoundError
-from standards_mcp_career.audit.chain import FIRST_HASH, Event, compact, hash_of, verify
-from standards_mcp_career.audit.export import line_of, read_lines
-from standards_mcp_career.audit.log import AuditLog, Entry, verify_all
+from standards_mcp_career.audit import (
+    FIRST_HASH,
+    AuditLog,
+    Entry,
+    Event,
+    compact,
+    hash_of,
+    line_of,
+    read_lines,
+    verify,
+    verify_all,
+)
 from standards_mcp_career.store.database import Store
 
 EXAMPLE = Event(
@@ -162,7 +171,7 @@ def test_an_export_is_verified_apart_from_the_database(audit: AuditLog):
 
 @pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"\xff", b'{"event_id":1}', b"[" * 10_000])
 def test_a_line_that_is_no_event_is_named(line: bytes):
-    with pytest.raises(InvalidInputError, match="Line 2 is no event"):
+    with pytest.raises(InvalidInputError, match="Line 2 is not an event"):
         list(read_lines([line_of(EXAMPLE).encode(), line]))
 
 

@@ -12,15 +12,21 @@ import numpy as np
 import pytest
 
 from standards_mcp import ApiError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Atom, Opportunity, Requirement
-from standards_mcp_career.domain.text import hash64
-from standards_mcp_career.indexing.embedding import StubEmbedder, embedder_of, vector_hash
-from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorStore
-from standards_mcp_career.store import atoms, opportunities, runs
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.primitives import CountingIds, hash64
+from standards_mcp_career.records import Atom, Opportunity, Requirement
+from standards_mcp_career.store import runs
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import upsert_atoms, upsert_opportunities
+from standards_mcp_career.vectors import (
+    Kept,
+    MemoryVectors,
+    StubEmbedder,
+    VectorStore,
+    embedder_of,
+    vector_hash,
+)
 from standards_mcp_encoders import Vectors
 
 OPS = Atom(
@@ -42,7 +48,7 @@ def indexing(store: Store, audit: AuditLog, vectors: VectorStore, spec: str = "s
 
 def upsert(store: Store, *records: Atom) -> None:
     with store.writing() as connection:
-        atoms.upsert(connection, records)
+        upsert_atoms(connection, records)
 
 
 def test_the_stub_makes_the_vector_that_other_programs_make():
@@ -59,7 +65,7 @@ def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, aud
     vectors = MemoryVectors()
     upsert(store, OPS)
     with store.writing() as connection:
-        opportunities.upsert(connection, [POSITION])
+        upsert_opportunities(connection, [POSITION])
     index = indexing(store, audit, vectors)
     first = index.build("all", "mine")
     assert first["counts"] == {"indexed": 2, "skipped": 0, "stale": 0}

@@ -16,18 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp import ApiError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Atom
-from standards_mcp_career.domain.text import hash64
-from standards_mcp_career.indexing.embedding import StubEmbedder
-from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.lance import LanceVectors
-from standards_mcp_career.indexing.vectors import Kept, Key, MemoryVectors
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.lance_vectors import LanceVectors
+from standards_mcp_career.primitives import CountingIds, hash64
+from standards_mcp_career.records import Atom
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store import atoms
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import upsert_atoms
 from standards_mcp_career.store.runs import Source
+from standards_mcp_career.vectors import Kept, Key, MemoryVectors, StubEmbedder
 
 OTHER = Source("catalog", "minilm", "none")
 
@@ -52,8 +50,8 @@ def test_vectors_are_there_for_the_next_process(vectors: LanceVectors, folder: P
     vectors.put({})
     program = (
         "from pathlib import Path\n"
-        "from standards_mcp_career.indexing.lance import LanceVectors\n"
-        "from standards_mcp_career.indexing.embedding import StubEmbedder\n"
+        "from standards_mcp_career.lance_vectors import LanceVectors\n"
+        "from standards_mcp_career.vectors import StubEmbedder\n"
         f"kept = LanceVectors(Path({str(folder)!r}), StubEmbedder.source)\n"
         "print(sorted(kept.hashes()), kept.table('atom').parts[2][1].tolist())\n"
     )
@@ -97,7 +95,7 @@ def test_a_deleted_folder_is_built_again(
         return counts["indexed"], counts["skipped"]
 
     with store.writing() as connection:
-        atoms.upsert(connection, [Atom("a-ops", claim="Ran trains")])
+        upsert_atoms(connection, [Atom("a-ops", claim="Ran trains")])
     assert [build(), build()] == [(1, 0), (0, 1)]
     shutil.rmtree(folder)
     assert not vectors.hashes()
@@ -113,7 +111,7 @@ def test_a_build_leaves_few_files(
         vectors.put({("atom", str(number)): row(1, number)})
     assert len(list(folder.glob("*/data/*"))) >= 60
     vectors.settle()  # joins them; others may still read the old ones
-    monkeypatch.setattr("standards_mcp_career.indexing.lance._OLDEST", timedelta(microseconds=1))
+    monkeypatch.setattr("standards_mcp_career.lance_vectors._OLDEST", timedelta(microseconds=1))
     vectors.settle()
     assert len(list(folder.glob("*/data/*"))) == 1
     assert len(vectors.hashes()) == 60
@@ -134,7 +132,7 @@ def test_whoever_changes_vectors_waits_for_another_process_that_does(
     vectors: LanceVectors, folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     vectors.put({("atom", "a"): row(1, 0)})
-    monkeypatch.setattr("standards_mcp_career.indexing.lance._SECONDS", 0.05)
+    monkeypatch.setattr("standards_mcp_career.lance_vectors._SECONDS", 0.05)
     (lock,) = folder.glob("*.lock")
     with filelock.FileLock(lock):
         for change in (

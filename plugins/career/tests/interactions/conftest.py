@@ -13,7 +13,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from support.http import free_port
 
-from standards_mcp_career.interactions.addresses import parse_address
+from standards_mcp_career.redis_address import parse_address
 
 SERVER = shutil.which("redis-server")
 PASSWORD = "hush/hush"  # noqa: S105

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from standards_mcp_career.interactions.addresses import RedisAddress, parse_address
+from standards_mcp_career.redis_address import RedisAddress, parse_address
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_all_else_is_refused_with_the_forms_and_without_the_text(text: str):
     [
         ("", "is empty"),
         ("host:6379", "has no scheme"),
-        ("http://host", "scheme is none of"),
+        ("http://host", "scheme is unknown"),
         ("redis://host:65536", "port is not a number from 1 to 65535"),
         ("redis://host/x", "database after the slash"),
         ("redis://user:pass@word@host", "must be encoded"),

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
-from standards_mcp_career.domain.transitions import Position
-from standards_mcp_career.interactions.addresses import parse_address
-from standards_mcp_career.interactions.coordinator import SqliteCoordinator
-from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store import interactions
+from standards_mcp_career.interactions import SqliteCoordinator
+from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import position_of
+from standards_mcp_career.transitions import Position
 
 KEY = "standards-mcp:career:interaction:i"
 READY = {"state": "1", "index": "1"}
@@ -91,7 +91,7 @@ def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_databas
             assert f"delete the key {KEY}" in outcome.message
         assert client.hgetall(KEY) == {name.encode(): text.encode() for name, text in held.items()}
     with store.reading() as connection:
-        assert interactions.position(connection, "i") == Position(0, 0)
+        assert position_of(connection, "i") == Position(0, 0)
     coordinator.close()
 
 
@@ -118,9 +118,9 @@ def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the
         outcome = coordinator.apply("i", "Prepare", "k")
         coordinator.close()
     assert outcome.name == "backend_error"
-    assert "no other program" in outcome.message
+    assert "not another program" in outcome.message
     with store.reading() as connection:
-        assert interactions.position(connection, "i") == Position(0, 0)
+        assert position_of(connection, "i") == Position(0, 0)
 
 
 def test_a_key_that_holds_something_else_is_told_with_the_next_step(

@@ -17,13 +17,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from standards_mcp_career.domain.transitions import Event, Outcome, Position
-from standards_mcp_career.interactions.addresses import parse_address
-from standards_mcp_career.interactions.coordinator import Coordinator, SqliteCoordinator
-from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store import interactions
+from standards_mcp_career.interactions import Coordinator, SqliteCoordinator
+from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import open_store
+from standards_mcp_career.store.repositories import position_of
+from standards_mcp_career.transitions import Event, Outcome, Position
 
 # The table once more, in the words of the states: what the tests compare with.
 ALLOWED = {
@@ -109,7 +109,7 @@ def test_every_path_of_events_follows_the_table(made: Made, add_interaction: Cal
         def the_repository_has_followed(self) -> None:
             with store.reading() as connection:
                 for which, (name, index) in self.model.now.items():
-                    found = interactions.position(connection, self.model.id_of(which))
+                    found = position_of(connection, self.model.id_of(which))
                     assert found == Position(NAMES.index(name), index)
 
     run_state_machine_as_test(Machine, settings=settings(stateful_step_count=20))

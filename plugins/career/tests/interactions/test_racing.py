@@ -14,24 +14,23 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import TimeIds, utc_now
-from standards_mcp_career.interactions.addresses import parse_address
-from standards_mcp_career.interactions.coordinator import Coordinator, SqliteCoordinator
-from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
-from standards_mcp_career.interactions.service import Interactions
-from standards_mcp_career.store import interactions
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.interactions import Coordinator, Interactions, SqliteCoordinator
+from standards_mcp_career.primitives import TimeIds, utc_now
+from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.redis_coordinator import RedisCoordinator
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import open_store
+from standards_mcp_career.store.repositories import all_interactions, position_of
 
 THREADS = 20
 RACER = """
 import json, sys
 from pathlib import Path
-from standards_mcp_career.interactions.addresses import parse_address
-from standards_mcp_career.interactions.coordinator import SqliteCoordinator
-from standards_mcp_career.interactions.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.interactions import SqliteCoordinator
+from standards_mcp_career.redis_coordinator import RedisCoordinator
+from standards_mcp_career.store.migrations import open_store
 
 db, address, name = sys.argv[1:]
 store = open_store(Path(db))
@@ -115,7 +114,7 @@ def test_four_processes_apply_each_event_once(
     for outcomes in zip(*told, strict=True):
         assert Counter(outcomes) == {"applied": 1, "invalid_transition": 3}
     with store.reading() as connection:
-        found = {(each.state, each.transition_index) for each in interactions.read_all(connection)}
+        found = {(each.state, each.transition_index) for each in all_interactions(connection)}
     assert found == {(1, 1)}
     store.close()
 
@@ -155,7 +154,7 @@ def test_a_redis_that_has_forgotten_begins_where_the_database_is(
         client.script_flush()
     assert coordinator.apply("i", "Send", "l").name == "applied"
     with store.reading() as connection:
-        assert interactions.position(connection, "i").index == 2
+        assert position_of(connection, "i").index == 2
     coordinator.close()
 
 
@@ -180,7 +179,7 @@ def test_the_database_follows_also_when_it_was_missed_before(
         connection.exec_driver_sql("UPDATE interactions SET state = 0, transition_index = 0")
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     with store.reading() as connection:
-        assert interactions.position(connection, "i").state == 1
+        assert position_of(connection, "i").state == 1
     coordinator.close()
 
 
@@ -204,7 +203,7 @@ def test_an_event_that_redis_has_applied_counts_when_the_database_fails(
         connection.exec_driver_sql("DROP TRIGGER full")
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     with store.reading() as connection:
-        assert interactions.position(connection, "i").state == 1
+        assert position_of(connection, "i").state == 1
     with store.writing() as connection:
         connection.exec_driver_sql("ALTER TABLE interactions RENAME TO gone")
     assert coordinator.apply("i", "Prepare", "k").name == "backend_error"

@@ -107,8 +107,8 @@ def test_thin_evidence_is_named():
     assert weakness("Five years of Go", ["five", "of", "years"]) == "it lacks go, five years"
     assert weakness("Five years of Go", ["five years", "go"]) is None
     assert weakness("No criminal record", ["criminal", "record"]) is None
-    assert "does not say of what" in str(weakness("Five years of experience", ["five years"]))
-    assert "does not say of what" in str(weakness("A team", ["team"]))
+    assert "names no skill or subject" in str(weakness("Five years of experience", ["five years"]))
+    assert "names no skill or subject" in str(weakness("A team", ["team"]))
 
 
 def pairs_of(name: str) -> list[dict[str, str]]:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_career.domain.records import Atom, problem
-from standards_mcp_career.domain.text import tags
-from standards_mcp_career.language.reading import read, surface_words
-from standards_mcp_career.language.stems import stem
+from standards_mcp_career.language.clauses import read, surface_words
+from standards_mcp_career.language.lexicon import stem
 from standards_mcp_career.language.tokens import tokens_of
+from standards_mcp_career.primitives import tags
+from standards_mcp_career.records import Atom, problem
 
 
 def words(text: str) -> list[str]:

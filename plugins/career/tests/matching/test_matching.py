@@ -14,20 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Atom, Opportunity, Requirement, normalised_atom
-from standards_mcp_career.domain.text import tokens
-from standards_mcp_career.indexing.embedding import StubEmbedder
-from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.lance import LanceVectors
-from standards_mcp_career.indexing.vectors import Kept, MemoryVectors, VectorStore
-from standards_mcp_career.matching.report import match
-from standards_mcp_career.matching.service import Matching
-from standards_mcp_career.matching.strategies import Matcher, Options
-from standards_mcp_career.matching.words import MeaningfulWords, OriginalWords, words_of
-from standards_mcp_career.store import atoms, opportunities
+from standards_mcp_career.atom_words import MeaningfulWords, OriginalWords, words_of
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.lance_vectors import LanceVectors
+from standards_mcp_career.matching import Matching
+from standards_mcp_career.primitives import CountingIds, tokens
+from standards_mcp_career.records import Atom, Opportunity, Requirement, normalised_atom
+from standards_mcp_career.scoring import Matcher, Options, match
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import upsert_atoms, upsert_opportunities
+from standards_mcp_career.vectors import Kept, MemoryVectors, StubEmbedder, VectorStore
 
 LEXICAL = Options("lexical", 25, 25)
 OPS = Atom(
@@ -68,8 +65,8 @@ def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> VectorStore:
 @pytest.fixture
 def matching(store: Store, audit: AuditLog, ids: CountingIds, vectors: VectorStore) -> Matching:
     with store.writing() as connection:
-        atoms.upsert(connection, [OPS, DATA, DRAFT])
-        opportunities.upsert(connection, [POSITION])
+        upsert_atoms(connection, [OPS, DATA, DRAFT])
+        upsert_opportunities(connection, [POSITION])
     Indexing(store, audit, ids, clock, StubEmbedder(), vectors).build("atoms")
     return Matching(store, audit, ids, clock, StubEmbedder(), vectors, tokens="original")
 
@@ -172,7 +169,7 @@ def test_changed_atoms_count_at_the_next_call(matching: Matching, store: Store):
     assert before["match_report"]["missing_requirements"]
     with store.writing() as connection:
         proved = Atom("a-draft", claim=DRAFT.claim, verified=True)
-        atoms.upsert(connection, [proved])
+        upsert_atoms(connection, [proved])
     after = matching.match_opportunity(options=LEXICAL, opportunity_id="o-1")
     assert after["match_report"]["missing_requirements"] == []
 
@@ -245,7 +242,7 @@ def test_reports_with_meaningful_words_need_three_quarters_of_a_requirement(
     claims = ["Taught in schools", "Wrote C++ and C# for six years", "Five years of Java, some Go"]
     known = [Atom(f"a-{n}", claim=claim, verified=True) for n, claim in enumerate(claims)]
     with store.writing() as connection:
-        atoms.upsert(connection, known)
+        upsert_atoms(connection, known)
     texts = ("PhD in education", "C++", "Five years of C#", "Five years of Go", "Java in schools")
     position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
     matching = Matching(store, audit, ids, clock, None, MemoryVectors(), tokens="meaningful")
@@ -273,7 +270,7 @@ def test_a_number_of_years_alone_is_matched_and_rejected_as_thin(
     store: Store, audit: AuditLog, ids: CountingIds
 ):
     with store.writing() as connection:
-        atoms.upsert(connection, [Atom("a", claim="Six years in a choir", verified=True)])
+        upsert_atoms(connection, [Atom("a", claim="Six years in a choir", verified=True)])
     matching = Matching(store, audit, ids, clock, None, MemoryVectors(), tokens="meaningful")
     for is_required, status in ((True, "rejected"), (False, "needs_review")):
         asked = (Requirement("Five years of experience", required=is_required),)

@@ -11,9 +11,9 @@ from typing import Any
 import docx
 import pytest
 
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.resumes.ingest import Ingest, Limits
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.primitives import CountingIds
+from standards_mcp_career.resumes import Ingest, Limits
 from standards_mcp_career.store.database import Store
 
 Make = Callable[..., bytes]

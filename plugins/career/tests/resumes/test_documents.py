@@ -15,9 +15,8 @@ import pytest
 from docx.oxml import parse_xml
 
 from standards_mcp import InvalidInputError
-from standards_mcp_career.resumes import worker
-from standards_mcp_career.resumes.extraction import extract
-from standards_mcp_career.resumes.ingest import Ingest
+from standards_mcp_career import document_worker as worker
+from standards_mcp_career.resumes import Ingest, extract
 
 Make = Callable[..., bytes]
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -105,13 +104,13 @@ def test_the_text_of_documents_is_normalised(ingest: Ingest, root: Path, pdf_of:
 
 @pytest.mark.parametrize("extension", [".pdf", ".docx"])
 @pytest.mark.parametrize("data", [b"x", b"%PDF-1.7 and no more", b"PK\3\4 and no more"])
-def test_what_is_no_document_is_told(extension: str, data: bytes):
-    with pytest.raises(InvalidInputError, match=r"Extraction failed: the file is damaged, or is"):
+def test_other_content_is_refused(extension: str, data: bytes):
+    with pytest.raises(InvalidInputError, match=r"Extraction failed: the file is damaged, or not"):
         extract(data, extension)
 
 
 def test_a_document_without_text_is_told(pdf_of: Make):
-    with pytest.raises(InvalidInputError, match="Extraction failed: it has no text; if it is scan"):
+    with pytest.raises(InvalidInputError, match="it has no text; if it is a scan"):
         extract(pdf_of("", ""), ".pdf")
 
 
@@ -152,7 +151,7 @@ def test_a_document_may_not_take_all_memory(monkeypatch: pytest.MonkeyPatch):
 
 def test_the_process_has_a_limit_of_memory():
     code = "import sys; sys.argv[1] = '.pdf'\n"
-    code += "from standards_mcp_career.resumes import worker\n"
+    code += "from standards_mcp_career import document_worker as worker\n"
     code += "worker._pages = lambda data: [str(len(bytes(2 * 10**9)))]\nworker.main()"
     done = subprocess.run(
         [sys.executable, "-c", code, ""], input=b"", capture_output=True, check=True
@@ -160,7 +159,7 @@ def test_the_process_has_a_limit_of_memory():
     assert b"more than 1 GB" in done.stdout
 
 
-@pytest.mark.parametrize(("kind", "message"), [("exit", "ends the process"), ("wait", "takes lon")])
+@pytest.mark.parametrize(("kind", "message"), [("exit", "reader crashed"), ("wait", "to read")])
 def test_a_process_that_ends_or_hangs_costs_its_file_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, message: str
 ):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_career.resumes.hygiene import normalise
+from standards_mcp_career.resumes import normalise
 
 TEXTS = st.text(st.sampled_from("a#`~ \t\r\n-\u00a0\u2028é"), max_size=60)
 

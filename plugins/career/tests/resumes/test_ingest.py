@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from standards_mcp import InvalidInputError, NotFoundError, ToolError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.text import hash64
-from standards_mcp_career.resumes.ingest import Ingest
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.primitives import hash64
+from standards_mcp_career.resumes import Ingest
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store import resumes
 from standards_mcp_career.store.database import Store
+from standards_mcp_career.store.repositories import ResumeMeta, all_resumes, get_resume
 
 EXAMPLE = b"##Skills \r\n\r\n\r\n\r\n- Kafka"
 DEFAULTS = CareerSettings.model_validate({})
@@ -39,10 +39,10 @@ def test_a_resume_is_stored_with_its_hashes_and_its_origin(
         "trace_id": "trace-0",
     }
     with store.reading() as connection:
-        found = resumes.get(connection, "resume--2")
+        found = get_resume(connection, "resume--2")
     assert found is not None
     assert (found.markdown, found.resume_hash) == (NORMAL, resume_hash)
-    assert found.meta == resumes.ResumeMeta(
+    assert found.meta == ResumeMeta(
         str(file),
         hashlib.sha256(EXAMPLE).hexdigest(),
         "md-pass-through-v1",
@@ -84,7 +84,7 @@ def test_a_resume_is_only_looked_at_if_it_is_not_to_be_kept(
     answer = ingest.ingest_resume(str(root / "a.md"), persist=False)
     assert answer["stored"] is False
     with store.reading() as connection:
-        assert resumes.read_all(connection) == []
+        assert all_resumes(connection) == []
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.TEXT"])
@@ -92,7 +92,7 @@ def test_plain_text_gets_a_heading(ingest: Ingest, store: Store, root: Path, nam
     (root / name).write_text("Kafka\nGo\n")
     ingest.ingest_resume(str(root / name))
     with store.reading() as connection:
-        (found,) = resumes.read_all(connection)
+        (found,) = all_resumes(connection)
     assert found.markdown == "# Resume\n\nKafka\nGo\n"
     assert found.meta is not None
     assert found.meta.extraction_method == "txt-wrap-v1"

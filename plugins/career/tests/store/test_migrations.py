@@ -17,17 +17,20 @@ import pytest
 from sqlalchemy import Engine, event, inspect
 
 from standards_mcp import ApiError, InvalidInputError
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds, TimeIds, utc_now
-from standards_mcp_career.domain.text import sha256
-from standards_mcp_career.indexing.embedding import StubEmbedder
-from standards_mcp_career.indexing.index import Indexing
-from standards_mcp_career.indexing.vectors import MemoryVectors
-from standards_mcp_career.store import atoms, interactions, opportunities, resumes, runs
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.indexing import Indexing
+from standards_mcp_career.primitives import CountingIds, TimeIds, sha256, utc_now
+from standards_mcp_career.store import runs
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.migrating import LATEST, Migrated, migrate, version_of
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import LATEST, Migrated, migrate, open_store, version_of
+from standards_mcp_career.store.repositories import (
+    all_atoms,
+    all_interactions,
+    all_opportunities,
+    all_resumes,
+)
 from standards_mcp_career.store.tables import METADATA
+from standards_mcp_career.vectors import MemoryVectors, StubEmbedder
 
 Run = Callable[..., Any]
 # What a program of the original leaves behind; names and types of columns are its interface.
@@ -35,25 +38,24 @@ ORIGINAL = Path(__file__).with_name("original-v4.sql")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from alembic.runtime.migration import MigrationContext
-from standards_mcp_career.store.opening import open_store
+from sqlalchemy import Engine, event
+from standards_mcp_career.store.migrations import open_store
 
-stamp, calls = MigrationContext.stamp, []
+calls = []
 
-def stamp_or_die(self, *arguments):
-    calls.append(1)
-    if len(calls) == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    stamp(self, *arguments)
+def die_before_the_version_is_noted(connection, cursor, statement, *rest):
+    if statement.startswith("INSERT INTO schema_version"):
+        calls.append(1)
+        if len(calls) == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
 
-MigrationContext.stamp = stamp_or_die
+event.listen(Engine, "before_cursor_execute", die_before_the_version_is_noted)
 open_store(Path(sys.argv[1]))
 """
 RACING = """
 import sys
 from pathlib import Path
-from standards_mcp_career.store import migrating
-from standards_mcp_career.store.opening import open_store
+from standards_mcp_career.store.migrations import open_store
 
 print("ready", flush=True)
 sys.stdin.readline()
@@ -157,12 +159,12 @@ def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
     store = open_store(db)
     assert versions(store) == list(range(1, LATEST + 1))
     with store.reading() as connection:
-        assert [atom.atom_id for atom in atoms.read_all(connection)] == ["a-'1'", "a-2"]
-        (opportunity,) = opportunities.read_all(connection)
+        assert [atom.atom_id for atom in all_atoms(connection)] == ["a-'1'", "a-2"]
+        (opportunity,) = all_opportunities(connection)
         assert [each.text for each in opportunity.requirements] == ["Kafka", "Terraform"]
-        (interaction,) = interactions.read_all(connection)
+        (interaction,) = all_interactions(connection)
         assert (interaction.state, interaction.transition_index) == (2, 0)
-        (resume,) = resumes.read_all(connection)
+        (resume,) = all_resumes(connection)
         assert resume.meta is not None
         assert resume.resume_hash == f"sha256:{sha256(resume.markdown)}"
         (run,) = runs.read_all(connection)
@@ -228,7 +230,7 @@ def test_tables_that_the_original_left_without_their_version_are_kept(db: Path):
     store = open_store(db)
     assert versions(store) == list(range(1, LATEST + 1))
     with store.reading() as connection:
-        assert len(atoms.read_all(connection)) == 2
+        assert len(all_atoms(connection)) == 2
     store.close()
 
 

@@ -8,19 +8,32 @@ from dataclasses import replace
 import pytest
 
 from standards_mcp import ApiError, InvalidInputError
-from standards_mcp_career.cli.kinds import KINDS
-from standards_mcp_career.domain.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.store import (
-    atoms,
-    counters,
-    decisions,
-    interactions,
-    opportunities,
-    resumes,
-    runs,
+from standards_mcp_career.cli.records import KINDS
+from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
+from standards_mcp_career.store import runs
+from standards_mcp_career.store.database import Store, next_number
+from standards_mcp_career.store.repositories import (
+    Resume,
+    ResumeMeta,
+    add_decision,
+    add_resume,
+    all_atoms,
+    all_decisions,
+    all_interactions,
+    all_opportunities,
+    all_resumes,
+    atoms_revision,
+    decisions_of_trace,
+    find_resume,
+    get_atom,
+    get_decision,
+    get_interaction,
+    get_opportunity,
+    get_resume,
+    upsert_atoms,
+    upsert_interactions,
+    upsert_opportunities,
 )
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.resumes import Resume, ResumeMeta
 from standards_mcp_career.store.runs import Entry, Run, Source
 
 ODD = (
@@ -49,46 +62,46 @@ def test_any_text_is_kept_in_every_field(store: Store, text: str):
     entry = Entry(text, text, text, text, text, stale=True)
     decision = {"decision_id": text, "trace_id": text, "more": [text]}
     with store.writing() as connection:
-        atoms.upsert(connection, [atom])
-        opportunities.upsert(connection, [opportunity])
-        interactions.upsert(connection, [interaction])
-        resumes.add(connection, resume)
+        upsert_atoms(connection, [atom])
+        upsert_opportunities(connection, [opportunity])
+        upsert_interactions(connection, [interaction])
+        add_resume(connection, resume)
         runs.start(connection, run)
         runs.add_entries(connection, run.run_id, [entry])
-        decisions.add(connection, decision)
+        add_decision(connection, decision)
     with store.reading() as connection:
-        assert atoms.get(connection, text) == atom
-        assert atoms.read_all(connection) == [atom]
-        assert opportunities.get(connection, text) == opportunity
-        assert opportunities.read_all(connection) == [opportunity]
-        assert interactions.get(connection, text) == interaction
-        assert interactions.read_all(connection) == [interaction]
-        assert resumes.get(connection, text) == resumes.find(connection, text) == resume
-        assert resumes.read_all(connection) == [resume]
+        assert get_atom(connection, text) == atom
+        assert all_atoms(connection) == [atom]
+        assert get_opportunity(connection, text) == opportunity
+        assert all_opportunities(connection) == [opportunity]
+        assert get_interaction(connection, text) == interaction
+        assert all_interactions(connection) == [interaction]
+        assert get_resume(connection, text) == find_resume(connection, text) == resume
+        assert all_resumes(connection) == [resume]
         assert runs.get(connection, run.run_id) == run
         assert runs.entries(connection, run.run_id) == [entry]
-        assert decisions.get(connection, text) == decision
-        assert decisions.of_trace(connection, text) == decisions.read_all(connection) == [decision]
+        assert get_decision(connection, text) == decision
+        assert decisions_of_trace(connection, text) == all_decisions(connection) == [decision]
 
 
 def test_what_is_not_there_is_none(store: Store):
     with store.reading() as connection:
-        assert atoms.get(connection, "x") is None
-        assert opportunities.get(connection, "x") is None
-        assert interactions.get(connection, "x") is None
-        assert resumes.get(connection, "x") is None
+        assert get_atom(connection, "x") is None
+        assert get_opportunity(connection, "x") is None
+        assert get_interaction(connection, "x") is None
+        assert get_resume(connection, "x") is None
         assert runs.get(connection, "x") is None
-        assert decisions.get(connection, "x") is None
-        assert decisions.of_trace(connection, "x") == []
+        assert get_decision(connection, "x") is None
+        assert decisions_of_trace(connection, "x") == []
 
 
 def test_a_record_takes_the_place_of_the_one_with_its_id(store: Store):
     one = Opportunity("o", "C", "R", "s", (Requirement("a"), Requirement("b")))
     other = replace(one, company="D", requirements=(Requirement("c"),))
     with store.writing() as connection:
-        opportunities.upsert(connection, [one])
-        opportunities.upsert(connection, [other])
-        assert opportunities.read_all(connection) == [other]
+        upsert_opportunities(connection, [one])
+        upsert_opportunities(connection, [other])
+        assert all_opportunities(connection) == [other]
 
 
 def test_the_revision_of_atoms_rises_with_each_change(store: Store):
@@ -96,15 +109,15 @@ def test_the_revision_of_atoms_rises_with_each_change(store: Store):
     found: list[int] = []
     for records in ([], [atom], [atom]):
         with store.writing() as connection:
-            atoms.upsert(connection, records)
-            found.append(atoms.revision(connection))
+            upsert_atoms(connection, records)
+            found.append(atoms_revision(connection))
     assert found == [-1, 0, 1]
 
 
 def test_counters_count_each_for_itself(store: Store):
     with store.writing() as connection:
         names = ("run", "run", "other", "run")
-        assert [counters.next_number(connection, name) for name in names] == [0, 1, 0, 2]
+        assert [next_number(connection, name) for name in names] == [0, 1, 0, 2]
 
 
 def test_an_import_leaves_the_state_of_an_interaction_to_events(
@@ -113,7 +126,7 @@ def test_an_import_leaves_the_state_of_an_interaction_to_events(
     add_interaction(store, "i", 2, 5)
     add_interaction(store, "i")
     with store.reading() as connection:
-        assert interactions.read_all(connection) == [Interaction("i", "o-1", 2, 5)]
+        assert all_interactions(connection) == [Interaction("i", "o-1", 2, 5)]
 
 
 def test_an_error_undoes_the_whole_transaction(store: Store):
@@ -121,13 +134,13 @@ def test_an_error_undoes_the_whole_transaction(store: Store):
 
     def write() -> None:
         with store.writing() as connection:
-            atoms.upsert(connection, [atom])
-            interactions.upsert(connection, [Interaction("i", "unknown", 0, 0)])
+            upsert_atoms(connection, [atom])
+            upsert_interactions(connection, [Interaction("i", "unknown", 0, 0)])
 
     with pytest.raises(ApiError, match=r"FOREIGN KEY.*plugins\.career\.db"):
         write()
     with store.reading() as connection:
-        assert atoms.read_all(connection) == []
+        assert all_atoms(connection) == []
 
 
 def test_the_newest_completed_run_counts_by_its_number(store: Store):
@@ -165,13 +178,13 @@ def test_a_run_that_is_found_running_has_failed(store: Store):
 
 def test_half_of_a_character_is_wrong_input(store: Store):
     with store.reading() as connection:
-        assert atoms.read_all(connection) == []
+        assert all_atoms(connection) == []
     atom = Atom("a", "d", "t", "\ud800")
     with (
-        pytest.raises(InvalidInputError, match="half of a character"),
+        pytest.raises(InvalidInputError, match="lone surrogate"),
         store.writing() as connection,
     ):
-        atoms.upsert(connection, [atom])
+        upsert_atoms(connection, [atom])
 
 
 def test_a_run_is_shown_with_its_entries(store: Store):
@@ -195,7 +208,7 @@ def test_a_run_is_shown_with_its_entries(store: Store):
 def test_the_text_of_a_record_is_in_no_error(store: Store):
     resume = Resume("r", "a secret career", "h", "now", None)
     with store.writing() as connection:
-        resumes.add(connection, resume)
+        add_resume(connection, resume)
     with pytest.raises(ApiError) as raised, store.writing() as connection:
-        resumes.add(connection, resume)
+        add_resume(connection, resume)
     assert "secret" not in f"{raised.value}{raised.value.__cause__}"

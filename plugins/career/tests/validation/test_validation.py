@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from standards_mcp_career.audit.log import AuditLog
-from standards_mcp_career.domain.ids import CountingIds
-from standards_mcp_career.domain.records import Opportunity, Requirement
-from standards_mcp_career.domain.text import sha256
-from standards_mcp_career.store import opportunities
+from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.primitives import CountingIds, sha256
+from standards_mcp_career.records import Opportunity, Requirement
+from standards_mcp_career.schemas import GivenReport
 from standards_mcp_career.store.database import Store
-from standards_mcp_career.validation.override import Override
-from standards_mcp_career.validation.reports import GivenReport
-from standards_mcp_career.validation.rules import validate
-from standards_mcp_career.validation.service import Validation
+from standards_mcp_career.store.repositories import upsert_opportunities
+from standards_mcp_career.validation import Override, Validation, validate
 
 GOOD = {
     "requirement_text": "Kafka",
@@ -152,7 +149,7 @@ def test_what_is_required_is_read_from_the_stored_opportunity(store: Store, audi
     validation = Validation(store, audit, CountingIds(), "meaningful")
     unknown = validation.validate_match_report(report(THIN))
     with store.writing() as connection:
-        opportunities.upsert(connection, [Opportunity("o", "c", "r", requirements=asked)])
+        upsert_opportunities(connection, [Opportunity("o", "c", "r", requirements=asked)])
     stored = validation.validate_match_report(report(THIN))
     statuses = [each["validation_report"]["status"] for each in (unknown, stored)]
     assert statuses == ["rejected", "needs_review"]

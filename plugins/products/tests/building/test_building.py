@@ -19,10 +19,9 @@ import pytest
 from chromadb.config import Settings as ChromaSettings
 from pydantic import SecretStr
 
-from standards_mcp import ApiError, InvalidInputError
-from standards_mcp_catalog import CatalogError
+from standards_mcp import ApiError, InvalidInputError, ServiceError
 from standards_mcp_products.building import Options
-from standards_mcp_products.building.columns import read_mapping
+from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.encoders import Encoder
 
 Build = Write = Callable[..., Any]
@@ -170,13 +169,13 @@ def test_broken_rows_are_skipped(make: Build, tmp_path: Path):
     report = make(file=lines)
     assert report["indexed"] == 2
     assert [each["row"] for each in report["skipped"]] == [2, 3, 4, 5, 6]
-    assert {each["reason"] for each in report["skipped"][:4]} == {"is no JSON object"}
+    assert {each["reason"] for each in report["skipped"][:4]} == {"is not a JSON object"}
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.txt", b"", r"is none of \.csv, \.tsv, \.jsonl, \.parquet"),
+        ("x.txt", b"", r"unknown format; use \.csv, \.tsv, \.jsonl, \.parquet"),
         ("x.csv", b"", "has no products. It has no rows"),
         ("x.csv", b"Uniq Id,Nom\n1,x\n", "no column for title, its name. It has Uniq Id, Nom. Wr"),
         (
@@ -207,7 +206,7 @@ def test_broken_rows_are_skipped(make: Build, tmp_path: Path):
         ("x.csv", b'"Uniq Id', "in the row from line 1 on: unexpected end of data"),
         ("x.jsonl", b"", "has no products"),
         ("x.parquet", b"PAR1 but not really", "cannot be read as Parquet"),
-        (".csv", None, "is none of"),
+        (".csv", None, "unknown format"),
         ("none.csv", None, "No such file"),
     ],
 )
@@ -560,7 +559,7 @@ def test_a_store_that_was_removed_is_built_anew(make: Build, state: Path, lamp: 
 
 def test_an_encoder_at_an_address_that_fails_is_told_as_such(make: Build, lamp: Row):
     encoder = Encoder("http://127.0.0.1:9/v1/embeddings#model", SecretStr("opensesame"))
-    with pytest.raises(CatalogError, match=r"check \[plugins.products\] model and OPENAI_API_KEY"):
+    with pytest.raises(ServiceError, match=r"check \[plugins.products\] model and OPENAI_API_KEY"):
         make(lamp, made_by=encoder)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp import InvalidInputError
-from standards_mcp_products.building.columns import columns_of, read_mapping
+from standards_mcp_products.columns import columns_of, read_mapping
 
 NOTHING = read_mapping(None)
 SHOPIFY = (

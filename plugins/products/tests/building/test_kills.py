@@ -30,7 +30,8 @@ import os, sys, json
 from pathlib import Path
 import chromadb
 import numpy as np
-from standards_mcp_products.building import build, read_mapping
+from standards_mcp_products.building import build
+from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
 

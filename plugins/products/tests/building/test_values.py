@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_products.building import values
+from standards_mcp_products import values
 
 CELLS = (
     st.none()

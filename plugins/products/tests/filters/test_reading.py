@@ -104,7 +104,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"brand": None}, "filters.brand: a text, a number or a boolean is needed"),
         ({"brand": {}}, f"filters.brand: an operator is needed; use {KNOWN}"),
         ({"brand": ["x"]}, 'filters.brand: a list is given by {"$in": [...]}'),
-        ({"brand": "\ud800"}, "filters.brand: the text has half of a character"),
+        ({"brand": "\ud800"}, "filters.brand: the text has a lone surrogate (half of a character)"),
         (
             {"document": {"$contains": "\x00"}},
             "filters.document.$contains: the text has a NUL character",
@@ -119,7 +119,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"": 1}, "filters: unknown key ''; use names of fields, $and or $or"),
         ({"#document": "x"}, "filters: unknown key '#document'; use names of fields, $and or $or"),
         ({"chroma:document": "x"}, "filters: unknown key 'chroma:document'"),
-        ({"\ud800": 1}, "filters: the text has half of a character"),
+        ({"\ud800": 1}, "filters: the text has a lone surrogate (half of a character)"),
         ({"$and": []}, "filters.$and: a list of at least one filter is needed"),
         ({"$or": {}}, "filters.$or: a list of at least one filter is needed"),
         ({"$or": [{}]}, "filters.$or[0]: an object with at least one key is needed"),
@@ -131,11 +131,11 @@ def nested(depth: int) -> dict[str, Any]:
         ({"document": {"$contains": 5}}, "filters.document.$contains: a text is needed"),
         (
             {"$or": [{"document": {"$contains": "x"}}]},
-            "filters.$or[0].document: may stand at the top level or in a $and at the top level",
+            "filters.$or[0].document: is allowed at the top level only, or in a $and there",
         ),
         (
             {"$and": [{"$and": [{"document": {"$contains": "x"}}]}]},
-            "filters.$and[0].$and[0].document: may stand at the top level",
+            "filters.$and[0].$and[0].document: is allowed at the top level only",
         ),
         (nested(9), f"filters{'.$and[0]' * 8}: filters may be nested 8 deep"),
         (

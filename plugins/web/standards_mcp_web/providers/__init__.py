@@ -1,4 +1,4 @@
-"""Who searches the web: one module for each provider, behind one protocol."""
+"""Search engines, each in a module and behind the protocol `Provider`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Provider", "open_provider"]
 
 
 def open_provider(settings: WebSettings) -> Provider | None:
-    """Return the provider that the settings name; None without the key that it needs."""
+    """Return the configured provider, None without its key."""
     if settings.searxng_url is not None and settings.provider == "searxng":
         return Searxng(settings.searxng_url)
     if settings.api_key is None or not (key := settings.api_key.get_secret_value()):

@@ -1,4 +1,4 @@
-"""What every provider can do, and what their answers have in common."""
+"""The protocol of providers, and helpers to parse their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Question:
     """A request to a provider.
 
     Attributes:
-        headers: They may hold a key.
+        headers: The headers, which may contain a key.
     """
 
     url: str
@@ -28,11 +28,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a provider answered.
+    """The reply of a provider.
 
     Attributes:
-        headers: By their names in lower case.
-        data: The JSON of the body; None where it is none.
+        headers: Headers by lowercase name.
+        data: The parsed JSON of the body, None for other content.
     """
 
     status: int
@@ -45,7 +45,7 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name for messages."""
         ...
 
     def question(self, query: str, count: int) -> Question:
@@ -56,54 +56,54 @@ class Provider(Protocol):
         """Return the results of a reply, in the provider's order.
 
         Raises:
-            ApiError: It has another shape.
+            ApiError: The reply has another structure.
         """
         ...
 
     def refusal(self, reply: Reply, question: Question) -> ApiError:
-        """Return the error for a status from 300 on that is not 429 and below 500.
+        """Return the error for a status from 300 to 499 other than 429.
 
-        Its text has nothing of the question, also where the provider repeats it.
+        Its text must not contain the query or key, even if the provider repeats them.
         """
         ...
 
     def wait(self, headers: Mapping[str, str]) -> float:
-        """Return for how many seconds nothing may be asked; 0 if anything may."""
+        """Return the seconds until the next allowed request, 0 without a wait."""
         ...
 
 
 def listed(value: object) -> list[object] | None:
-    """Return a list in JSON; None for anything else."""
+    """Return a JSON list, None for other values."""
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects of a list in JSON, or one that stands alone; nothing of anything else."""
+    """Return the objects of a JSON list, or a single object as a list; else an empty list."""
     items = listed(value) or [value]
-    return [cast("Mapping[str, Any]", each) for each in items if isinstance(each, dict)]
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
 def pages(value: object, provider: str) -> list[Mapping[str, Any]]:
     """Return the objects of a list of results.
 
     Raises:
-        ApiError: It is no list, or one of something else.
+        ApiError: The value is not a list of objects.
     """
     items = listed(value)
-    found = objects(items)
-    if items is None or (items and not found):
+    results = objects(items)
+    if items is None or (items and not results):
         raise odd_answer(provider)
-    return found
+    return results
 
 
 def field_of(value: object, key: str) -> object:
-    """Return what an object in JSON has under a key; None for what is no object."""
+    """Return the value of a key of a JSON object, None for other values."""
     return cast("Mapping[str, Any]", value).get(key) if isinstance(value, dict) else None
 
 
 def odd_answer(provider: str) -> ApiError:
-    """Return the error of an answer that cannot be read."""
+    """Return the error for an unreadable answer."""
     return ApiError(
-        f"{provider} answered with something that is no list of results. Try again later; if it "
-        "lasts, check the address in [plugins.web]."
+        f"{provider} did not answer with a list of results. Try again later; if the error "
+        "persists, check the address in [plugins.web]."
     )

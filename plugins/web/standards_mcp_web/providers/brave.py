@@ -33,7 +33,7 @@ _UNPROCESSABLE: Final = 422
 
 
 class Brave:
-    """Asks Brave.
+    """The Brave provider.
 
     Args:
         base_url: The address of the API, without the path.
@@ -55,15 +55,15 @@ class Brave:
         return Question(self._url, {"q": query, "count": str(count)}, headers)
 
     def results(self, data: Any) -> Iterable[WebResult]:
-        """Return the results. See `Provider`; an answer without any has no ``web``."""
+        """Return the results. See `Provider`; an answer without results has no ``web``."""
         web = field_of(data, "web")
-        found = field_of(web, "results")
+        results = field_of(web, "results")
         if _is_error(data) or not isinstance(data, dict):
             raise odd_answer(self.name)
-        if web is None or (isinstance(web, dict) and found is None):
+        if web is None or (isinstance(web, dict) and results is None):
             return []
-        listed = pages(found, self.name)
-        return (_result(each, url) for each in listed if (url := link(each.get("url"))))
+        listed = pages(results, self.name)
+        return (_result(page, url) for page in listed if (url := link(page.get("url"))))
 
     def refusal(self, reply: Reply, question: Question) -> ApiError:
         """Return the error. See `Provider`."""
@@ -71,7 +71,7 @@ class Brave:
         about_token = "TOKEN" in plain(field_of(error, "code"), _CODE).upper()
         if reply.status in _KEY_REFUSED or (reply.status == _UNPROCESSABLE and about_token):
             return ApiError(
-                "Brave refuses the key. Set SEARCH_API_KEY to a valid one, or [plugins.web] "
+                "Brave refuses the key. Set a valid one by SEARCH_API_KEY or [plugins.web] "
                 "api_key.",
                 status=reply.status,
             )
@@ -82,14 +82,14 @@ class Brave:
         )
 
     def wait(self, headers: Mapping[str, str]) -> float:
-        """Return the time until the longest window that is used up begins anew.
+        """Return the time until the longest used-up window resets.
 
-        The headers are lists by window, such as one of a second and one of a month; a limit of 0
-        is none, and what is missing counts as 1.
+        The headers are lists with one item for each window, such as a second and a month. A limit
+        of 0 means unlimited, and a missing item counts as 1.
         """
         names = ("limit", "remaining", "reset")
         lists = (headers.get(f"x-ratelimit-{name}", "").split(",") for name in names)
-        windows = [tuple(map(_number, each)) for each in zip_longest(*lists, fillvalue="")]
+        windows = [tuple(map(_number, items)) for items in zip_longest(*lists, fillvalue="")]
         return max((reset for limit, left, reset in windows if limit and left == 0), default=0)
 
 
@@ -97,34 +97,34 @@ def _is_error(data: object) -> bool:
     return bool(field_of(data, "error")) or field_of(data, "type") == "ErrorResponse"
 
 
-def _result(found: Mapping[str, Any], url: str) -> WebResult:
-    price, availability = _offer(found)
+def _result(page: Mapping[str, Any], url: str) -> WebResult:
+    price, availability = _offer(page)
     return {
-        "title": plain(found.get("title"), LONGEST_TITLE) or url,
+        "title": plain(page.get("title"), LONGEST_TITLE) or url,
         "url": url,
-        "snippet": plain(found.get("description"), LONGEST_SNIPPET) or None,
-        "profile": plain(field_of(found.get("profile"), "name"), _NAME) or None,
+        "snippet": plain(page.get("description"), LONGEST_SNIPPET) or None,
+        "profile": plain(field_of(page.get("profile"), "name"), _NAME) or None,
         "price": price,
         "availability": availability,
     }
 
 
-def _offer(found: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _offer(page: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the price and the availability of the first offer that has a price."""
-    products = [*objects(found.get("product")), *objects(found.get("product_cluster"))]
-    for offer in (each for product in products for each in objects(product.get("offers"))):
+    products = [*objects(page.get("product")), *objects(page.get("product_cluster"))]
+    for offer in (offer for product in products for offer in objects(product.get("offers"))):
         if price := _price(offer):
             return price, _availability(offer) or None
-    return next((price for each in products if (price := _price(each))), None), None
+    return next((price for product in products if (price := _price(product))), None), None
 
 
 def _price(offer: Mapping[str, Any]) -> str:
-    """Return a price with its currency; empty where there is none that is above 0."""
+    """Return a price with its currency, empty for a missing or zero price."""
     price = offer.get("price")
     if isinstance(price, bool) or not isinstance(price, str | int | float):
         return ""
     amount = plain(str(price), _PRICE + 1)
-    is_above_0 = any(unicodedata.decimal(each, 0) for each in amount)
+    is_above_0 = any(unicodedata.decimal(character, 0) for character in amount)
     if not is_above_0 or amount.startswith("-") or len(amount) > _PRICE:
         return ""
     return f"{amount} {plain(offer.get('priceCurrency'), _PRICE)}".strip()
@@ -136,5 +136,5 @@ def _availability(offer: Mapping[str, Any]) -> str:
 
 
 def _number(text: str) -> int:
-    """Return a number of a header; 1, which blocks nothing for long, for what is none."""
+    """Parse a number of a header. Other text gives 1, which blocks requests only briefly."""
     return int(text) if re.fullmatch(r"\s*\d{1,9}\s*", text) else 1

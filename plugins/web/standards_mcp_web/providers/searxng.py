@@ -18,10 +18,10 @@ _FORBIDDEN: Final = 403
 
 
 class Searxng:
-    """Asks a SearXNG.
+    """The SearXNG provider.
 
     Args:
-        url: Its address.
+        url: The address of the server.
     """
 
     name = "SearXNG"
@@ -30,27 +30,27 @@ class Searxng:
         self._url, self._host = f"{url}/search", urlsplit(url).hostname
 
     def question(self, query: str, count: int) -> Question:
-        """Return the request. See `Provider`; a SearXNG says itself how many results it has."""
+        """Return the request. See `Provider`; SearXNG has no parameter for the count."""
         del count
         parameters = {"q": query, "format": "json"}
         return Question(self._url, parameters, {"Accept": "application/json"})
 
     def results(self, data: Any) -> Iterable[WebResult]:
-        """Return the results. See `Provider`; none are an error where engines did not answer."""
-        found = pages(field_of(data, "results"), self.name)
+        """Return the results. See `Provider`; an empty list is an error if engines failed."""
+        results = pages(field_of(data, "results"), self.name)
         silent = listed(field_of(data, "unresponsive_engines"))
-        if silent and not found:
+        if silent and not results:
             raise ApiError(
-                f"SearXNG has no results, since search engines did not answer it{_names(silent)}. "
-                "Try again later; if it lasts, let other engines be used in its settings.yml."
+                f"SearXNG has no results, because its engines did not answer{_names(silent)}. "
+                "Try again later; if the error persists, enable other engines in its settings.yml."
             )
-        return (_result(each, url) for each in found if (url := link(each.get("url"))))
+        return (_result(page, url) for page in results if (url := link(page.get("url"))))
 
     def refusal(self, reply: Reply, question: Question) -> ApiError:
-        """Return the error. See `Provider`; 403 is the answer where JSON is switched off."""
+        """Return the error. See `Provider`; 403 means that JSON is disabled."""
         del question
         advice = (
-            "let search.formats in its settings.yml have json"
+            "add json to search.formats in its settings.yml"
             if reply.status == _FORBIDDEN
             else "check [plugins.web] searxng_url"
         )
@@ -59,24 +59,24 @@ class Searxng:
         )
 
     def wait(self, headers: Mapping[str, str]) -> float:
-        """Return 0: it does not tell of limits."""
+        """Return 0: SearXNG has no header for limits."""
         del headers
         return 0
 
 
 def _names(engines: list[object]) -> str:
-    """Return the names of engines, which come each with a reason, as a part of a sentence."""
-    names = (plain((listed(each) or [each])[0], _ENGINE) for each in engines[:_MOST_ENGINES])
-    told = ", ".join(filter(None, names))
-    return f": {told}" if told else ""
+    """Return the names of engines as a part of a sentence. SearXNG lists each with a reason."""
+    names = (plain((listed(engine) or [engine])[0], _ENGINE) for engine in engines[:_MOST_ENGINES])
+    listed_names = ", ".join(filter(None, names))
+    return f": {listed_names}" if listed_names else ""
 
 
-def _result(found: Mapping[str, Any], url: str) -> WebResult:
-    engines = listed(found.get("engines")) or [None]
+def _result(page: Mapping[str, Any], url: str) -> WebResult:
+    engines = listed(page.get("engines")) or [None]
     return {
-        "title": plain(found.get("title"), LONGEST_TITLE) or url,
+        "title": plain(page.get("title"), LONGEST_TITLE) or url,
         "url": url,
-        "snippet": plain(found.get("content"), LONGEST_SNIPPET) or None,
+        "snippet": plain(page.get("content"), LONGEST_SNIPPET) or None,
         "profile": plain(engines[0], _ENGINE) or None,
         "price": None,
         "availability": None,

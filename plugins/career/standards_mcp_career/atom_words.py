@@ -1,0 +1,147 @@
+"""Inverted indexes of the words of atoms, one for each setting of ``tokens``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from .language.evidence import SHARE, Proof, asked_by, judge, proof_of
+from .primitives import tokens
+from .records import Atom
+from .settings import Tokens
+from .vectors import Scores
+
+Mask: TypeAlias = NDArray[np.bool_]
+Counts: TypeAlias = NDArray[np.int32]
+
+
+class WordIndex(ABC):
+    """Find the verified atoms that share words with a text.
+
+    Args:
+        atoms: All atoms; only verified ones are indexed.
+    """
+
+    def __init__(self, atoms: Iterable[Atom]) -> None:
+        ordered = sorted(atoms, key=lambda atom: atom.atom_id)
+        self.known = frozenset(atom.atom_id for atom in ordered)
+        self.atoms: Sequence[Atom] = [atom for atom in ordered if atom.verified]
+        self._position = {atom.atom_id: place for place, atom in enumerate(self.atoms)}
+        postings: dict[str, list[int]] = {}
+        for place, atom in enumerate(self.atoms):
+            for word in self._indexed(atom):
+                postings.setdefault(word, []).append(place)
+        self._postings = {word: np.array(places) for word, places in postings.items()}
+
+    @abstractmethod
+    def _indexed(self, atom: Atom) -> Collection[str]:
+        """Return the index words of an atom."""
+
+    @abstractmethod
+    def asked(self, text: str) -> set[str]:
+        """Return the lookup words of a requirement."""
+
+    @abstractmethod
+    def lexical(self, text: str, mask: Mask) -> Scores:
+        """Return the lexical score of each atom for a requirement; 0 if it does not meet it."""
+
+    @abstractmethod
+    def evidence(self, text: str, place: int) -> list[str]:
+        """Return the words of a requirement that the atom at a place has, sorted."""
+
+    def all(self) -> Mask:
+        """Return a mask of all atoms, in the order of their ids."""
+        return np.ones(len(self.atoms), dtype=np.bool_)
+
+    def places(self, atom_ids: Iterable[str]) -> NDArray[np.intp]:
+        """Return the position of each atom, -1 for an unverified or unknown one."""
+        return np.array([self._position.get(atom_id, -1) for atom_id in atom_ids], dtype=np.intp)
+
+    def mask(self, atom_ids: Iterable[str]) -> Mask:
+        """Return a mask of the atoms with these ids."""
+        chosen, places = np.zeros(len(self.atoms), dtype=np.bool_), self.places(atom_ids)
+        chosen[places[places >= 0]] = True
+        return chosen
+
+    def shared(self, words: Collection[str]) -> Counts:
+        """Return the number of these words in each atom."""
+        counts = np.zeros(len(self.atoms), dtype=np.int32)
+        for word in words:
+            if (places := self._postings.get(word)) is not None:
+                counts[places] += 1
+        return counts
+
+
+class OriginalWords(WordIndex):
+    """Words of ASCII letters and digits; each one that is shared is evidence."""
+
+    @override
+    def _indexed(self, atom: Atom) -> Collection[str]:
+        return words_of(atom)
+
+    @override
+    def asked(self, text: str) -> set[str]:
+        return set(tokens(text))
+
+    @override
+    def lexical(self, text: str, mask: Mask) -> Scores:
+        words = self.asked(text)
+        return np.where(mask, self.shared(words) / max(1, len(words)), 0.0)
+
+    @override
+    def evidence(self, text: str, place: int) -> list[str]:
+        return sorted(words_of(self.atoms[place]).intersection(tokens(text)))
+
+
+class MeaningfulWords(WordIndex):
+    """Meaningful words of any script; a match needs a share of them, see `judge`."""
+
+    @override
+    def __init__(self, atoms: Iterable[Atom]) -> None:
+        self._proofs: list[Proof] = []  # in the order of the atoms, as the index is made
+        super().__init__(atoms)
+
+    @override
+    def _indexed(self, atom: Atom) -> Collection[str]:
+        proof = proof_of(atom.claim, atom.title, atom.tags)
+        self._proofs.append(proof)
+        return proof.keys()
+
+    @override
+    def asked(self, text: str) -> set[str]:
+        return {key for slot in asked_by(text).slots for key in slot.keys}
+
+    @override
+    def lexical(self, text: str, mask: Mask) -> Scores:
+        asked = asked_by(text)
+        counts = sum((self.shared(slot.keys) > 0 for slot in asked.slots), np.zeros(len(mask)))
+        scores = np.zeros(len(mask))
+        if asked.slots:
+            for place in places_of(mask & (counts >= SHARE * len(asked.slots))):
+                scores[place] = judge(asked, self._proofs[place]).share
+        return scores
+
+    @override
+    def evidence(self, text: str, place: int) -> list[str]:
+        return judge(asked_by(text), self._proofs[place]).words
+
+
+def word_index(atoms: Iterable[Atom], tokens: Tokens) -> WordIndex:
+    """Return the index that a setting of ``tokens`` chooses."""
+    return OriginalWords(atoms) if tokens == "original" else MeaningfulWords(atoms)
+
+
+def words_of(atom: Atom) -> frozenset[str]:
+    """Return the words of an atom by the original rule."""
+    return frozenset([*tokens(atom.claim), *tokens(atom.title), *atom.tags])
+
+
+def places_of(mask: Mask) -> list[int]:
+    """Return the places at which a mask is true."""
+    places: list[int] = np.flatnonzero(mask).tolist()
+    return places

@@ -1,1 +1,0 @@
-"""The audit log: append-only, one chain of hashes for each trace."""

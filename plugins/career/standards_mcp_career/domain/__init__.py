@@ -1,1 +1,0 @@
-"""Texts, records and ids: what every other module shares."""

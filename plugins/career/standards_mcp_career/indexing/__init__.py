@@ -1,1 +1,0 @@
-"""Vectors of atoms, resumes and opportunities: made, kept, and asked for the nearest."""

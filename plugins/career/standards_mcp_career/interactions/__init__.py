@@ -1,1 +1,0 @@
-"""Interactions with an employer: their states, and who decides when several events race."""

@@ -1,0 +1,179 @@
+"""Persistent vectors in a LanceDB folder.
+
+Searches run in memory, as in `MemoryVectors`: LanceDB's own search omits zero vectors and rounds
+differently, so reports would depend on the vector backend.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import filelock
+import numpy as np
+
+from standards_mcp import ApiError
+from standards_mcp_encoders import Vectors
+
+from .primitives import hash64
+from .store.runs import Source
+from .vectors import Kept, Key, MemoryVectors, Table
+
+# LanceDB's types use pyarrow, which has no type hints.
+_LanceTable: TypeAlias = Any
+_ArrowTable: TypeAlias = Any
+
+_BATCH: Final = 500
+_SECONDS: Final = 30.0
+_MADE: Final = b"standards_mcp_made"
+# Another process may still read a version that this one has replaced.
+_OLDEST: Final = timedelta(minutes=10)
+
+
+class LanceVectors:
+    """Vectors by their keys, in one table for each encoder. See `VectorStore`.
+
+    Processes may share the folder. It may be deleted at any time: the next build makes the vectors
+    again.
+
+    Args:
+        folder: Created if it is missing.
+        source: The encoder of the vectors.
+    """
+
+    def __init__(self, folder: Path, source: Source) -> None:
+        self._folder = folder
+        self._name = f"vectors-{hash64(f'{source.provider_id}/{source.model_id}')}"
+        self._read = MemoryVectors()
+        self._state: tuple[bytes, int] | None = None
+        self._lock = threading.Lock()
+
+    def put(self, rows: Mapping[Key, Kept]) -> None:
+        """Keep vectors. See `VectorStore`."""
+        if not rows:
+            return
+        with self._in_use(), self._alone():
+            batch = _batch(rows)
+            table = self._table()
+            if table is None or table.schema.field("vector").type != batch["vector"].type:
+                table = self._create(batch, is_new=table is None)
+            merge = table.merge_insert("key").when_matched_update_all()
+            merge.when_not_matched_insert_all().execute(batch)
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Delete vectors."""
+        hashes = [_hash(key) for key in keys]
+        if not hashes:
+            return
+        with self._in_use(), self._alone():
+            if (table := self._table()) is not None:
+                for start in range(0, len(hashes), _BATCH):
+                    keys_sql = ", ".join(f"'{key}'" for key in hashes[start : start + _BATCH])
+                    table.delete(f"key IN ({keys_sql})")
+
+    def settle(self) -> None:
+        """Merge the small files of a build, and delete files of old versions."""
+        with self._in_use(), self._alone():
+            if (table := self._table()) is not None:
+                table.optimize(cleanup_older_than=_OLDEST)
+
+    def hashes(self) -> Mapping[Key, str]:
+        """Return the source hash of each vector."""
+        return self._fresh().hashes()
+
+    def table(self, kind: str) -> Table:
+        """Return the current vectors of a kind."""
+        return self._fresh().table(kind)
+
+    def _fresh(self) -> MemoryVectors:
+        """Return the table's content, read again after a change by any process."""
+        with self._in_use():
+            table = self._table()
+            if table is None:
+                self._state = None
+                self._read.replace({})
+                return self._read
+            state = table.schema.metadata[_MADE], table.version
+            if state != self._state:
+                self._read.replace(_rows(table))
+                self._state = state
+            return self._read
+
+    def _database(self) -> Any:
+        return import_module("lancedb").connect(self._folder)
+
+    def _table(self) -> _LanceTable | None:
+        # Opened each time, 2 ms: a handle goes stale when another process writes.
+        database = self._database()
+        is_there = self._name in database.list_tables().tables
+        return database.open_table(self._name) if is_there else None
+
+    def _create(self, batch: _ArrowTable, *, is_new: bool) -> _LanceTable:
+        made = batch.schema.with_metadata({_MADE: uuid.uuid4().hex})
+        mode = "create" if is_new else "overwrite"
+        return self._database().create_table(self._name, schema=made, mode=mode)
+
+    def _alone(self) -> filelock.BaseFileLock:
+        """Lock the folder against writes of other processes.
+
+        LanceDB refuses some concurrent writes, and a table that is created twice is empty.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_SECONDS)
+
+    @contextmanager
+    def _in_use(self) -> Generator[None]:
+        try:
+            with self._lock:
+                yield
+        except filelock.Timeout as error:
+            raise ApiError(
+                f"The vectors in {self._folder} cannot be changed: another process has been "
+                f"writing there for {_SECONDS:.0f} s; try again"
+            ) from error
+        # LanceDB raises RuntimeError and ValueError for errors of its files and folder.
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ApiError(
+                f"The vectors in {self._folder} cannot be used: {error}; check "
+                "plugins.career.lancedb_path, or delete the folder and build the index again"
+            ) from error
+
+
+def _hash(key: Key) -> str:
+    """Return the hash of a key. Ids may have characters that LanceDB's conditions cannot quote."""
+    kind, identifier = key
+    return sha256(f"{kind}\0{identifier}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _batch(rows: Mapping[Key, Kept]) -> _ArrowTable:
+    pa: Any = import_module("pyarrow")
+    vectors = np.stack([kept.vector for kept in rows.values()]).astype(np.float32)
+    return pa.table(
+        {
+            "key": [_hash(key) for key in rows],
+            "kind": [kind for kind, _ in rows],
+            "id": [identifier for _, identifier in rows],
+            "source_hash": [kept.source_hash for kept in rows.values()],
+            "vector": pa.FixedSizeListArray.from_arrays(
+                pa.array(vectors.ravel()), vectors.shape[1]
+            ),
+        }
+    )
+
+
+def _rows(table: _LanceTable) -> dict[Key, Kept]:
+    data = table.to_arrow()
+    numbers: Vectors = data["vector"].combine_chunks().flatten().to_numpy()
+    if not len(data):
+        return {}
+    kinds, ids, hashes = (data[name].to_pylist() for name in ("kind", "id", "source_hash"))
+    vectors = numbers.reshape(len(data), -1)
+    kept = map(Kept, hashes, vectors)
+    return dict(zip(zip(kinds, ids, strict=True), kept, strict=True))

@@ -1,1 +1,0 @@
-"""Which atoms meet the requirements of an opportunity, with their evidence."""

@@ -1,1 +1,0 @@
-"""Resumes: from files to normalised Markdown."""

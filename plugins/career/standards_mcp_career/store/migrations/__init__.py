@@ -1,1 +1,0 @@
-"""What Alembic runs: one file a version."""

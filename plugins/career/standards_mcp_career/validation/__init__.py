@@ -1,1 +1,0 @@
-"""The rules that a match report must keep."""

@@ -1,0 +1,184 @@
+"""Open Chroma, translate its errors, and clean up after it.
+
+The import of Chroma takes a second or more, so the first use imports it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx2
+from pydantic import SecretStr
+
+from standards_mcp import ApiError, ServiceError, ToolError
+
+from .settings import ProductsSettings
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The address of a store.
+
+    Attributes:
+        path: The folder of an embedded store.
+        url: The address of a server.
+        token: The server's token.
+        timeout: Seconds for one request to the server.
+    """
+
+    path: Path | None = None
+    url: str | None = None
+    token: SecretStr | None = field(default=None, repr=False)
+    timeout: float = 10
+
+    @property
+    def key(self) -> str:
+        """The store's key in ``active.json``."""
+        return self.url or str(self.path)
+
+    @property
+    def shown(self) -> str:
+        """The store's name in messages."""
+        return f"the Chroma server at {urlsplit(self.url).netloc}" if self.url else str(self.path)
+
+    @property
+    def remedy(self) -> str:
+        """The next step after a failure."""
+        if self.url:
+            return "Check that it runs, and [plugins.products] url and auth_token."
+        return "Check the folder and the free space, or run `standards-mcp products build FILE`."
+
+    def is_empty(self) -> bool:
+        """Return True for an empty local folder. A server is never called empty."""
+        return self.path is not None and not (self.path / "chroma.sqlite3").exists()
+
+    def open(self) -> Client:
+        """Return a client, which the caller must close."""
+        import chromadb  # noqa: PLC0415  - takes a second or more
+        from chromadb.config import Settings  # noqa: PLC0415
+
+        # Equal for all clients of a folder, and without the .env of the working directory.
+        no_file: Any = {"_env_file": None}
+        settings = Settings(anonymized_telemetry=False, **no_file)
+        if self.url is None:
+            return cast("Client", chromadb.PersistentClient(str(self.path), settings=settings))
+        parts = urlsplit(self.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        secret = self.token.get_secret_value() if self.token else ""
+        # Servers behind a proxy take the first, Chroma's own service the second.
+        headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
+        # Chroma's client has no timeout, so a request with one tests the server first.
+        heartbeat = f"{self.url}/api/v2/heartbeat"
+        httpx2.get(heartbeat, headers=headers, timeout=self.timeout).raise_for_status()
+        client: Any = chromadb.HttpClient(
+            self.url,
+            port,
+            ssl=parts.scheme == "https",
+            headers=headers,
+            settings=settings,
+        )
+        for connection in _connections(client):
+            connection.timeout = self.timeout
+        return cast("Client", client)
+
+    def close(self, client: Client) -> None:
+        """Close a client of this store."""
+        if self.url is not None:
+            for connection in _connections(client):  # Chroma does not close them
+                connection.close()
+        client.close()
+
+
+def _connections(client: Any) -> list[Any]:
+    """Return the two HTTP clients of a Chroma client, one of them for administration."""
+    return [part._server._session for part in (client, client._admin_client)]  # noqa: SLF001
+
+
+def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
+    """Return the configured store."""
+    if settings.url is not None:
+        return Place(url=settings.url, token=settings.auth_token, timeout=settings.timeout)
+    path = settings.path_in(state_dir).absolute()
+    # `active.json` has the path as a key, so ../shop must give the same path in every folder.
+    return Place(path=path.resolve() if ".." in path.parts else path)
+
+
+class NotBuiltError(ApiError):
+    """The products with this name are not built yet."""
+
+    def __init__(self, name: str, place: Place) -> None:
+        super().__init__(
+            f"The products '{name}' are not built in {place.shown}. Run "
+            "`standards-mcp products build FILE`, or set path, url or collection in "
+            "[plugins.products]."
+        )
+
+
+@contextmanager
+def translated(place: Place, name: str) -> Generator[None]:
+    """Translate Chroma's exceptions into errors for callers.
+
+    Args:
+        name: The configured name of the products.
+
+    Raises:
+        NotBuiltError: The collection does not exist.
+        ApiError: The store fails in another way.
+    """
+    try:
+        yield
+    except (ToolError, ServiceError):
+        raise
+    except Exception as error:  # noqa: BLE001  - Chroma also raises plain exceptions
+        kind = type(error).__name__
+        if kind == "NotFoundError":
+            raise NotBuiltError(name, place) from None
+        if "dimension" in str(error):
+            raise ApiError(
+                f"The products in {place.shown} have vectors of another model. Set "
+                "[plugins.products] model, or run `standards-mcp products build FILE`."
+            ) from None
+        raise ApiError(
+            f"The products in {place.shown} cannot be reached or read ({kind}). {place.remedy}"
+        ) from None
+
+
+def remove_orphans(folder: Path) -> None:
+    """Remove vector folders that belong to no collection.
+
+    Chroma stores the vectors of a collection in a folder, named by an id in the table ``segments``,
+    and leaves this folder behind when the collection is deleted.
+    """
+    # Chroma writes the row before the folder, so the folders must be listed before the rows.
+    folders = [path for path in folder.iterdir() if _is_id(path.name) and path.is_dir()]
+    segments = _segments(folder / "chroma.sqlite3")
+    for path in folders:
+        if segments is not None and path.name not in segments:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _segments(file: Path) -> set[str] | None:
+    with (
+        suppress(sqlite3.Error),  # a later version of Chroma may have another table
+        closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        return {str(name) for (name,) in connection.execute("SELECT id FROM segments")}
+    return None
+
+
+def _is_id(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False
