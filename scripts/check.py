@@ -101,7 +101,7 @@ def check_core(names: Sequence[str]) -> int:
     tests = ["pytest", "-n", WORKERS]
     commands = {
         "format": [["ruff", "format", "--check", *CODE]],
-        "lint": [["ruff", "check", *CODE]],
+        "lint": [["ruff", "check", *CODE], ["python", "scripts/check_english.py"]],
         "types": [
             *types(CORE, [ROOT / "standards_mcp", *packages]),
             ["pytest", "-q", "-m", "types"],
@@ -152,7 +152,8 @@ def check_packages() -> int:
 
     failed: list[str] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for name, done in pool.map(check, [*sorted(HEAVY), "package", "lean"]):
+        # The longest ones first, so that no core is left alone with one of them.
+        for name, done in pool.map(check, ["lean", "package", *sorted(HEAVY)]):
             print(f"--- {name}", done.stdout, sep="\n", flush=True)
             failed += [name] if done.returncode else []
     if failed:

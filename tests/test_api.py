@@ -60,7 +60,9 @@ EXPORTED = [
     "tool",
 ]
 FOR_COMMANDS = [
+    "Report",
     "ask",
+    "ask_tool",
     "counted",
     "divert_stdout",
     "examples",
@@ -75,6 +77,7 @@ FOR_COMMANDS = [
     "printable",
     "progress_bar",
     "progress_lines",
+    "reports",
     "upgrade_command",
 ]
 

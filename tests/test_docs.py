@@ -374,6 +374,17 @@ def cells(row: str) -> int:
     return len(re.findall(r"(?<!\\)\|", row)) - 1
 
 
+def test_the_table_where_a_change_goes_has_ten_rows_with_paths_that_exist():
+    table = (
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("### Where a change goes")[1]
+    )
+    rows = [line for line in table.split("\n## ")[0].splitlines() if line.startswith("|")][2:]
+    paths = [path for row in rows for path in re.findall(r"`(\w+/[\w./]+)`", row)]
+    assert len(rows) == 10
+    assert len(paths) > 2 * len(rows)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(document: Path):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):

@@ -463,7 +463,7 @@ def test_listing_plugins_does_not_import_them(run: Run):
     outcome = run("plugins", "list", "--json")
     assert "printed at import" not in outcome.err
     states = {plugin["name"]: plugin["status"] for plugin in outcome.data}
-    assert states == {"greet": "discovered", "lookup": "discovered", "search": "discovered"}
+    assert states == dict.fromkeys(("catalog", "greet", "lookup", "search"), "discovered")
     assert "not loaded yet" in run("plugins", "list").out
 
 
@@ -473,7 +473,8 @@ def test_checking_plugins_starts_them_and_asks_for_their_health(run: Run):
     plugins = {plugin["name"]: plugin for plugin in outcome.data}
     assert outcome.code == 0
     assert plugins["greet"]["status"] == "started"
-    assert plugins["greet"]["health"] == {"status": "ok", "message": "in good spirits"}
+    health = {"status": "ok", "message": "in good spirits", "facts": {}}
+    assert plugins["greet"]["health"] == health
     assert plugins["lookup"]["health"] is None
     assert "in good spirits" in run("plugins", "check").out
     assert {plugin["status"] for plugin in run("plugins", "list", "--json").data} == {"started"}

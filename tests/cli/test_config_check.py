@@ -294,11 +294,6 @@ REFUSED = {
         1,
         "[server] audit.path: the folder ",
     ),
-    "catalog": (
-        '[plugins.catalog]\npath = "none/such"\n',
-        2,
-        "2: [plugins.catalog] path: there is no folder",
-    ),
     "file": (
         '[plugins.catalog]\npath = "standards-mcp.toml"\n',
         2,

@@ -192,7 +192,7 @@ def test_settings_that_need_a_restart_are_named(host: Host):
     ("text", "mistake"),
     [
         ("[plugins.acmee]\nenabled = false", "did you mean 'acme'?"),
-        ('profile = "teacher"', "there is no"),
+        ('profile = "teacher"', "no table [profiles.teacher]"),
         ("[tools]\ndisable = 5", "[tools] disable: input should be a list"),
     ],
 )
