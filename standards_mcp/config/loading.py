@@ -257,10 +257,10 @@ def _read_servers(file: Path) -> Any:
         raise ConfigError(f"{file}: {describe_decoding(exc)}") from None
     except (ValueError, RecursionError) as exc:
         raise ConfigError(f"{file}: not valid JSON: {describe_exception(exc)}") from None
-    tables = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+    tables: Mapping[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     for name in _SERVER_TABLES:
         if isinstance(servers := tables.get(name), dict):
-            return _shared_servers(servers)
+            return _shared_servers(cast("dict[str, Any]", servers))
     raise ConfigError(f'{file}: it has no "mcpServers"')
 
 

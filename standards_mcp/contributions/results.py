@@ -69,9 +69,9 @@ class Result:
             encoded = self.adapter.dump_json(checked, by_alias=True)
             if self.wrapped:
                 encoded = b'{"result":%b}' % encoded
-        data = pydantic_core.from_json(encoded)
+        data: object = pydantic_core.from_json(encoded)
         structured = cast("dict[str, Any]", data) if isinstance(data, dict) else None
-        shown = data["result"] if self.wrapped else data
+        shown = structured["result"] if self.wrapped and structured else data
         text = shown if isinstance(shown, str) else encoded.decode()
         return self._checked(ToolResult(text=text, structured=structured))
 
@@ -121,7 +121,8 @@ def _described(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
 def _declared_result(declared: object) -> Result:
     import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have annotations
 
-    source: Any = declared if isinstance(declared, Mapping) else _described(declared)[1]
+    is_schema = isinstance(declared, Mapping)
+    source = cast("Schema", declared) if is_schema else _described(declared)[1]
     schema = portable_output_schema(source)
     check_json_schema(schema, "output schema")
     validator: Any = jsonschema.Draft202012Validator(schema)

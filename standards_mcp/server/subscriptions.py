@@ -108,7 +108,10 @@ class Subscriptions:
             raise MCPError(types.INTERNAL_ERROR, "too many streams of changes are open; close some")
         principal_now = partial(self._principal_of, ctx)
         requested, principal = params.notifications, principal_now()
-        may_hear = lambda uri: self._may_hear(principal_now(), uri)  # noqa: E731
+
+        def may_hear(uri: str) -> bool:
+            return self._may_hear(principal_now(), uri)
+
         stream = ListenHandler(_FilteredBus(self.bus, may_hear))
         self._streams += 1
         try:

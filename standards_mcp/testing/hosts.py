@@ -40,10 +40,11 @@ class PluginUnderTest:
             PluginError: The plugin's name is not valid.
             pydantic.ValidationError: The configuration has a wrong key or value.
         """
-        tables = dict(self.config.get("plugins", {}))
+        tables: dict[str, Any] = dict(self.config.get("plugins", {}))
         tables[self.name] = {**tables.get(self.name, {}), **self.settings}
         values: dict[str, Any] = {"strict": True, "state_dir": folder / "state"}
-        settings = Settings(**values | {**self.config, "plugins": tables})
+        values |= {**self.config, "plugins": tables}
+        settings = Settings(**values)
         return Host(
             LoadedSettings(settings, None),
             installed=[

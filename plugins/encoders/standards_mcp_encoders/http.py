@@ -136,7 +136,11 @@ class EmbeddingClient:
     @cached_property
     def _options(self) -> dict[str, Any]:
         uses_proxy = may_use_proxy(self._url)
-        options = {"headers": self._headers, "timeout": self._timeout, "trust_env": uses_proxy}
+        options: dict[str, Any] = {
+            "headers": self._headers,
+            "timeout": self._timeout,
+            "trust_env": uses_proxy,
+        }
         if self._url.startswith("https:"):
             # Reading the certificates of all authorities takes a tenth of a second.
             options["verify"] = httpx2.create_ssl_context(trust_env=uses_proxy)

@@ -209,7 +209,7 @@ def stated_relations(
     """Return at most *limit* relations of each record, with the records at their other ends."""
     keys = [identifier_keys(record) for record in records]
     # Few records have relations, so one query finds them among all hits of a search.
-    related = database.relations.related(frozenset().union(*keys), kinds)
+    related = database.relations.related(frozenset[str]().union(*keys), kinds)
     return [
         _relations_of(database, record, own, kinds, limit) if own & related else ()
         for record, own in zip(records, keys, strict=True)
