@@ -71,7 +71,7 @@ class Result:
                 encoded = b'{"result":%b}' % encoded
         data: object = pydantic_core.from_json(encoded)
         structured = cast("dict[str, Any]", data) if isinstance(data, dict) else None
-        shown = structured["result"] if self.wrapped and structured else data
+        shown: object = structured["result"] if self.wrapped and structured else data
         text = shown if isinstance(shown, str) else encoded.decode()
         return self._checked(ToolResult(text=text, structured=structured))
 
