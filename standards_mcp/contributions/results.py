@@ -69,9 +69,9 @@ class Result:
             encoded = self.adapter.dump_json(checked, by_alias=True)
             if self.wrapped:
                 encoded = b'{"result":%b}' % encoded
-        data: object = pydantic_core.from_json(encoded)
+        data: Any = pydantic_core.from_json(encoded)
+        shown: Any = data["result"] if self.wrapped else data
         structured = cast("dict[str, Any]", data) if isinstance(data, dict) else None
-        shown: object = structured["result"] if self.wrapped and structured else data
         text = shown if isinstance(shown, str) else encoded.decode()
         return self._checked(ToolResult(text=text, structured=structured))
 
