@@ -18,7 +18,13 @@ from standards_mcp.commands import examples, json_option, print_json, print_text
 from standards_mcp.config.layers import key_name, leaves, toml_key, toml_value
 from standards_mcp.config.loading import config_paths, file_text
 from standards_mcp.config.models.http import HttpSettings
-from standards_mcp.config.problems import Problem, check_addresses, check_folders, check_programs
+from standards_mcp.config.problems import (
+    Problem,
+    check_addresses,
+    check_folders,
+    check_programs,
+    folder_problems,
+)
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.contributions.overrides import value_problems
 from standards_mcp.errors import ConfigError, StandardsMcpError
@@ -111,6 +117,7 @@ def check(ctx: click.Context) -> None:
     ]
     checks = (check_programs, check_addresses, check_folders)
     found = [*_value_problems(host), *(each for find in checks for each in find(host.settings))]
+    found += _folder_problems(host)
     lines = [problem.line(host.loaded.layers) for problem in found]
     problems = [*failed, *host.warnings(), *lines, *service_problems(host.settings.server)]
     for line in (*problems, *host.exposed_secrets(), *service_warnings(host.settings.server)):
@@ -145,6 +152,13 @@ def _value_problems(host: Host) -> list[Problem]:
 
     with divert_stdout():
         return anyio.run(ask)
+
+
+def _folder_problems(host: Host) -> Iterator[Problem]:
+    for record in host.manager.records.values():
+        if record.plugin is not None:
+            for key, folder in record.plugin.settings.folders_to_make().items():
+                yield from folder_problems(("plugins", record.name, key), folder)
 
 
 def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:

@@ -309,8 +309,17 @@ def check_addresses(settings: Settings) -> Iterator[Problem]:
 
 def check_folders(settings: Settings) -> Iterator[Problem]:
     """Yield ``state_dir`` if it cannot be opened, or not be created in a missing parent."""
-    folder, path = settings.state_dir, ("state_dir",)
-    if folder is None or folder.is_dir():
+    if settings.state_dir is not None:
+        yield from folder_problems(("state_dir",), settings.state_dir)
+
+
+def folder_problems(path: tuple[str, ...], folder: Path) -> Iterator[Problem]:
+    """Yield a folder that cannot be opened, or not be created in a missing parent.
+
+    Args:
+        path: The key that names the folder.
+    """
+    if folder.is_dir():
         return
     if folder.exists():
         reason = f"{folder} is not a folder"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, overload
@@ -30,6 +30,14 @@ class PluginSettings(Documented):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def folders_to_make(self) -> Mapping[str, Path]:
+        """Return the folders that the plugin makes at their first use, by their keys.
+
+        ``config check`` reports a folder whose parent does not exist, which usually is a typing
+        error.
+        """
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

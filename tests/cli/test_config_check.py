@@ -294,6 +294,11 @@ REFUSED = {
         1,
         "[server] audit.path: the folder ",
     ),
+    "catalog": (
+        '[plugins.catalog]\npath = "none/such"\n',
+        1,
+        "2: [plugins.catalog] path: its parent folder",
+    ),
     "file": (
         '[plugins.catalog]\npath = "standards-mcp.toml"\n',
         2,

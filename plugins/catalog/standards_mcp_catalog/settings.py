@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from standards_mcp import PluginSettings, Variable, is_unencrypted
 from standards_mcp_encoders.spec import (
@@ -181,10 +183,14 @@ class CatalogSettings(PluginSettings):
     pinecone: PineconeCatalogSettings = Field(default_factory=PineconeCatalogSettings)
     csp: CspSettings = Field(default_factory=CspSettings)
 
+    @override
+    def folders_to_make(self) -> Mapping[str, Path]:
+        return {"path": self.path} if self.path else {}
+
     @field_validator("path", mode="after")
     @classmethod
     def _can_be_made(cls, path: Path | None) -> Path | None:
-        # One that is missing is made at the first use, with its parents.
+        # A missing folder is made at the first use, with its parents.
         if path is not None and path.exists() and not path.is_dir():
             raise ValueError(f"{path} is no folder; correct the path")
         return path
