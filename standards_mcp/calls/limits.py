@@ -274,6 +274,8 @@ async def _wait(
     return 0, ""
 
 
+# A slot bounds the cost of a tool for the machine, so it counts for all callers together. Callers
+# without a token count as one.
 class Slots:
     """Runs a call once the contribution and its plugin have a free slot each.
 

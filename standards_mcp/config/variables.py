@@ -222,6 +222,8 @@ def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
             yield (name,)
 
 
+# The names are known only after the plugin's import, so a misspelt one looks like a variable of
+# another program and is ignored.
 def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
     """Return the own variables of keys, also in inner tables; see `Variable`."""
     return {

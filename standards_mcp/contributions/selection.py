@@ -83,6 +83,7 @@ class Contributions:
 
 
 @dataclass(frozen=True, slots=True)
+# Several people may use one server and see different items.
 class Access:
     """The access of a caller; it can only narrow the configuration.
 

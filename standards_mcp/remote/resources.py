@@ -33,6 +33,7 @@ from .definitions import (
 )
 
 _URI: Final = "uri"
+# One name for all links: a server could choose a link's own name so that a rule permits it.
 _LINKED: Final = "linked"
 _MOST_LINKS: Final = 1000
 
@@ -67,6 +68,7 @@ class WholeUri:
         return None if is_taken else {_URI: uri}
 
 
+# A request for any URI of a scheme would bypass the rules, which know resources by their names.
 class Links:
     """The newest links in a server's answers."""
 
@@ -127,6 +129,8 @@ def read_remote_resources(
     count = Counter(map(portable_name, [*names, origin.declared(_LINKED)]))
     items: list[RegisteredResource] = []
     for name, (uri, raw) in zip(names, listed, strict=True):
+        # A part of the URI's digest makes a name unique, because a number would depend on the other
+        # items in the list.
         is_unique = count[portable_name(name)] == 1 and len(name) <= MAX_NAME
         items.append(_resource(origin, name if is_unique else unique_name(name, uri), uri, raw))
     return (*items, _linked(origin, LinkedUri(links, tuple(items))))

@@ -133,6 +133,8 @@ class Tokens:
             return own
         foreign = await self._of_issuer.verify_token(token) if self._of_issuer else None
         if foreign and not self._settings().scopes:
+            # Without configured scopes only: a person who can name scopes at the issuer must not
+            # name this one.
             return foreign.model_copy(update={"scopes": [ALL]})
         return foreign
 
@@ -311,6 +313,8 @@ class _Keys:
             jwt.InvalidTokenError: The server has no such key.
         """
         self._refresh(kid)
+        # Anybody can name an unknown key and so cause a fetch, so tokens with known keys do not
+        # wait.
         if self._fetching and (self._is_awaited or kid not in self._keys):
             await asyncio.wait([self._fetching])
         if kid not in self._keys:
