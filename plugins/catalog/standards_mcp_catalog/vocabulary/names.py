@@ -57,6 +57,7 @@ _PUBLISHERS: Final[Mapping[str, str]] = {
     "teks": "Texas",
 }
 _TITLE: Final = re.compile(r"(?:the )?(?:state|commonwealth|territory) of (?!the )")
+# Districts begin with the name of their state, too, so only a mark or an agency may follow it.
 _MARK: Final = re.compile(
     r"\s*[:,]|\s+[-\u2013\u2014]|\s+(?:state )?(?:agency|board|department|doe|education|office)\b",
     re.IGNORECASE,
