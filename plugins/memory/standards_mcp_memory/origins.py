@@ -85,6 +85,8 @@ class Origin:
         return self != STORED and PurePath(self.file).is_relative_to(path)
 
 
+# It is one more origin, so that one rule decides about prunes. Memories of earlier versions have no
+# origin and count as stored, too.
 STORED: Final = Origin()
 """The origin of a memory that a tool or a line of JSONL stored."""
 
