@@ -61,6 +61,7 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
         return
     if not records:
         print_text("No plugin is installed.")
+    # Exit code 0 also with failed plugins: a list has done its job. `plugins check` exits with 1.
     _print(records, {})
 
 

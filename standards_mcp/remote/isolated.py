@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from .session import OpenSession
     from .stdio import StdioTransport
 
+# These parts once worked by private requests: a filter then cost each search of another plugin a
+# round trip, a route lost its streams, and a command reached only its own plugin's tools.
 _TITLES: Final[Mapping[HostHook, str]] = {
     "register_commands": "commands",
     "register_filters": "filters",
@@ -218,6 +220,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         variables = self._variables.union(description.variables)
         if self._values(variables) != self._values(self._variables):
             self._variables = variables
+            # A request for the values from within the process would need a second channel before
+            # MCP begins.
             raise StartAgainError  # it has read its settings without them
         return description.model_dump(mode="json")
 

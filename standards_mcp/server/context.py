@@ -235,6 +235,8 @@ class ClientContext(HostContext):
         if self._asks_midway:
             return await self.put(request)
         self._questions += 1
+        # A question whose words differ from run to run needs a key of its own, or it could never be
+        # answered.
         key = key or f"{self._questions}-{_digest(request)}"
         reply = self._replies.get(key)
         if isinstance(reply, _REPLIES[request.ability]):
