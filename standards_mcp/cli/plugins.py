@@ -158,6 +158,7 @@ def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) ->
     If that is enough, the lines of `plugins disable` are removed again. A plugin that was not
     loaded so far needs confirmation.
     """
+    # Its tools are not listed first: that would run its code before the user agrees.
     _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
     if dry_run:
         return

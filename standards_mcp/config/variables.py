@@ -176,6 +176,7 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
     since a plugin may ask for text; validation turns it into a number if needed.
     """
     kind = type_of(Settings, path)
+    # pydantic-settings would read `123456` as a number, and a plugin would refuse its own key.
     return _from_json(text) if kind is None or takes_json(kind) else text
 
 

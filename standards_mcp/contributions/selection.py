@@ -82,8 +82,8 @@ class Contributions:
         )
 
 
-@dataclass(frozen=True, slots=True)
 # Several people may use one server and see different items.
+@dataclass(frozen=True, slots=True)
 class Access:
     """The access of a caller; it can only narrow the configuration.
 

@@ -164,6 +164,8 @@ def in_process(name: str) -> str:
     return f"load it in the host's process: take isolate and python out of [plugins.{name}]"
 
 
+# Signals to the host stay possible: Landlock, from Linux 6.12 on, would also forbid programs such
+# as sudo in the plugin. A container around it is the better place.
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     """A plugin in a child process.
 
@@ -378,6 +380,7 @@ def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
     own = schema["properties"]
     if clash := {item.name for item in filters} & own.keys():
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    # Filters become one expression in the host, so that the process does not ask for them.
     extra = filter_arguments(filters)
     return PassedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
 

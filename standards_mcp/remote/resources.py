@@ -129,8 +129,6 @@ def read_remote_resources(
     count = Counter(map(portable_name, [*names, origin.declared(_LINKED)]))
     items: list[RegisteredResource] = []
     for name, (uri, raw) in zip(names, listed, strict=True):
-        # A part of the URI's digest makes a name unique, because a number would depend on the other
-        # items in the list.
         is_unique = count[portable_name(name)] == 1 and len(name) <= MAX_NAME
         items.append(_resource(origin, name if is_unique else unique_name(name, uri), uri, raw))
     return (*items, _linked(origin, LinkedUri(links, tuple(items))))

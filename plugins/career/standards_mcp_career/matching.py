@@ -31,6 +31,8 @@ _VERSION: Final = "0.3"
 _MOST_RULES: Final = 3
 
 
+# The rule of a match is in the audit log only: the fields of a report are those that the original
+# program has.
 class Matching:
     """Match opportunities with the verified atoms.
 

@@ -231,6 +231,7 @@ def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:
 def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
     """Return an equal access for equal scopes, because selections are cached by access."""
     tables = [scope if isinstance(scope, Scope) else Scope(names=scope) for scope in scopes]
+    # Globs add up and profiles narrow: a combination never gives more than its scopes together.
     names = dict.fromkeys(name for table in tables for name in table.names)
     profiles = dict.fromkeys(table.profile for table in tables if table.profile)
     return Access(names=tuple(names), profiles=tuple(profiles))

@@ -294,6 +294,8 @@ class SessionEvents(EventStore):
         Returns:
             The stream, or None if the stream has ended.
         """
+        # An answer that comes between the replay and the moment at which the SDK listens again is
+        # sent when the client asks the next time.
         with suppress(ValueError):
             text, _, encoded = last_event_id.partition("-")
             last, stream = int(text), bytes.fromhex(encoded).decode()

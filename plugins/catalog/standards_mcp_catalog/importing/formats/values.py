@@ -116,6 +116,7 @@ def clean(text: str) -> str:
     """
     if _is_plain(text):
         return " ".join(text.split())  # nearly all texts; the rest takes several times as long
+    # When texts are read and not when they are shown: they go to models, terminals and logs.
     text = " ".join(without_controls(text[: 2 * LONGEST_TEXT]).split())
     if "<" in text:
         text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", _RAISED.sub(_raised, text)))

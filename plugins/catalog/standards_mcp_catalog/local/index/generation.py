@@ -177,6 +177,8 @@ def _write_durably(path: Path, text: str) -> None:
 
 
 def _remove_leftovers(index: Path) -> None:
+    # A search that opens a folder while two builds end fails once; the next one opens the new
+    # folder.
     keep = {POINTER}
     with suppress(CatalogUnavailableError):
         keep.add(current_folder(index).name)

@@ -128,6 +128,8 @@ class Ranker:
         self._dense: Ranked | None = None
         self._certainty = 1.0
         if vectors is not None and generation.vectors is not None:
+            # A trained matrix on the query's vector gained on the Common Core and lost on the NGSS,
+            # so there is only the plain vector (docs/benchmarks.md).
             self._dense = cosines(generation.vectors, vectors, selection.mask)
             # Scaling makes the best score 1 even if no row fits; the best cosine shows that.
             self._certainty = float(np.clip(self._dense.scores.max(initial=0), 0, 1))
