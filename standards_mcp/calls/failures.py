@@ -106,8 +106,7 @@ def _is_meant_for_client(error: ValueError, function: Callable[..., Any]) -> boo
     raised = error.__traceback__
     while raised and raised.tb_next:
         raised = raised.tb_next
-    # A built-in such as `int` has no frame, so its error seems to come from the line that calls it.
-    # Only a `raise` shows an error that the author meant.
+    # Otherwise, the error of a built-in such as `int` would seem to be a message of the author.
     if raised is None or not is_raised(raised):
         return False
     module: str = getattr(plain_function(function), "__module__", "")

@@ -119,6 +119,7 @@ def _checked_count(call: Call) -> int:
 
 async def _keywords(call: Call) -> dict[str, Any]:
     schema = call.item.arguments.schema
+    # Programs rely on everything that the REST API accepts beyond its description.
     if call.context.is_exact and (
         mistakes := schema_errors(schema_validator(schema), call.arguments)
     ):

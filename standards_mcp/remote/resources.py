@@ -121,7 +121,9 @@ def read_remote_resources(
 ) -> tuple[RegisteredResource, ...]:
     """Return the resources and templates of another server, and one item for its links.
 
-    A server tells its resources apart by URI, so their names may repeat; they are made unique.
+    A server tells its resources apart by URI, so their names may repeat; they are made unique. URIs
+    get no prefix, because tools answer with URIs in their texts; a URI belongs to the first server
+    that lists it.
     """
     listed = [(str(raw.get("uri") or ""), raw) for raw in resources]
     listed += [(str(raw.get("uriTemplate") or ""), raw) for raw in templates]

@@ -32,6 +32,9 @@ class Statement(NamedTuple):
 class Origin:
     """The file and heading that a memory was imported from.
 
+    Paths are absolute, so that a folder and one of its files give one memory. Another machine has
+    other paths; there, unchanged texts are found by their hash.
+
     Attributes:
         root: The absolute path of the file or folder that was imported.
         file: The absolute path of the file; empty for `STORED`.
