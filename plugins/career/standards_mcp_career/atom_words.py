@@ -20,8 +20,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 Counts: TypeAlias = NDArray[np.int32]
 
 
-# In memory, because SQLite's full-text search splits texts into other words. 10,000 atoms take 0.3
-# s.
+# In memory, because SQLite's full-text search splits texts into other words. Indexing 10,000 atoms
+# takes 0.3 s.
 class WordIndex(ABC):
     """Find the verified atoms that share words with a text.
 

@@ -31,8 +31,7 @@ _VERSION: Final = "0.3"
 _MOST_RULES: Final = 3
 
 
-# The rule of a match is in the audit log only: the fields of a report are those that the original
-# program has.
+# The rule of a match is in the audit log only, because a report has the original program's fields.
 class Matching:
     """Match opportunities with the verified atoms.
 
