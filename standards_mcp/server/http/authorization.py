@@ -314,7 +314,7 @@ class _Keys:
             jwt.InvalidTokenError: The server has no such key.
         """
         self._refresh(kid)
-        # Anybody can name an unknown key and so cause a fetch, so tokens with known keys do not
+        # Any client can name an unknown key and so cause a fetch, so tokens with known keys do not
         # wait.
         if self._fetching and (self._is_awaited or kid not in self._keys):
             await asyncio.wait([self._fetching])
