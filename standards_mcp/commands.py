@@ -67,6 +67,8 @@ def print_text(text: str, *, err: bool = False) -> None:
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     if codecs.lookup(encoding).name == "ascii":
         encoding = "utf-8"  # click writes UTF-8 in place of ASCII
+    # As an escape, so that people can read the rest and JSON loses nothing. One letter of another
+    # alphabet used to end a command on Windows.
     shown = printable(text).encode(encoding, "backslashreplace").decode(encoding)
     click.echo(shown, err=err)
 

@@ -126,6 +126,7 @@ def declarations(plugin: object, kind: type[_D]) -> Iterator[_D]:
         # What the class has is marked, and what the instance has is bound: either may be wrapped.
         for each in _marks(inspect.getattr_static(type(plugin), name)):
             if isinstance(each, kind):
+                # Only marked names are read, so a property of the plugin does not run.
                 item = replace(each, function=getattr(plugin, name))
                 yield (
                     item if isinstance(item, Tool) else replace(item, complete=_bound(plugin, item))
@@ -150,6 +151,7 @@ def declared(item: object, kind: type[_D]) -> Iterable[object]:
     return [replace(each, function=cast("Any", item)) for each in found] or (item,)
 
 
+# Completers are named in the body of the class, before an instance exists.
 def _bound(plugin: object, item: Prompt | Resource) -> Mapping[str, Completer]:
     """Return the completers of a declaration; those that are methods, as methods of *plugin*."""
     return {name: _own_method(plugin, each) or each for name, each in item.complete.items()}

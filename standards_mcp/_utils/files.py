@@ -26,6 +26,8 @@ from typing import IO, Final, TextIO
 FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
 _KEPT_BACKUPS: Final = 10
+# Clients edit their files without a lock, so an edit is compared and tried again. Commands of this
+# host also take a lock: six at once could overtake one of them five times.
 _ATTEMPTS: Final = 5
 _LONGEST_WAIT: Final = 10.0  # seconds; the other edit may wait for a user's answer
 _ANY_TEXT: Final = object()

@@ -206,4 +206,5 @@ def new_token() -> str:
 
 def token_hash(token: str) -> str:
     """Return the SHA-256 of a token in hexadecimal digits, as in the configuration."""
+    # A slow hash protects words that people choose; these tokens have 256 random bits.
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

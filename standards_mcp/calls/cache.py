@@ -23,6 +23,7 @@ from .call import Call, CallNext
 
 log = logging.getLogger(__name__)
 
+# A shared cache must not make calls slower than no cache.
 _REST_SECONDS: Final = 5.0
 _T = TypeVar("_T")
 _MAX_BYTES: Final = 64 * 1024 * 1024
@@ -56,6 +57,8 @@ class SharedRedis:
         if time.monotonic() < self._rests_until:
             return None
         # In a task of its own: a call that is cancelled must not hide the outcome from others.
+        # Otherwise, each call of a tool with a short deadline would find out again that Redis is
+        # gone.
         asking = asyncio.create_task(self._ask(question, otherwise))
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)

@@ -18,6 +18,7 @@ from .context import LOCAL, HostContext, InputRequiredError
 
 log = logging.getLogger(__name__)
 
+# One outcome for both, and observers hear of it: an audit looks for callers who try hidden names.
 NOT_SERVED: Final = "not_served"
 """The outcome of a call for an unknown name, or one that the caller may not use."""
 NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})

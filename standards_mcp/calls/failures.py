@@ -89,6 +89,7 @@ async def contain(call: Call, call_next: CallNext) -> Any:
 
 def translated(error: ServiceError) -> ToolError:
     """Return the error of a service as one of a tool."""
+    # The text of a service's error is written for users, so plugins need not translate it.
     kind = InvalidInputError if isinstance(error, FilterError) else ApiError
     return kind(str(error))
 
@@ -105,6 +106,7 @@ def _is_meant_for_client(error: ValueError, function: Callable[..., Any]) -> boo
     raised = error.__traceback__
     while raised and raised.tb_next:
         raised = raised.tb_next
+    # Otherwise, the error of a built-in such as `int` would seem to be a message of the author.
     if raised is None or not is_raised(raised):
         return False
     module: str = getattr(plain_function(function), "__module__", "")

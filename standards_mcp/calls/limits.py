@@ -119,6 +119,7 @@ def _checked_count(call: Call) -> int:
 
 async def _keywords(call: Call) -> dict[str, Any]:
     schema = call.item.arguments.schema
+    # Programs rely on everything that the REST API accepts beyond its description.
     if call.context.is_exact and (
         mistakes := schema_errors(schema_validator(schema), call.arguments)
     ):
@@ -274,6 +275,8 @@ async def _wait(
     return 0, ""
 
 
+# A slot bounds the cost of a tool for the machine, so it counts for all callers together. Callers
+# without a token count as one.
 class Slots:
     """Runs a call once the contribution and its plugin have a free slot each.
 

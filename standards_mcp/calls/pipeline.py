@@ -98,6 +98,8 @@ class Pipeline:
             rate_limits,
             slots,
         )
+        # Completions follow each key that a user types, and a refusal would not be shown, so they
+        # have no rate limit.
         completion: tuple[Step, ...] = (*begin, contain, within_deadline, slots)
         route: tuple[Step, ...] = (*begin, contain, within_deadline, rate_limits, slots)
         self._call_tool = compose(tool, self._invocation)

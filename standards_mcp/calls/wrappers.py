@@ -156,6 +156,7 @@ class Wrapper:
             return error_result("timeout", f"{call.call.item.published} did not answer. Try again.")
         name = self.plugin
         log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": name})
+        # Each later call would wait as long.
         self.left_out = not self._required
         advice = "Try again" if self.left_out else "Restart the server"
         # The tool may have answered before the wrapper hung: the client gets this answer.

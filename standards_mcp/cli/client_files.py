@@ -203,6 +203,8 @@ def snippet(client: Client, file: Path, name: str, entry: Entry) -> str:
     return _FORMATS[file.suffix].write("", (*client.table, name), entry)
 
 
+# A file may be one line, so a diff of its lines would show all of it, with secrets of other
+# programs.
 def change_of_entry(client: Client, file: Path, edit: Edit, name: str) -> str:
     """Return the change of an entry as a diff, without other servers and secrets."""
 

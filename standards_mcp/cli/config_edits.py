@@ -78,6 +78,8 @@ def edit_config(
     if not done.changes:
         says(f"{file} already has this setting.")
     elif dry_run:
+        # A diff of lines could show secrets: the file may be one line, and only a plugin knows its
+        # secret keys.
         print_text(f"{file}\n{changed_keys(done.before, done.after)}")
     else:
         kept = f"; the old file is {done.backup.name}" if done.backup else ""

@@ -261,6 +261,7 @@ def _without_settings(
     missing = missing_variables(client, entry, loaded.layers.variables())
     if not missing or configuration_of(client, entry) != file:
         return None
+    # With the options of the entry: without its configuration, it would serve more.
     command = install_command(client, name, options_of(client.command_line(entry)), missing)
     message = f"{name!r} starts a server without these variables of .env or the environment: "
     fix = f"Run `{command}` here to pass them on; or do nothing, if the server needs none of them."

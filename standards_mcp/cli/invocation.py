@@ -172,6 +172,7 @@ class ToolCalls:
             self._runner.run(self._running.aclose())
 
     async def _call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        # A command does not wait for the lifespan of an unrelated plugin.
         needed = self._host.plugins_behind(name)
         await self._running.enter_async_context(self._host.running(needed))
         return await self._host.call_tool(name, arguments)

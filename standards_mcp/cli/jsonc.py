@@ -58,6 +58,8 @@ class _Place(NamedTuple):
     member: _Member | None
 
 
+# The only library on PyPI that keeps comments was last released in 2023. TOML and YAML have tomlkit
+# and ruamel.yaml.
 class _Document:
     """A text with spaces for comments, parsed."""
 

@@ -15,6 +15,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo, PluginKind, Status
 
 _WIDEST: Final = 200
+# The first help must be right before any plugin was loaded; a test compares these lines.
 _SHIPPED: Final = {
     "catalog": ("data", "Load standards, look at what is loaded, and rebuild the index."),
     "lookup": (

@@ -61,6 +61,7 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
         return
     if not records:
         print_text("No plugin is installed.")
+    # Exit code 0 also with failed plugins: a list has done its job. `plugins check` exits with 1.
     _print(records, {})
 
 
@@ -157,6 +158,7 @@ def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) ->
     If that is enough, the lines of `plugins disable` are removed again. A plugin that was not
     loaded so far needs confirmation.
     """
+    # Its tools are not listed first: that would run its code before the user agrees.
     _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
     if dry_run:
         return

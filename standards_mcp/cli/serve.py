@@ -94,6 +94,8 @@ def serve(
     # Until the event loop handles it, Ctrl-C ends the process: raised during an import, it may turn
     # into any other exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # In the first tenth of a second, before the command is known, the signal still ends the
+    # process.
     if hasattr(signal, "SIGHUP"):  # Windows does not; the start reads the configuration anyway
         signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     invocation = ctx.ensure_object(Invocation)

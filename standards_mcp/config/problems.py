@@ -193,6 +193,8 @@ def no_match(
     """Return the message that a glob matches none of the names, with the nearest one."""
     hint = did_you_mean(pattern.strip("*?"), names)
     listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind)}`"
+    # A warning, because the pattern may be for a plugin that is not loaded here; `strict` makes it
+    # an error.
     return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
 
 

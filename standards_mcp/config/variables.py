@@ -176,6 +176,7 @@ def _value_of(path: tuple[str, ...], text: str) -> Any:
     since a plugin may ask for text; validation turns it into a number if needed.
     """
     kind = type_of(Settings, path)
+    # pydantic-settings would read `123456` as a number, and a plugin would refuse its own key.
     return _from_json(text) if kind is None or takes_json(kind) else text
 
 
@@ -222,6 +223,8 @@ def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
             yield (name,)
 
 
+# The names are known only after the plugin's import, so a misspelt one looks like a variable of
+# another program and is ignored.
 def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
     """Return the own variables of keys, also in inner tables; see `Variable`."""
     return {

@@ -31,6 +31,8 @@ def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limi
 
     Authors can make the general limits of rate and length stricter, but not wider.
     """
+    # Otherwise a new plugin could widen the admin's limits. A limit that names the tool counts
+    # alone, because the admin has looked at that tool.
     rates = (override.rate_limit,) if override.rate_limit else (tool.rate_limit, tools.rate_limit)
     most = min(tool.max_output_tokens or tools.max_output_tokens, tools.max_output_tokens)
     ttl = tool.cache_ttl if override.cache_ttl is None else override.cache_ttl
@@ -63,6 +65,8 @@ def content_limits(
     Args:
         timeout: Its own, in seconds.
     """
+    # Without a default: a resource may be a page or a data file that clients show in part or not at
+    # all.
     rate = override.rate_limit or table.rate_limit
     return Limits(
         timeout=override.timeout or timeout or tools.timeout,

@@ -79,6 +79,7 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
             raise PluginError(plugin, f"{what}: its needs and uses must be lists of names of tools")
     try:
         context = context_argument(prompt.function)
+        # The function gets the names that clients see, because an admin may rename tools.
         tools = TOOLS_ARGUMENT if prompt.needs or prompt.uses else ""
         arguments = read_function(prompt.function, [name for name in (tools, context) if name])
     except SchemaError as exc:

@@ -82,6 +82,7 @@ class Contributions:
         )
 
 
+# Several people may use one server and see different items.
 @dataclass(frozen=True, slots=True)
 class Access:
     """The access of a caller; it can only narrow the configuration.
@@ -253,6 +254,8 @@ def _with_filters(
     item: RegisteredTool, filters: Iterable[RegisteredFilter], rules: _Rules
 ) -> RegisteredTool:
     """Return a tool without the filters of plugins whose contributions are all hidden."""
+    # A profile hides filters, which clients see, but no wrapper: the person who starts a client
+    # chooses the profile, and must not bypass an audit by it.
     if not item.filters:
         return item
     hidden = {each.name for each in filters if rules.plugin_hidden_reason(each.plugin)}

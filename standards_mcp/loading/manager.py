@@ -341,6 +341,8 @@ class PluginManager:
             record.secrets |= provider.secrets
             provider.on_change = self._take_changes
             provider.on_updated = self.changes.tell_updated
+        # One for each plugin: pluggy compares plugins, so one with a broken `__eq__` would break
+        # all others.
         hooks = pluggy.PluginManager(hookspecs.PROJECT)
         for specs in self._hookspecs:
             hooks.add_hookspecs(specs)

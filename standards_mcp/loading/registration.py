@@ -21,6 +21,7 @@ from standards_mcp.decorators import declarations, declared
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
+# The limit also ends a generator without an end, and clients do not show so many tools.
 MAX_CONTRIBUTIONS: Final = 1000
 """The most tools, prompts or resources of a plugin; each adds a millisecond to a start."""
 MAX_FILTERS: Final = 100

@@ -68,6 +68,8 @@ class Tool:
     accepts_filters: bool = False
     timeout: float | None = None
     cache_ttl: float = 0
+    # Only the author knows if an answer depends on the caller, so the configuration has no such
+    # key.
     cache_scope: Literal["private", "public"] = "private"
     rate_limit: str | None = None
     max_output_tokens: int | None = None

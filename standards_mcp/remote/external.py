@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from .connection import Transport
     from .session import OpenSession
 
+# Several configurations share the state folder and may call different servers by one name, so
+# approvals belong to the name together with these keys.
 _PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
 _IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"env", "headers"}
 _LISTS: Final = "tools, prompts, resources"

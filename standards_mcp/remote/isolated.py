@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from .session import OpenSession
     from .stdio import StdioTransport
 
+# These parts once worked by private requests: a filter then cost each search of another plugin a
+# round trip, a route lost its streams, and a command reached only its own plugin's tools.
 _TITLES: Final[Mapping[HostHook, str]] = {
     "register_commands": "commands",
     "register_filters": "filters",
@@ -162,6 +164,8 @@ def in_process(name: str) -> str:
     return f"load it in the host's process: take isolate and python out of [plugins.{name}]"
 
 
+# Signals to the host stay possible: Landlock, from Linux 6.12 on, would also forbid programs such
+# as sudo in the plugin. A container around it is the better place.
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     """A plugin in a child process.
 
@@ -218,6 +222,8 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         variables = self._variables.union(description.variables)
         if self._values(variables) != self._values(self._variables):
             self._variables = variables
+            # A request for the values from within the process would need a second channel before
+            # MCP begins.
             raise StartAgainError  # it has read its settings without them
         return description.model_dump(mode="json")
 
@@ -374,6 +380,7 @@ def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
     own = schema["properties"]
     if clash := {item.name for item in filters} & own.keys():
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    # Filters become one expression in the host, so that the process does not ask for them.
     extra = filter_arguments(filters)
     return PassedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
 

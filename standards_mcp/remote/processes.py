@@ -25,6 +25,8 @@ GRACE_SECONDS: Final = 2.0
 """Time for a process to end after its stdin is closed, and again after SIGTERM."""
 _POLL_SECONDS: Final = 0.02
 # Variables of the host begin with its name. This one is not a setting.
+# A parent of orphans (`PR_SET_CHILD_SUBREAPER`) cannot tell which plugin started them. Other
+# servers get no mark, because some start a daemon on purpose.
 _VARIABLE: Final = "_STANDARDS_MCP_RUN"
 _ROUNDS: Final = 20
 _STATE: Final = 0

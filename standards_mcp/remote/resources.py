@@ -33,6 +33,7 @@ from .definitions import (
 )
 
 _URI: Final = "uri"
+# One name for all links: a server could choose a link's own name so that a rule permits it.
 _LINKED: Final = "linked"
 _MOST_LINKS: Final = 1000
 
@@ -67,6 +68,7 @@ class WholeUri:
         return None if is_taken else {_URI: uri}
 
 
+# A request for any URI of a scheme would bypass the rules, which know resources by their names.
 class Links:
     """The newest links in a server's answers."""
 
@@ -119,7 +121,9 @@ def read_remote_resources(
 ) -> tuple[RegisteredResource, ...]:
     """Return the resources and templates of another server, and one item for its links.
 
-    A server tells its resources apart by URI, so their names may repeat; they are made unique.
+    A server tells its resources apart by URI, so their names may repeat; they are made unique. URIs
+    get no prefix, because tools answer with URIs in their texts; a URI belongs to the first server
+    that lists it.
     """
     listed = [(str(raw.get("uri") or ""), raw) for raw in resources]
     listed += [(str(raw.get("uriTemplate") or ""), raw) for raw in templates]

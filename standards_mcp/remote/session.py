@@ -57,6 +57,8 @@ log = logging.getLogger(__name__)
 logging.getLogger("client").setLevel(logging.ERROR)
 
 _CLOSED: Final = "Connection closed"  # the SDK's message for all transports
+# To close the connection instead would be harsh to an honest server. In return, a server that never
+# reads its answers is noticed only by the deadline of its calls.
 _MOST_OPEN: Final = 8
 """Limit for the unanswered requests of a server; an honest one asks one question at a time."""
 _POLL_SECONDS: Final = 0.2
@@ -120,6 +122,8 @@ class OpenSession:
         """
         params = {
             "protocolVersion": LATEST_HANDSHAKE_VERSION,
+            # One declaration holds for all callers of a process. A form that most clients cannot
+            # show would break tools that have another way.
             "capabilities": _capabilities({"elicitation"} if can_ask else ()),
             "clientInfo": self._info,
         }

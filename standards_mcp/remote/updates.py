@@ -114,6 +114,8 @@ class Listing:
             await session.ended.wait()
             group.cancel_scope.cancel()
 
+    # Log lines are not passed on: they do not name their call, and one process answers many
+    # callers.
     async def on_notification(self, message: object) -> None:
         """Note a change that a server of a protocol before 2026-07-28 reports."""
         if isinstance(message, types.ResourceUpdatedNotification):

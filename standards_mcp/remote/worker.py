@@ -371,4 +371,5 @@ def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
         process.wait()
         with suppress(OSError):
             process.stdin.close()
+    # A special exit code, because a plugin may exit with 0.
     return "" if code == TRIAL_PASSED else describe_code(code)

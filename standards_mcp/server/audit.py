@@ -279,6 +279,8 @@ def _key(folder: Path) -> bytes:
     return key
 
 
+# `RotatingFileHandler` swallows errors, gives a file the mode of the umask, and loses lines if
+# several processes rotate.
 class RotatedFile:
     """Append lines to a file; a full file is renamed to ``.1``, that one to ``.2``, and so on.
 
@@ -310,6 +312,8 @@ class RotatedFile:
             self._try_to_rotate(descriptor)
             descriptor, size = self._open()
         data = b"\n" + line if self._ends_within_line(size) else line
+        # In the event loop, because it takes microseconds. `fsync` would take milliseconds for each
+        # call, and protects against a loss of power only.
         written = os.write(descriptor, data)
         if written < len(data):
             self._is_cut = not self._removed(descriptor, written)

@@ -44,6 +44,7 @@ from standards_mcp.remote.definitions import why_not_valid
 
 log = logging.getLogger(__name__)
 
+# With fewer, a test of a plugin with some steps would miss reports by chance.
 FIRST_REPORTS: Final = 50
 """Number of progress reports that a call sends at once; later ones are rate-limited."""
 PAUSE_SECONDS: Final = 0.1
@@ -204,9 +205,13 @@ class ClientContext(HostContext):
 
     async def put(self, request: ClientRequest) -> Any:
         """Return the reply to a request of another server. See `HostContext`."""
+        # A server of an earlier protocol cannot wait until a client of 2026-07-28 calls again, and
+        # its call must not run twice.
         if request.ability not in self.abilities or not self._asks_midway:
             raise refusal([request])
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
+        # The protocol has deprecated two of these requests, and the SDK's own methods for them
+        # warn.
         message, reply = _wire_request(request), _REPLIES[request.ability]
         with self.paused():
             try:
@@ -235,6 +240,8 @@ class ClientContext(HostContext):
         if self._asks_midway:
             return await self.put(request)
         self._questions += 1
+        # A question whose words differ from run to run needs a key of its own, or it could never be
+        # answered.
         key = key or f"{self._questions}-{_digest(request)}"
         reply = self._replies.get(key)
         if isinstance(reply, _REPLIES[request.ability]):

@@ -161,6 +161,7 @@ def wire_result(tool: str, result: ToolResult) -> dict[str, Any]:
         why = f"{tool} answered with content that clients cannot read. The server's log says why."
         result = error_result("internal_error", why)
         content = _content(result)
+    # The JSON also stays in the text block, for older clients.
     answer: dict[str, Any] = {
         "resultType": "complete",
         "content": content,

@@ -23,6 +23,8 @@ from standards_mcp.host import Host
 
 log = logging.getLogger(__name__)
 
+# One `stat` a second also finds changes on network file systems and in containers, where events of
+# the file system do not arrive.
 POLL_SECONDS: Final = 1.0
 _QUIET_SECONDS: Final = 0.25
 

@@ -157,6 +157,7 @@ def _message_of(line: bytes, limit: int) -> JSONRPCMessage:
     return read_message(line)
 
 
+# A wrong response gets no answer: two sides that answer each other's errors never stop.
 async def _refuse(error: MessageError, wire: LineWriter) -> None:
     log.warning("a line was refused", extra={"reason": error.reason})
     if error.answer:

@@ -177,6 +177,7 @@ class Subscriptions:
         if connection not in self._subscribers:
             principal_now = partial(self._principal_of, ctx)
             self._subscribers[connection] = _Subscriber(ctx.session, principal_now)
+            # The SDK has no public way to learn that a client has left.
             connection.exit_stack.callback(self._forget, connection)
         return self._subscribers[connection]
 

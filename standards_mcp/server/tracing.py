@@ -46,6 +46,7 @@ async def traced(host: Host, transport: str, version: str) -> AsyncGenerator[Non
         yield
         return
     provider = _provider(version)
+    # Global, because the SDK looks for it there.
     set_tracer_provider(provider)
     host.observe(_Spans(transport))
     try:

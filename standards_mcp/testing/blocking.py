@@ -58,6 +58,8 @@ class LoopMonitor:
             self._loop.call_soon_threadsafe(alive.set)
             seen: Counter[str] = Counter()
             while not alive.wait(self._step) and not self._ended.is_set():
+                # C code that blocks with the GIL held is not found, because this thread does not
+                # run then either.
                 seen.update(_location(sys._current_frames().get(self._thread), self._package))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             if seen.total() >= _LOOKS:
                 self.locations[seen.most_common(1)[0][0]] = None

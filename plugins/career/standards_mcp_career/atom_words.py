@@ -20,6 +20,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 Counts: TypeAlias = NDArray[np.int32]
 
 
+# In memory, because SQLite's full-text search splits texts into other words. Indexing 10,000 atoms
+# takes 0.3 s.
 class WordIndex(ABC):
     """Find the verified atoms that share words with a text.
 
@@ -133,6 +135,7 @@ class MeaningfulWords(WordIndex):
 
 def word_index(atoms: Iterable[Atom], tokens: Tokens) -> WordIndex:
     """Return the index that a setting of ``tokens`` chooses."""
+    # By the original rule, the word "in" would be evidence for "PhD in education".
     return OriginalWords(atoms) if tokens == "original" else MeaningfulWords(atoms)
 
 

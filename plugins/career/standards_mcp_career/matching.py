@@ -31,6 +31,7 @@ _VERSION: Final = "0.3"
 _MOST_RULES: Final = 3
 
 
+# The rule of a match is in the audit log only, because a report has the original program's fields.
 class Matching:
     """Match opportunities with the verified atoms.
 

@@ -74,6 +74,7 @@ class CareerPlugin(Plugin[CareerSettings]):
             )
 
     def _career(self) -> Career:
+        # 0.4 s for SQLAlchemy and Alembic, so the first call opens the database and not the start.
         from .service import start_career  # noqa: PLC0415  - the database takes long to import
 
         with self._opening:

@@ -53,6 +53,7 @@ class StubEmbedder:
 
 def _stub_vector(text: str) -> Vectors:
     vector = np.zeros(_DIMENSIONS, dtype=np.float32)
+    # The original words under both settings of `tokens`, so that indexes stay valid.
     for token, count in sorted(Counter(tokens(text)).items()):
         index, weight = int(hash64(token), 16) % _DIMENSIONS, np.float32(count)
         vector[index] += weight

@@ -181,6 +181,8 @@ class PineconeAccess:
     fallback: bool = False
 
 
+# Methods are asynchronous, because a deadline can interrupt the retries of Pinecone's client only
+# in the event loop. The embedded store runs in threads.
 class Catalog(ABC):
     """A store of standards. Every method may raise `CatalogError`."""
 

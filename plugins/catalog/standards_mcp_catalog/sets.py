@@ -19,6 +19,7 @@ from .vocabulary.grades import GRADES, grade_order, normalize_levels, parse_grad
 from .vocabulary.names import are_one_jurisdiction
 from .vocabulary.notation import canonical_key
 
+# Flat lists of text, because every store can hold them.
 _IDS: Final = "also_in_set_ids"
 _TITLES: Final = "also_in_set_titles"
 _LEVELS: Final = "also_in_set_levels"
@@ -97,6 +98,8 @@ def memberships(record: StandardRecord) -> dict[str, Membership]:
     return {own.set_id: own} | {each.set_id: each for each in others if each.set_id != own.set_id}
 
 
+# Of 7,202 rows for the Common Core and the NGSS, 3,653 are repetitions. If the last set counted, a
+# high-school standard would be in grade 12 only.
 def merged(records: Sequence[StandardRecord]) -> StandardRecord:
     """Return one record for *records*, which all have the same id.
 

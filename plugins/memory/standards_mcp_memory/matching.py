@@ -11,6 +11,8 @@ from typing import Final
 from .origins import STORED, Origin, Reading, with_origin, without_places
 from .records import LARGEST_ID, Document, Draft, Replaced
 
+# Ids of headings come from hashes and not from places, so that a new section does not change the
+# ids of others. Longer hashes would hardly collide, but models copy short ids without mistakes.
 _IDS_OF_HEADINGS: Final = 1000
 
 

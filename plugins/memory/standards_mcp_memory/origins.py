@@ -32,6 +32,9 @@ class Statement(NamedTuple):
 class Origin:
     """The file and heading that a memory was imported from.
 
+    Paths are absolute, so that a folder and one of its files give one memory. Another machine has
+    other paths; there, unchanged texts are found by their hash.
+
     Attributes:
         root: The absolute path of the file or folder that was imported.
         file: The absolute path of the file; empty for `STORED`.
@@ -85,6 +88,8 @@ class Origin:
         return self != STORED and PurePath(self.file).is_relative_to(path)
 
 
+# It is one more origin, so that one rule decides about prunes. Memories of earlier versions have no
+# origin and count as stored, too.
 STORED: Final = Origin()
 """The origin of a memory that a tool or a line of JSONL stored."""
 

@@ -98,6 +98,8 @@ async def _fill(
         progress(len(documents) - len(remaining) + start + len(batch), len(documents))
 
 
+# An alias cannot have the name of a collection, and lists of collections do not contain aliases, so
+# the memories are copied back.
 async def _take_over(memory: Memory, name: str) -> None:
     """Move the memories of the copy into the original, which is created if it is missing."""
     copy = await memory.describe(name + REEMBEDDED)

@@ -351,6 +351,8 @@ class Writer:
         return True
 
     def _next(self, collection: str, highest: int) -> int:
+        # Numbers and not UUIDs: they are in the contract of the tools, and models copy short ids
+        # without mistakes.
         identifier = max(highest, self._highest.get(collection, 0)) + 1
         if identifier > LARGEST_ID:
             raise ApiError(f"Collection {collection} has no id left: its highest is the last.")

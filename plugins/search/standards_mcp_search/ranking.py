@@ -18,6 +18,8 @@ from .language import foreign_language
 from .named import named_grades, named_subject
 from .scope import not_loaded
 
+# Higher scores for the named grade gained nothing on held-out sources, where 27 of 1,368 queries
+# name one. A filter would hide near grades, which a teacher wants if nothing else fits.
 _FITTING: Final = 0.5
 """Standards of the named grade come first if they have this share of the best score."""
 

@@ -11,6 +11,7 @@ from .errors import LimitedError
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 
 
+# The host's rate limits count for each caller, but all callers share one account with the provider.
 class Limits:
     """Count requests in a moving window, and observe pauses that the provider demands.
 

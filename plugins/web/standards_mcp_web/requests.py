@@ -73,6 +73,8 @@ async def ask(
     return reply
 
 
+# A loop of our own: stamina reports each retry with the call to logs, and the address contains the
+# query.
 async def _with_retries(send: Callable[[], Awaitable[Reply]], limits: Limits) -> Reply:
     outcome = await _outcome(send)
     for pause in PAUSES:

@@ -38,6 +38,8 @@ class Search:
         self._settings, self._provider = settings, provider
         self._client: httpx2.AsyncClient | None = None
         self._opening = asyncio.Lock()
+        # The host's cache has the bytes of all tools as its bound, and does not know that spaces in
+        # a query do not matter.
         self._kept: TTLCache[_Key, WebAnswer] = TTLCache(
             settings.cache_size, settings.cache_ttl, time.monotonic
         )

@@ -27,6 +27,8 @@ def plain(text: object, longest: int) -> str:
     """
     if not isinstance(text, str):
         return ""
+    # Before entities are decoded: a reader of `&lt;table&gt;` sees `<table>`, which belongs to the
+    # text.
     text = _TAG.sub("", text[:_READ])
     for _ in range(_NESTED):
         text = html.unescape(text)

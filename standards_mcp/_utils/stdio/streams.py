@@ -38,6 +38,8 @@ def divert_stdout() -> Generator[None]:
         os.close(saved)
 
 
+# For the whole process and not per call, so that prints before and after a session also go to
+# stderr.
 def claim_standard_streams() -> tuple[int, int]:
     """Take file descriptors 0 and 1 for the protocol and return private copies of them.
 

@@ -260,6 +260,8 @@ class HttpSettings(Table):
 
     @model_validator(mode="after")
     def _check_proxies(self) -> Self:
+        # A Unix socket has no addresses, so there `*` means all programs that may use its file.
+        # Elsewhere, clients could choose the address that is locked out.
         if "*" in self.trusted_proxies and self.uds is None:
             raise ValueError("trusted_proxies: '*' is for uds; name the addresses of the proxies")
         return self

@@ -133,6 +133,8 @@ class Tokens:
             return own
         foreign = await self._of_issuer.verify_token(token) if self._of_issuer else None
         if foreign and not self._settings().scopes:
+            # Without configured scopes only: a person who can name scopes at the issuer must not
+            # name this one.
             return foreign.model_copy(update={"scopes": [ALL]})
         return foreign
 
@@ -229,6 +231,7 @@ def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:
 def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
     """Return an equal access for equal scopes, because selections are cached by access."""
     tables = [scope if isinstance(scope, Scope) else Scope(names=scope) for scope in scopes]
+    # Globs add up and profiles narrow: a combination never gives more than its scopes together.
     names = dict.fromkeys(name for table in tables for name in table.names)
     profiles = dict.fromkeys(table.profile for table in tables if table.profile)
     return Access(names=tuple(names), profiles=tuple(profiles))
@@ -311,6 +314,8 @@ class _Keys:
             jwt.InvalidTokenError: The server has no such key.
         """
         self._refresh(kid)
+        # Any client can name an unknown key and so cause a fetch, so tokens with known keys do not
+        # wait.
         if self._fetching and (self._is_awaited or kid not in self._keys):
             await asyncio.wait([self._fetching])
         if kid not in self._keys:

@@ -31,6 +31,7 @@ _AUTHORITY: Final = re.compile(
 )
 
 
+# For all routes; the SDK checks its own route only.
 class KnownHosts:
     """Refuse requests to other hosts, and from pages of other origins.
 

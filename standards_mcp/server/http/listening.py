@@ -158,6 +158,8 @@ def check_workers(settings: HttpSettings) -> None:
         return
     if not hasattr(os, "fork"):
         raise ConfigError("[server] workers needs a system that can fork, which Windows cannot")
+    # To pass requests on to the process of a session, all workers would have to reach each other
+    # and share a list of sessions. A balancer does this with a few lines of configuration.
     if not settings.stateless:
         raise ConfigError(
             f"[server] workers is {settings.workers}, and a session lives in one process: add"

@@ -61,6 +61,8 @@ class Metrics:
 
     def __init__(self, host: Host, version: str, health: Health, audit: Audit | None) -> None:
         self._services = health.services
+        # The global registry would also show metrics of plugins and their libraries, with labels
+        # that have no bound.
         self.registry = registry = CollectorRegistry()
         labels = ("kind", "name", "plugin")
         self._calls = Counter(
@@ -107,6 +109,8 @@ class Metrics:
             registry=registry,
         )
         registry.register(_State(host, audit))
+        # The library adds up processes by a folder that must be emptied at the right moment, and
+        # then has no gauges that are read at the scrape.
         is_one_of_several = host.settings.server.workers > 1
         self._shown = _OfProcess(registry, os.getpid()) if is_one_of_several else registry
         ProcessCollector(registry=registry)

@@ -100,6 +100,8 @@ class PluginRoutes:
         if route is None:
             allowed = {"Allow": ", ".join(sorted(methods))}
             raise HTTPException(405, headers=allowed) if methods else HTTPException(404)
+        # Globs for tools do not open routes: `teacher = ["*"]` would also open the routes that a
+        # plugin adds later for its operators.
         if not principal.holds(route.scope):
             needed = f'Bearer error="insufficient_scope", scope="{route.scope}"'
             why = f"this needs the scope {route.scope!r}"
@@ -122,6 +124,7 @@ async def _respond(
     """
     try:
         async with while_connected(request):
+            # The response is sent within the call, because a stream runs code of the plugin, too.
             response = await response_of(route, passed)
     except ClientDisconnect:
         context.add_log_fields(status=_LEFT)
@@ -149,6 +152,7 @@ def _passed(request: Request, principal: Principal, parameters: dict[str, Any]) 
     """Return the request for a plugin, without internals of the service and without secrets."""
     headers = Headers(scope=request.scope)
     scopes = sorted(principal.scopes or ())
+    # A plugin cannot keep, log or send on the values that it does not get.
     scope = {key: request.scope[key] for key in _PASSED_KEYS if key in request.scope} | {
         "headers": [item for item in headers.raw if item[0] not in _SECRET_HEADERS],
         "path_params": parameters,

@@ -41,6 +41,8 @@ from .bodies import (
 NOTES: Final = "standards-mcp-notes"
 """The header for notes on a structured answer, such as that it was cut."""
 _LONGEST_HEADER: Final = 1000
+# It follows the releases of Swagger UI, which OpenAPI 3.1 needs; `swagger-ui-bundle` has stayed at
+# 4.15. Only its files are read: Flask is installed with it, but not imported.
 _PACKAGE: Final = "flask-swagger-ui"
 # Relative, so that the page works below the path of a proxy, too.
 _STYLE: Final = '<link rel="stylesheet" href="docs/assets/swagger-ui.css">'
@@ -207,6 +209,7 @@ def _answered(name: str, result: ToolResult) -> Response:
         return failed(body, result.text)
     if body is None:
         body = {"content": answer["content"]}
+    # The body is the tool's own structure, which has no place for notes.
     notes = _header(" ".join(result.notes))
     return json_response(body, headers={NOTES: notes} if notes else {})
 

@@ -123,6 +123,8 @@ async def _serve_until(
         for port in web.servers:
             port.close()  # uvicorn checks `should_exit` only from time to time
         web.should_exit = True
+        # Calls end before sessions and streams, because uvicorn's own limit counts open streams as
+        # calls.
         if left := await service.in_flight.end(drain):
             log.warning("calls are given up", extra={"calls": left, "seconds": drain})
     service.tokens.close()

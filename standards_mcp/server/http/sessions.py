@@ -58,6 +58,7 @@ _INITIALIZE_FIRST: Final = (
 )
 
 
+# The SDK keeps sessions and their owners in private attributes. Only this module reads them.
 class Sessions(StreamableHTTPSessionManager):
     """The SDK's session manager with a limit for each client and a store for each session.
 
@@ -254,6 +255,7 @@ class SessionEvents(EventStore):
         """Store a message; None begins a stream. See `EventStore`."""
         number, text = next(self._events.numbers), b""
         if message is not None:
+            # Stored as text, because its size is known.
             text = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         is_stored = self._store(number, _Event(stream_id, text))
         if is_stored and not isinstance(message, JSONRPCResponse | JSONRPCError):
@@ -292,6 +294,8 @@ class SessionEvents(EventStore):
         Returns:
             The stream, or None if the stream has ended.
         """
+        # An answer that comes between the replay and the moment at which the SDK listens again is
+        # sent when the client asks the next time.
         with suppress(ValueError):
             text, _, encoded = last_event_id.partition("-")
             last, stream = int(text), bytes.fromhex(encoded).decode()

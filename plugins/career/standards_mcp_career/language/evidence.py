@@ -11,6 +11,8 @@ from .clauses import Clause, read
 from .lexicon import stem
 from .quantities import Quantity
 
+# Words and rules decide, and not a model: equal inputs give equal reports on every machine, and the
+# words of a verdict explain it.
 SHARE: Final = 0.75
 """The share of a requirement's meaningful words that evidence must have.
 

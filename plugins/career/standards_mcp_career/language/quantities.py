@@ -41,6 +41,8 @@ _NOUN_WORDS: Final = 3
 TIMES: Final = frozenset(("second", "month"))
 _MONEY: Final = frozenset(("dollar", "euro", "pound"))
 _USED_BY_WORDS: Final = 5
+# "Up to ten years" proves no minimum; "teams of up to ten" does, because it is the largest team
+# that was led.
 _UP_TO_LIMITS: Final = frozenset(("second", "month", "percent"))
 
 

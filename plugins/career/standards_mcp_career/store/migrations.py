@@ -24,6 +24,8 @@ from .tables import schema_version
 
 Upgrade: TypeAlias = Callable[[Connection], None]
 _NOW: Final = func.strftime("%Y-%m-%dT%H:%M:%SZ", "now")
+# Alembic's own commands would load the scripts anew for each version, 40 ms each, and decide the
+# order of stamp and commit. So `schema_version` decides here.
 _VERSION_TABLES: Final = (
     """
     CREATE TABLE IF NOT EXISTS schema_version (

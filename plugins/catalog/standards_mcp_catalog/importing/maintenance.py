@@ -72,6 +72,8 @@ def rename_sets(
         nonlocal count
         given = with_names(store.given_names(), new)
         for record in store.records(set_ids):
+            # The store runs this under its lock, so that a rename does not bring back replaced
+            # records.
             after = renamed(record, given)
             if after.to_dict() != record.to_dict():
                 count += 1

@@ -32,6 +32,7 @@ from .report import Problem, note
 from .staging import Staging
 
 _OPTION: Final = "--jurisdiction"
+# A file that cannot be read may hold records of any set or jurisdiction.
 _UNREADABLE: Final = frozenset({"cannot be read", "damaged archive", "unknown format"})
 _GIVEN: Final = {"title": "set", "jurisdiction_title": "jurisdiction"}
 
@@ -105,6 +106,7 @@ class Selection:
         return not self._levels or not levels or not self._levels.isdisjoint(levels)
 
 
+# Names are kept by set: one publisher issues packages of several states.
 def jurisdiction_names(
     store: LocalStore, name: str, set_ids: Collection[str] = ()
 ) -> dict[str, str]:

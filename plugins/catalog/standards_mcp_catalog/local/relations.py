@@ -44,6 +44,8 @@ class SeenRelation(NamedTuple):
     origin: str
 
 
+# Ends are keys of identifiers and not records, so that a relation counts as soon as its standard is
+# loaded.
 class RelationTable:
     """The relations in an open file.
 

@@ -48,6 +48,7 @@ def opt_out(database: Database) -> None:
 
 def has_update(database: Database, edition: str) -> bool:
     """Return True if *database* takes seeds and lacks this edition."""
+    # Editions have no order: two installed versions that share a catalog must not undo each other.
     editions = database.meta(_EDITIONS, "").split(",")
     return editions != [_OPTED_OUT] and edition not in editions
 

@@ -14,6 +14,8 @@ from standards_mcp.files import full_disk, write_private
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
+# A program of version 1 refuses version 2, because the records that it writes would be missing in
+# the table of relations.
 SCHEMA_VERSION = 2
 _WITHOUT_RELATIONS = 1
 _BUSY_SECONDS = 60

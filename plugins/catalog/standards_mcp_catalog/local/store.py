@@ -315,6 +315,8 @@ class LocalStore:
 
     def _named_in(self, text: str) -> list[str]:
         """Return the ids of the records whose codes *text* is or contains, code by code in turn."""
+        # A text that only looks like a code, such as `linear3-fitting-models`, finds no record and
+        # does no harm.
         codes = codes_in(text)[:_MOST_CODES]
         if not codes and _looks_like_code(text):
             codes = (text,)

@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 INDEX_NAME: Final = "common-core-standards"
 NAMESPACE: Final = "standards"
 RERANK_MODEL: Final = "bge-reranker-v2-m3"
+# Equal texts stay apart: the reranker returns as many records as requested, so that joining them
+# would leave too few.
 MAX_RESULTS: Final = 100
 """The most hits of one search: the limit of documents for the reranker."""
 _RERANK_SHARE: Final = 0.6

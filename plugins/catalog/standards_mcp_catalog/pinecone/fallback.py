@@ -74,6 +74,7 @@ class FallbackCatalog(ForwardingCatalog):
         reason = {"fallback": notes[0]} if notes else {}
         return replace(stats, details={**reason, **stats.details})
 
+    # Other answers than searches are plain records, which cannot carry a note.
     @override
     def notes(self) -> tuple[str, ...]:
         if self._failure is None:

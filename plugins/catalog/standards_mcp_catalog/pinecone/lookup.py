@@ -261,6 +261,8 @@ _MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record ha
 _PER_ROUND: Final = 20
 
 
+# A list of common names would miss the names in an admin's own standards, and a sample alone misses
+# rare ones.
 class FacetReader:
     """Takes the sample from time to time, and keeps the values that it showed."""
 

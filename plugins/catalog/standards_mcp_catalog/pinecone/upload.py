@@ -89,6 +89,7 @@ class Writer:
     async def hashes(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the `content_hash` of the records in the index; "" if one lacks it."""
         known: dict[str, str] = {}
+        # The service also sends the vectors, so a fetch of 100 records has 1 MB.
         for some in chunks(dict.fromkeys(ids), FETCH_IDS):
             found = await self._with_retries(partial(self._finder.metadata, some))
             known |= {id_: str(fields.get(HASH_FIELD) or "") for id_, fields in found.items()}

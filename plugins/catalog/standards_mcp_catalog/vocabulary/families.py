@@ -62,6 +62,8 @@ LABELS: Final = {"NGSS": _NGSS, "TEKS": _TEKS, "SOL": _SOL, "C3": _C3, "CSTA": _
 """The names of families that people write before a code."""
 
 # In upper case, without marks around.
+# Only forms that no other framework has: among the codes of 51 frameworks, 3.5 belongs to Virginia
+# only after "SOL".
 _FORMS: Final = tuple(
     (re.compile(pattern), family)
     for pattern, family in (

@@ -57,6 +57,7 @@ _PUBLISHERS: Final[Mapping[str, str]] = {
     "teks": "Texas",
 }
 _TITLE: Final = re.compile(r"(?:the )?(?:state|commonwealth|territory) of (?!the )")
+# Districts begin with the name of their state, too, so only a mark or an agency may follow it.
 _MARK: Final = re.compile(
     r"\s*[:,]|\s+[-\u2013\u2014]|\s+(?:state )?(?:agency|board|department|doe|education|office)\b",
     re.IGNORECASE,
@@ -103,6 +104,7 @@ def before_mark(text: str) -> str:
     return _MARK.split(text, maxsplit=1)[0]
 
 
+# Records keep the name of their source: users would not find a name of our own in its publications.
 def proper_name(text: str) -> str:
     """Return how a place is called that is named by its code or in small letters, else *text*.
 
@@ -191,6 +193,7 @@ def of_one_place(text: str, found: list[str]) -> list[str]:
     Raises:
         JurisdictionNameError: They are not; the message names them.
     """
+    # An answer about New York and New Jersey together looks certain and is wrong.
     if len({same_jurisdiction(each) for each in found}) > 1:
         raise JurisdictionNameError(
             f"{quoted(text)} may be {listed(found, 'or')}. Name one of them in full."

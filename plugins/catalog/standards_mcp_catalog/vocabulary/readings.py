@@ -182,6 +182,7 @@ def _of_state(text: str) -> Iterator[Reading]:
         code = bare if is_common_core(bare) else next(_spelled(bare), "")
         if code:
             yield Reading(code, places=(state,))
+            # With a note, because states have changed the texts.
             if state not in _WITHOUT_COMMON_CORE:
                 yield Reading(code, places=COMMON_CORE.places, in_place_of=state)
             return

@@ -24,6 +24,8 @@ _HERE: Final = -100  # AT_FDCWD
 _EXCHANGE: Final = 2  # RENAME_EXCHANGE
 
 
+# A mapped file that is cut short in its place ends the workers that read it, so files are never
+# overwritten.
 class Draft:
     """A dataset that is being made.
 

@@ -56,6 +56,8 @@ def framed(message: object) -> bytes:
     An error that cannot be pickled is replaced by its text.
     """
     try:
+        # Pickle is enough: a worker runs as the same user as the server, and contains crashes and
+        # endless work, not hostile code.
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         pickle.loads(data)  # noqa: S301  - errors with their own arguments fail only here
     except Exception:

@@ -106,6 +106,8 @@ def describe(client: QdrantClient, name: str) -> Collection:
         model=model if isinstance(model, str) else None,
         dimensions=_dimensions(info.config.params.vectors),
         reembedded=reembedded if isinstance(reembedded, str) else None,
+        # Within a collection, all vectors have one form of text: mixed ones would rank old memories
+        # below new ones.
         has_words=metadata.get(_SEARCH_KEY) == _WITH_WORDS,
     )
 

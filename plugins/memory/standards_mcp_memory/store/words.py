@@ -119,6 +119,7 @@ def _forms(word: str) -> list[str]:
 
 
 def _number(form: str) -> int:
+    # Servers store these numbers, so the hash must be the same in all versions.
     return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=4).digest())
 
 

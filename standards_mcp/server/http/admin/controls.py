@@ -208,6 +208,7 @@ def served_tokens(plugins: Iterable[PluginFacts]) -> int:
     return sum(tool.tokens for plugin in plugins for tool in plugin.tools if not tool.reason)
 
 
+# Plugins have no switch: enabling one runs its code, and may need a restart.
 class Controls:
     """Change the configuration of a running service.
 

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 from standards_mcp.calls.call import NO_ERRORS, CallRecord
 
+# An hour takes some kilobytes a minute; `/metrics` serves longer times and all processes.
 MINUTES: Final = 60
 WIDTH: Final = 10 * MINUTES
 HEIGHT: Final = 100
@@ -24,6 +25,7 @@ _MOST_NAMES: Final = 200
 _MOST_OUTCOMES: Final = 30
 _OTHER: Final = "other"
 _SHORTEST: Final = 0.0001  # seconds
+# Prometheus keeps no last hour, and its 15 steps are too coarse for a chart.
 _STEPS: Final = 4  # steps of latency between a time and its double
 
 

@@ -255,6 +255,8 @@ class Admin:
                 await anyio.sleep(0.05)
 
 
+# A browser also sends the token with forms of other sites. A token in each form would need a secret
+# and a state.
 def check_own_page(request: Request) -> None:
     """Refuse a form of another origin, because browsers add the password to it, too.
 

@@ -56,6 +56,8 @@ def read_rows(
 def _parsed(number: int, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of *lines*, which begin with line *number*."""
     row_lines = _RowLines(lines)
+    # Strict: a repaired row can take a comma for the end of a cell, and then a wrong text looks
+    # right. Real tables did not need repairs.
     reader = csv.reader(row_lines, delimiter=delimiter, strict=True)
     first = number
     try:

@@ -97,6 +97,7 @@ def _encoding_of(data: bytes) -> str:
     # Encodings are not guessed: of real tables in Windows-1252, charset-normalizer takes two in
     # five for another code page, and the wrong letters would look right.
     head = data[:_SAMPLE]
+    # UTF-16 without the mark is not looked for, because spreadsheets do not write it.
     if head.startswith(_UTF16) and head[2:4] != b"\0\0":  # which would be UTF-32
         return "utf-16"
     if head.count(0) > len(head) // 4:
@@ -115,6 +116,7 @@ def clean(text: str) -> str:
     """
     if _is_plain(text):
         return " ".join(text.split())  # nearly all texts; the rest takes several times as long
+    # When texts are read and not when they are shown: they go to models, terminals and logs.
     text = " ".join(without_controls(text[: 2 * LONGEST_TEXT]).split())
     if "<" in text:
         text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", _RAISED.sub(_raised, text)))

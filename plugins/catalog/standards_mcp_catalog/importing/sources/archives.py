@@ -27,6 +27,8 @@ _DAMAGE: Final = (ValueError, OverflowError, struct.error, NotImplementedError)
 _LARGEST_LIST: Final = 2**23  # bytes of a zip's list of files
 _LARGEST_HEADER: Final = 2**20
 _LOCAL_HEADER: Final = 30
+# `zipfile` unpacks bzip2 and LZMA in one step, without a bound, and publishers of standards do not
+# use them.
 _READ_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LONGEST_NAME: Final = 300
 _LINK: Final = "link in an archive"
@@ -77,6 +79,8 @@ def zip_members(name: str, stream: IO[bytes]) -> Iterator[Member | Problem]:
             detail = "this is a spreadsheet or document; save it as CSV"
             yield lost("no standards", name, detail=detail, records=0)
             return
+        # A zip archive has a list of its files, so it is refused whole. The files of a tar archive
+        # come one by one, so reading ends at the limit.
         _check(infos)
         for info in infos:
             shown = _printable(info.filename)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 LARGEST_SOURCE: Final = 4 * 2**30
 """How many bytes one file or address may unpack to, with all documents in it."""
+# Sizes that an archive declares may be wrong, so the unpacked bytes are counted. Real data reaches
+# a tenth of this.
 MOST_TIMES: Final = 200
 """How many times its own size it may unpack to; `_SMALL` bytes are always allowed."""
 _SMALL: Final = 64 * 2**20

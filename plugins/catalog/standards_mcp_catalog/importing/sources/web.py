@@ -97,6 +97,7 @@ class Web:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        # Known sources do not want the key again after a redirection.
         self._secret_headers = dict(secret_headers or {})
         self._timeout, self._largest = timeout, largest
         self._limit, self._sleep, self._clock = limit, sleep, clock

@@ -69,6 +69,7 @@ class LexicalWriter:
         document = tantivy.Document()
         document.add_unsigned(_ROW, row)
         texts = [with_words(without_surrogates(part)) for part in parts]
+        # One field for ancestors and description instead of two: .329 to .341 by words alone.
         document.add_text(_TEXT, "\n".join(texts))
         for text in texts:
             for pair in self._terms.pairs(self._terms.of(text)):

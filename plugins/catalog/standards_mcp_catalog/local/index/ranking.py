@@ -25,6 +25,8 @@ _MOST_THREADS = 8  # more than these wait for the memory
 _FEW = 8 * _BLOCK  # rows that are done before threads would have started
 
 
+# An approximate index would lose recall or time with selective filters, and NumPy has no fast
+# product of eight-bit vectors.
 def cosines(
     vectors: npt.NDArray[np.float32], queries: npt.NDArray[np.float32], mask: Mask | None
 ) -> Ranked:
@@ -86,6 +88,8 @@ _NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
 # lowest, was better on one set of queries and worse on the other.
 LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
+# The nearest of 2,420 vectors resembles nothing in particular. Misspelt single words get no result,
+# too; the answer then asks for other words.
 LEAST_LIKENESS = 0.33
 """The cosine below which a text of unknown words alone matches nothing."""
 WEAK_SCORE = 0.3
@@ -124,6 +128,8 @@ class Ranker:
         self._dense: Ranked | None = None
         self._certainty = 1.0
         if vectors is not None and generation.vectors is not None:
+            # A trained matrix on the query's vector gained on the Common Core and lost on the NGSS,
+            # so there is only the plain vector (docs/benchmarks.md).
             self._dense = cosines(generation.vectors, vectors, selection.mask)
             # Scaling makes the best score 1 even if no row fits; the best cosine shows that.
             self._certainty = float(np.clip(self._dense.scores.max(initial=0), 0, 1))
