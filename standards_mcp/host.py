@@ -48,7 +48,6 @@ class Host:
     Args:
         installed: The plugins to choose from; by default those of this environment.
         services: Objects to use in place of the services of plugins, by their types.
-        observers: They get the record of each call; `observe` adds more.
         remembers: Whether to record in the state folder how loading and starting plugins went.
 
     Attributes:
@@ -65,7 +64,6 @@ class Host:
         *,
         installed: Iterable[PluginInfo] | None = None,
         services: Mapping[Callable[..., Any], object] | None = None,
-        observers: Iterable[Observer] = (),
         remembers: bool = True,
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
@@ -83,7 +81,7 @@ class Host:
         self._selections: dict[Access, Selection] = {}
         self.manager.contributed.on_changed.append(self._selections.clear)
         storage = self.settings.tools.storage
-        self._observers: list[Observer] = [CallLog(), *observers]
+        self._observers: list[Observer] = [CallLog()]
         self._gates: list[Gate] = []
         url = storage.get_secret_value() if storage else None
         self._pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)

@@ -25,7 +25,6 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginInfo, Status
 from standards_mcp.server.server import build_server
 
-MakeHost = Callable[..., Host]
 Install = Callable[..., Path]
 
 pytestmark = pytest.mark.usefixtures("starter_catalog")

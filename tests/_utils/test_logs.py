@@ -101,8 +101,8 @@ def _events(capsys: Capture) -> list[str]:
 
 def test_the_hosts_records_go_to_stderr_from_the_level_on(capsys: Capture):
     configure_logging(logging.INFO, lambda: ["hush"])
-    logging.getLogger("standards_mcp.calls.policy").info("hush there")
-    logging.getLogger("standards_mcp.calls.policy").debug("unseen")
+    logging.getLogger("standards_mcp.calls.pipeline").info("hush there")
+    logging.getLogger("standards_mcp.calls.pipeline").debug("unseen")
     assert _events(capsys) == ["*** there"]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +16,6 @@ from standards_mcp.config.edits import (
     with_tool_disabled,
     with_tool_enabled,
 )
-
-Install = Callable[..., Path]
-
 
 _words = st.text("abcx", min_size=1, max_size=2)
 _lists = st.lists(_words | st.just("web.*"), max_size=3)

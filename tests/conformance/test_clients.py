@@ -26,7 +26,6 @@ TOOL, ARGUMENTS = "get_standard_details", {"standard_id": "3.NF.A.1"}
 FOUND = "CCSS.Math.Content.3.NF.A.1"
 TOOLS = {"find_relevant_standards", "get_standard_details"}
 Command: TypeAlias = Callable[[], Sequence[str | Path]]
-Target: TypeAlias = Callable[[str], Sequence[str]]
 
 
 @pytest.fixture(scope="module")

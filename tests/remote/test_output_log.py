@@ -52,7 +52,7 @@ async def test_a_flood_leaves_the_event_loop_to_others():
 
 
 async def test_records_of_the_host_of_an_isolated_plugin_are_no_last_words():
-    record = b'{"time": "2026-01-01", "level": "error", "logger": "standards_mcp.calls.policy", '
+    record = b'{"time": "2026-01-01", "level": "error", "logger": "standards_mcp.calls.pipeline", '
     record += b'"event": "tool crashed"}\n'
     other = b'{"time": "2026-01-01", "level": "error", "msg": "no key"}\n'
     assert (await read(b"gave up\n" + record)).last_line == "gave up"
@@ -63,7 +63,7 @@ async def test_records_of_the_host_of_an_isolated_plugin_are_records_of_this_one
     caplog: pytest.LogCaptureFixture,
 ):
     fields = {"incident": "e1", "tool": "quiz", "name": "x", "plugin": "other", "rate": "5 %d"}
-    origin = {"time": "2026-01-01", "level": "error", "logger": "standards_mcp.calls.policy"}
+    origin = {"time": "2026-01-01", "level": "error", "logger": "standards_mcp.calls.pipeline"}
     line = json.dumps({**origin, "event": "tool crashed at 5 %", **fields})
     caplog.set_level(logging.INFO, "standards_mcp")
     logging.getLogger("standards_mcp").propagate = True

@@ -37,13 +37,12 @@ def trim(text: str) -> str:
     return text.strip(" \t\n\r")
 
 
-def tokens(text: str, least: int = 2) -> list[str]:
-    """Return the words of a text in order; every character but ASCII letters and digits separates.
+def tokens(text: str) -> list[str]:
+    """Return the words of two characters or more of a text in order.
 
-    Args:
-        least: The minimum length of a word.
+    Every character but ASCII letters and digits separates words.
     """
-    return [word for word in _WORD.findall(lower(text)) if len(word) >= least]
+    return [word for word in _WORD.findall(lower(text)) if len(word) > 1]
 
 
 def words_by(setting: str) -> Split:

@@ -17,7 +17,7 @@ from support.waiting import WAIT
 import standards_mcp_products
 from standards_mcp_products import cli as trying
 
-Run = Build = Write = Callable[..., Any]
+Run = Write = Callable[..., Any]
 Row = dict[str, Any]
 QUESTION = "a cleaner for steel that is kind to the environment"
 

@@ -34,17 +34,15 @@ _TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 def read_documents(
     documents: Iterable[Document | Problem],
     format_: Format = "auto",
-    today: str | None = None,
     jurisdiction: str = "",
 ) -> Iterator[Iterator[Item]]:
     """Yield for each document an iterator over its items, to be used up at once.
 
     Args:
         format_: How to read them; ``auto`` looks at each.
-        today: The date that decides which standards are superseded, as ``2030-12-31``.
         jurisdiction: Default for rows of tables without one.
     """
-    reader = _Reader(format_, today or time.strftime("%Y-%m-%d"), jurisdiction)
+    reader = _Reader(format_, time.strftime("%Y-%m-%d"), jurisdiction)
     for document in documents:
         yield iter([document]) if isinstance(document, Problem) else reader.items(document)
 

@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 class LocalCatalog(ForwardingCatalog):
-    """A `Catalog` in one folder, with the arguments of `store.LocalStore`.
+    """A `Catalog` in one folder, on a `store.LocalStore` that it opens with the first use.
 
     Every call runs in a worker thread. A cancelled call returns at once and its thread ends later.
     """
@@ -41,12 +41,11 @@ class LocalCatalog(ForwardingCatalog):
         *,
         key: SecretStr | None = None,
         seed: SeedSource | None = None,
-        lock_timeout: float = 600,
     ) -> None:
         def open_store() -> LocalStore:
             from .store import LocalStore  # noqa: PLC0415  - with the first use
 
-            return LocalStore(path, model, key=key, seed=seed, lock_timeout=lock_timeout)
+            return LocalStore(path, model, key=key, seed=seed)
 
         self._open_store = open_store
         self._lock = threading.Lock()

@@ -52,7 +52,7 @@ class Database:
     """The open database of a catalog. One object may be shared by threads.
 
     Args:
-        path: A file that `database.create_file` has created.
+        path: A file that `sqlite.create_database` has created.
 
     Raises:
         CatalogUnavailableError: The file is not a catalog, is damaged, or cannot be opened; any

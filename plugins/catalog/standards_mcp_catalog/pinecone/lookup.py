@@ -252,8 +252,6 @@ def _code(record: StandardRecord, neighbours: Sequence[str]) -> str:
     return next((key for key in neighbours if f"code:{key}" in known), record.id)
 
 
-log = logging.getLogger(__name__)
-
 SAMPLE: Final = 100
 """Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
 MOST_ROUNDS: Final = 20

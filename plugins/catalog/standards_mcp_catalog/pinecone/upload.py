@@ -271,15 +271,12 @@ async def prepare_index(
     *,
     create: bool = False,
     dry_run: bool = False,
-    cloud: str = "aws",
-    region: str = "us-east-1",
 ) -> bool:
     """Check that the index is one for standards, and return whether it had to be made.
 
     Args:
         create: Create a missing index, and wait until it is ready.
         dry_run: Only say whether it would be made.
-        cloud: Where to make it; the Starter plan offers ``aws`` in ``us-east-1`` only.
 
     Raises:
         IndexMismatchError: Its model or its text field is another, or its host is.
@@ -297,8 +294,8 @@ async def prepare_index(
     async with client.connections.control() as control:
         await control.indexes.create_for_model(
             name=client.connections.index_name,
-            cloud=cloud,
-            region=region,
+            cloud="aws",  # the Starter plan offers this region only
+            region="us-east-1",
             embed={"model": MODEL, "field_map": {"text": TEXT_FIELD}, "metric": "cosine"},
             timeout=-1,  # it would wait for five seconds at a time
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -41,8 +40,6 @@ from .controls import (
     served_tokens,
 )
 from .history import History, Hour, calls_chart, duration, latency_chart
-
-log = logging.getLogger(__name__)
 
 PATH: Final = "/admin"
 _TOOLS: Final = f"{PATH}/tools"
