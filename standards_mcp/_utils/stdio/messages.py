@@ -293,10 +293,12 @@ def _writer_at_once(descriptor: int) -> Callable[[bytes], int]:
     poll.register(descriptor, select.POLLOUT)
 
     def write(data: bytes) -> int:
+        try:
+            has_room = bool(poll.poll(0))
+        except OSError:
+            return 0  # poll(2) fails in a process whose limit of open files is 0
         # A pipe that can be written to has room for so many bytes.
-        if len(data) > select.PIPE_BUF or not poll.poll(0):
-            return 0
-        return os.write(descriptor, data)
+        return os.write(descriptor, data) if has_room and len(data) <= select.PIPE_BUF else 0
 
     return write
 

@@ -333,9 +333,11 @@ async def test_without_the_setting_there_is_no_rest(make_shelf: MakeHost):
 async def test_schemathesis_finds_nothing_in_the_standards_tools(
     make_host: MakeHost, tmp_path: Path
 ):
+    from standards_mcp_catalog.plugin import CatalogPlugin
+
     auth = {"tokens": {"ann": {"sha256": token_hash(ANN)}}}
     host = make_host(
-        {"lookup": LookupPlugin, "search": SearchPlugin},
+        {"catalog": CatalogPlugin, "lookup": LookupPlugin, "search": SearchPlugin},
         server={"port": 0, "rest": True, "auth": auth},
     )
     # A tool may refuse arguments for reasons that no schema tells, such as an unknown grade.
