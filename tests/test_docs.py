@@ -215,6 +215,7 @@ def test_the_later_sections_of_the_tutorial_do_what_they_say(
     assert data.items() <= answer.items()
 
 
+@pytest.mark.usefixtures("planted")  # skips it without the libraries of the catalog
 def test_settings_logging_and_encoders_work_as_they_are_shown(
     install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):

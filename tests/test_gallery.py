@@ -200,6 +200,7 @@ async def test_a_question_to_the_user(
         assert (await client.call_tool("delete_drafts", {})).content[0].text == expected
 
 
+@pytest.mark.usefixtures("planted")  # skips it without the libraries of the catalog
 async def test_a_route_answers_with_a_standard(connect_http: ConnectHttp, catalog: Catalog):
     services = {Catalog: catalog}
     reports = plugin("reports")
@@ -211,6 +212,7 @@ async def test_a_route_answers_with_a_standard(connect_http: ConnectHttp, catalo
         assert (await client.get("/standards/none")).status_code == 404
 
 
+@pytest.mark.usefixtures("planted")  # skips it without the libraries of the catalog
 def test_the_plugin_with_a_route_keeps_the_rules(catalog: Catalog):
     check_plugin(
         plugin("reports"),
