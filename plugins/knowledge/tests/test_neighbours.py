@@ -162,7 +162,7 @@ async def test_an_address_is_asked_by_searches_alone_and_costs_the_others_no_wor
             assert answer["error_type"] == "api_error"
             expected = f"Dataset '{name}' is not available: No encoder for model 'http://127.0.0.1"
             assert answer["message"].startswith(expected)
-            assert "did not answer within 4.2 seconds; check plugins." in answer["message"]
+            assert "no answer within 4.2 seconds; check plugins.knowledge." in answer["message"]
         # The second did not wait for it again.
         assert len(endpoint.keys) == 1
         assert answer["message"].endswith("Available datasets: a, c, good")
