@@ -117,7 +117,7 @@ class ToolError(StandardsMcpError):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What is known beside the message, by the keys of the answer to the client."""
+        """The other data of the error, by the keys of the answer to the client."""
         known = {"retry_after": self.retry_after, "status": self.status, "details": self.details}
         return {key: value for key, value in known.items() if value is not None}
 

@@ -8,12 +8,12 @@ from typing import Any, Final, cast
 
 import pydantic_core
 
-from standards_mcp._utils.chunks import bounded
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Message, Prompt
 
 from .arguments import context_argument, read_function
 from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
+from .results import bounded
 from .schemas import SchemaError
 
 TOOLS_ARGUMENT: Final = "tools"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import NoneType
-from typing import Any, Final, cast, get_origin
+from typing import Any, Final, TypeVar, cast, get_origin
 
 import pydantic_core
 from pydantic import TypeAdapter
 
-from standards_mcp._utils.chunks import bounded
 from standards_mcp._utils.text import printable
 from standards_mcp.plugin import ToolResult
 
@@ -24,6 +24,7 @@ from .schemas import (
     signature_of,
 )
 
+_T = TypeVar("_T")
 _PARTS: Final[Mapping[str, tuple[type, ...]]] = {
     "text": (str,),
     "structured": (dict, NoneType),
@@ -138,6 +139,18 @@ def ended(value: object) -> object:
     if isinstance(value, Iterator):
         return bounded(cast("Iterator[object]", value), _MOST_ITEMS)
     return value
+
+
+def bounded(items: Iterable[_T], most: int) -> list[_T]:
+    """Return the items of an iterable, which may be endless, as a list.
+
+    Raises:
+        ValueError: There are more than *most*.
+    """
+    first = list(islice(items, most + 1))
+    if len(first) > most:
+        raise ValueError(f"there are more than {most} items")
+    return first
 
 
 def sendable(result: object) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Take what would be too much at once in parts."""
+"""Split iterables into lists."""
 
 from __future__ import annotations
 

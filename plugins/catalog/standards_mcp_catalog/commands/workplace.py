@@ -1,4 +1,4 @@
-"""What the ``data`` commands work on, and what the shell offers for their arguments."""
+"""The objects of the ``data`` commands, and the completions of their arguments."""
 
 from __future__ import annotations
 
