@@ -16,7 +16,7 @@ from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
 from .calls.call import Call, CallLog, Gate, Observer
 from .calls.content import ContentCalls
-from .calls.context import LOCAL, HostContext, Principal, Unattended
+from .calls.context import LOCAL, HostContext, Principal
 from .calls.pipeline import Pipeline, UnjoinedExecutor
 from .config.layers import Layers
 from .config.loading import LoadedSettings
@@ -103,7 +103,7 @@ class Host:
                 self._save_outcomes("load")
             if only is not None:
                 return
-            self._pipeline.wrap(self.manager.wrap)
+            self._pipeline.wrappers.wrap(self.manager.wrap)
         self._tell(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)
@@ -232,13 +232,13 @@ class Host:
             InputRequiredError: The client must ask its user, and call again.
             UnknownToolError: No plugin declares it, or the caller must not know of it.
         """
-        context = context or Unattended()
+        context = context or HostContext()
         item = self.visible(context.principal).find(name)
         if item is None:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
             item = self.visible(context.principal).find(name)
         if item is None or item.hidden_reason:
-            self._pipeline.refused("tool", name, arguments, context)
+            self._pipeline.recording.refused("tool", name, arguments, context)
         if item is None or (item.hidden_reason and context.principal.is_restricted):
             try:
                 await self.count_refused(name, context)
@@ -268,7 +268,7 @@ class Host:
 
     def refused(self, kind: str, name: str, context: HostContext) -> None:
         """Tell observers that a caller asked for something that is not served to them."""
-        self._pipeline.refused(kind, name, {}, context)
+        self._pipeline.recording.refused(kind, name, {}, context)
 
     async def respond(self, call: Call) -> None:
         """Answer the request of a route. See `Pipeline.respond`."""
@@ -302,7 +302,7 @@ class Host:
             NotServedError: No resource is served under this URI.
             ToolError: The server that has it refused, or did not answer.
         """
-        return await self.content.subscribe(uri, self._subscribe, Unattended(principal))
+        return await self.content.subscribe(uri, self._subscribe, HostContext(principal))
 
     async def _subscribe(self, item: RegisteredResource, uri: str) -> Callable[[], None]:
         provider = provider_of(self.manager.records[item.plugin])
@@ -314,11 +314,11 @@ class Host:
     @property
     def waiting_calls(self) -> int:
         """How many calls wait because as many run as may at a time."""
-        return self._pipeline.waiting
+        return self._pipeline.slots.waiting
 
     def stuck_seconds(self, plugin: str) -> float:
         """Return the seconds that a plugin's function has run on after its call was given up."""
-        return self._pipeline.stuck_seconds(plugin)
+        return self._pipeline.invocation.stuck_seconds(plugin)
 
     @asynccontextmanager
     async def running(self, only: Collection[str] | None = None) -> AsyncGenerator[None]:

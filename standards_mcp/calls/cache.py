@@ -7,9 +7,9 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import anyio
 import pydantic_core
@@ -38,12 +38,30 @@ class SharedRedis:
         url: A ``redis://`` or ``rediss://`` URL.
         seconds: The timeout of one question.
 
+    Attributes:
+        pool: It connects when it is first used, and again after it was disconnected.
+
     Raises:
         ConfigError: The package ``redis`` is not installed, or the URL has a wrong option.
     """
 
     def __init__(self, url: str, seconds: float) -> None:
-        self.pool = redis_connections(url, seconds)
+        try:
+            from redis import asyncio as redis  # noqa: PLC0415  - an extra
+            from redis.asyncio.retry import Retry  # noqa: PLC0415
+            from redis.backoff import NoBackoff  # noqa: PLC0415
+        except ImportError:
+            raise ConfigError(
+                "[tools] storage needs the package redis; remove it, or run "
+                f"`{install_command(HOST, 'redis')}`"
+            ) from None
+        timeouts = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+        once_more = Retry(NoBackoff(), 1)  # an idle connection may have been closed
+        try:
+            pool = cast("Any", redis.ConnectionPool).from_url(url, retry=once_more, **timeouts)
+        except ValueError as exc:
+            raise ConfigError(f"[tools] storage: {exc}; correct the URL") from None
+        self.pool: Any = pool
         self._seconds = seconds
         self._is_gone, self._rests_until = False, 0.0
         self._asking = set[asyncio.Task[Any]]()
@@ -87,48 +105,9 @@ class SharedRedis:
 
     async def aclose(self) -> None:
         """Close the connections; a later question connects anew."""
-        for each in self._asking:
-            each.cancel()
+        for task in self._asking:
+            task.cancel()
         await self.pool.disconnect()
-
-
-def redis_connections(url: str, seconds: float) -> Any:
-    """Return a pool that connects when it is first used, and again after it was disconnected.
-
-    Args:
-        url: A ``redis://`` or ``rediss://`` URL.
-        seconds: The timeout of one question.
-
-    Raises:
-        ConfigError: The package ``redis`` is not installed, or the URL has a wrong option.
-    """
-    try:
-        from redis import asyncio as redis  # noqa: PLC0415  - an extra
-        from redis.asyncio.retry import Retry  # noqa: PLC0415
-        from redis.backoff import NoBackoff  # noqa: PLC0415
-    except ImportError:
-        raise ConfigError(
-            "[tools] storage needs the package redis; remove it, or run "
-            f"`{install_command(HOST, 'redis')}`"
-        ) from None
-    timeouts = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-    once_more = Retry(NoBackoff(), 1)  # an idle connection may have been closed
-    try:
-        return cast("Any", redis.ConnectionPool).from_url(url, retry=once_more, **timeouts)
-    except ValueError as exc:
-        raise ConfigError(f"[tools] storage: {exc}; correct the URL") from None
-
-
-class AnswerStore(Protocol):
-    """Keeps answers, each for its own time."""
-
-    async def get(self, key: str) -> ToolResult | None:
-        """Return the answer under *key*, or None."""
-        ...
-
-    async def put(self, key: str, answer: ToolResult, ttl: float) -> None:
-        """Keep *answer* for *ttl* seconds."""
-        ...
 
 
 class Cache:
@@ -151,8 +130,7 @@ class Cache:
         if not call.limits.cache_ttl:
             result: ToolResult = await call_next(call)
             return result
-        caller = None if call.limits.cache_scope == "public" else call.context.caller
-        key = answer_key(call.item.declared, call.keywords, caller)
+        key = _key(call)
         while True:
             if kept := await self._store.get(key):
                 call.record.is_cached = True
@@ -174,7 +152,9 @@ class Cache:
             if not call.context.has_elicited:
                 running.set_result(result)
                 if not result.is_error:
-                    await self._put(key, result, call.limits.cache_ttl)
+                    # A slow store must not lose an answer that is ready.
+                    with anyio.CancelScope(shield=True):
+                        await self._store.put(key, result, call.limits.cache_ttl)
         except Exception as exc:
             if not (call.context.has_elicited or isinstance(exc, _OF_ONE_CALLER)):
                 running.set_exception(exc)
@@ -187,19 +167,11 @@ class Cache:
         return result
 
     @cached_property
-    def _store(self) -> AnswerStore:
-        return RedisAnswers(self._redis) if self._redis else MemoryAnswers()
-
-    async def _put(self, key: str, result: ToolResult, ttl: float) -> None:
-        try:
-            # A slow store must not lose an answer that is ready.
-            with anyio.CancelScope(shield=True):
-                await self._store.put(key, result, ttl)
-        except Exception as exc:  # noqa: BLE001  - nor may a broken one
-            log.warning("an answer cannot be cached", extra={"reason": str(exc)})
+    def _store(self) -> _RedisAnswers | _MemoryAnswers:
+        return _RedisAnswers(self._redis) if self._redis else _MemoryAnswers()
 
 
-class MemoryAnswers:
+class _MemoryAnswers:
     """Answers of this process; the least recently used are dropped when they grow too large."""
 
     def __init__(self) -> None:
@@ -213,17 +185,15 @@ class MemoryAnswers:
         )
 
     async def get(self, key: str) -> ToolResult | None:
-        """Return an answer. See `AnswerStore`."""
         kept = self._kept.get(key)
         return kept[0] if kept else None
 
     async def put(self, key: str, answer: ToolResult, ttl: float) -> None:
-        """Keep an answer. See `AnswerStore`."""
         if _size(answer) <= _MAX_BYTES:
             self._kept[key] = (answer, ttl)
 
 
-class RedisAnswers:
+class _RedisAnswers:
     """Answers that several processes share; a Redis that fails loses no answer."""
 
     def __init__(self, shared: SharedRedis) -> None:
@@ -234,8 +204,6 @@ class RedisAnswers:
         self._answers = TypeAdapter(ToolResult)
 
     async def get(self, key: str) -> ToolResult | None:
-        """Return an answer. See `AnswerStore`."""
-
         async def read() -> ToolResult | None:
             kept: bytes | None = await self._redis.get(_PREFIX + key)
             return self._answers.validate_json(kept) if kept else None
@@ -243,8 +211,6 @@ class RedisAnswers:
         return await self._shared.ask(read, "cached answers cannot be read")
 
     async def put(self, key: str, answer: ToolResult, ttl: float) -> None:
-        """Keep an answer. See `AnswerStore`."""
-
         async def write() -> None:
             milliseconds = max(1, int(ttl * 1000))
             await self._redis.set(_PREFIX + key, self._answers.dump_json(answer), px=milliseconds)
@@ -257,12 +223,9 @@ def _size(answer: ToolResult) -> int:
     return 2 * len(answer.text) + len(pydantic_core.to_json(answer.content))
 
 
-def answer_key(tool: str, arguments: Mapping[str, Any], caller: str | None) -> str:
-    """Return a digest of a call by one caller, whatever the order of its arguments.
-
-    Args:
-        caller: None if all callers share the answer.
-    """
-    plain = pydantic_core.to_jsonable_python(arguments, fallback=repr)
-    call = json.dumps([tool, caller, plain], sort_keys=True)
-    return hashlib.sha256(call.encode()).hexdigest()
+def _key(call: Call) -> str:
+    """Return a digest of a call by one caller, or by any, whatever the order of its arguments."""
+    caller = None if call.limits.cache_scope == "public" else call.context.caller
+    plain = pydantic_core.to_jsonable_python(call.keywords, fallback=repr)
+    text = json.dumps([call.item.declared, caller, plain], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

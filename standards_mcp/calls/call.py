@@ -23,6 +23,7 @@ NOT_SERVED: Final = "not_served"
 """The outcome of a call for an unknown name, or one that the caller may not use."""
 NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})
 """The outcomes that name no type of error."""
+_LONGEST_NAME: Final = 200
 Gate: TypeAlias = Callable[["CallRecord"], None]
 """Raises a `ToolError` if a call must not run."""
 
@@ -63,25 +64,19 @@ class CallRecord:
 
 
 class Observer(Protocol):
-    """Receives every call, also calls for unknown names.
-
-    Both methods run in the event loop, so they must be quick.
-    """
+    """Receives every call, also calls for unknown names, in the event loop; so it must be quick."""
 
     def call_started(self, record: CallRecord) -> None:
         """Handle the start of a call; the record changes until the end."""
-        ...
+        del record
 
     def call_ended(self, record: CallRecord) -> None:
         """Handle the end of a call, whatever its outcome."""
-        ...
+        del record
 
 
-class CallLog:
-    """Writes one log line for each call."""
-
-    def call_started(self, record: CallRecord) -> None:
-        """Do nothing: the line is written at the end."""
+class CallLog(Observer):
+    """Writes one log line for each call, at its end."""
 
     def call_ended(self, record: CallRecord) -> None:
         """Write the line."""
@@ -198,8 +193,18 @@ class Recording:
             record.seconds, record.outcome = time.perf_counter() - began, outcome
             _notify(observers, "call_ended", record)
 
-    def refused(self, record: CallRecord) -> None:
-        """Report a call that was refused before any step: it ends where it starts."""
+    def refused(
+        self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
+    ) -> None:
+        """Report a call for a name that is not served to the caller: it ends where it starts."""
+        record = CallRecord(
+            kind=kind,
+            name=name[:_LONGEST_NAME],
+            plugin="",
+            caller=context.caller,
+            session=context.session,
+            arguments=arguments,
+        )
         observers = tuple(self._observers)
         _notify(observers, "call_started", record)
         record.outcome = NOT_SERVED

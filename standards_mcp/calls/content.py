@@ -29,7 +29,7 @@ from standards_mcp.contributions.selection import Selection, named, visible
 from standards_mcp.errors import NotServedError, ToolError
 
 from .call import Call
-from .context import HostContext, Principal, Unattended
+from .context import HostContext, Principal
 from .pipeline import Pipeline
 
 _MOST_COMPLETIONS: Final = 100
@@ -45,19 +45,12 @@ class ContentCalls:
         visible: Returns the current selection of a principal; it may change between calls.
     """
 
-    def __init__(
-        self,
-        visible: Callable[[Principal], Selection],
-        pipeline: Pipeline,
-    ) -> None:
+    def __init__(self, visible: Callable[[Principal], Selection], pipeline: Pipeline) -> None:
         self._visible = visible
         self._pipeline = pipeline
 
     async def get_prompt(
-        self,
-        name: str,
-        arguments: Mapping[str, str],
-        context: HostContext | None = None,
+        self, name: str, arguments: Mapping[str, str], context: HostContext | None = None
     ) -> PromptAnswer:
         """Return the messages of a prompt, found by its published or its declared name.
 
@@ -69,7 +62,7 @@ class ContentCalls:
             InputRequiredError: The client must ask its user, and ask for the prompt again.
             ToolError: It refused the arguments, failed or did not answer in time.
         """
-        context = context or Unattended()
+        context = context or HostContext()
         with self._reporting("prompt", name, arguments, context):
             item = self.prompt(name, context)
         given: dict[str, Any] = {item.context: context} if item.context else {}
@@ -94,10 +87,19 @@ class ContentCalls:
             NotServedError: No resource is served under this URI.
             ToolError: It refused the variables, failed or did not answer in time.
         """
-        context = context or Unattended()
+        context = context or HostContext()
         with self._reporting("resource", uri, {}, context):
             item, variables = self.resource_at(uri, context)
-        return await self.read(item, variables, context)
+        contents: Contents = await self._pipeline.get(
+            Call(
+                item=item,
+                function=item.resource.function,
+                render=partial(contents_of, mime_type=item.resource.mime_type),
+                arguments=variables,
+                context=context,
+            )
+        )
+        return contents
 
     def resource_at(
         self, uri: str, context: HostContext
@@ -113,32 +115,13 @@ class ContentCalls:
         # A hidden one is looked up only to say in the error why it is not served.
         match = find_resource(served, uri) or find_resource(items, uri)
         item, variables = match or (None, {})
-        served_names = (each.resource.uri for each in served)
-        return _served_one("resource", uri, item, served_names), variables
-
-    async def read(
-        self,
-        item: RegisteredResource,
-        variables: Mapping[str, Any],
-        context: HostContext | None = None,
-    ) -> Contents:
-        """Return the contents for these values of the template. See `read_resource`."""
-        contents: Contents = await self._pipeline.get(
-            Call(
-                item=item,
-                function=item.resource.function,
-                render=partial(contents_of, mime_type=item.resource.mime_type),
-                arguments=variables,
-                context=context or Unattended(),
-            )
-        )
-        return contents
+        return _served_one("resource", uri, item, map(_uri, served)), variables
 
     async def subscribe(
         self,
         uri: str,
         subscribe: Callable[[RegisteredResource, str], Awaitable[_T]],
-        context: HostContext | None = None,
+        context: HostContext,
     ) -> _T:
         """Call *subscribe* for the resource under a URI, and return its result.
 
@@ -146,7 +129,6 @@ class ContentCalls:
             NotServedError: No resource is served under this URI.
             ToolError: *subscribe* failed or did not answer in time.
         """
-        context = context or Unattended()
         with self._reporting("subscription", uri, {}, context):
             item, _ = self.resource_at(uri, context)
         call = Call(
@@ -168,7 +150,7 @@ class ContentCalls:
         try:
             yield
         except NotServedError:
-            self._pipeline.refused(kind, name, arguments, context)
+            self._pipeline.recording.refused(kind, name, arguments, context)
             raise
 
     def prompt(self, name: str, context: HostContext) -> RegisteredPrompt:
@@ -178,7 +160,7 @@ class ContentCalls:
             NotServedError: No such prompt is served.
         """
         items = _known(self._visible(context.principal).prompts, context)
-        served_names = (each.published for each in visible(items))
+        served_names = (item.published for item in visible(items))
         return _served_one("prompt", name, named(items, name), served_names)
 
     def resource(self, uri: str, context: HostContext) -> RegisteredResource:
@@ -190,9 +172,8 @@ class ContentCalls:
         items = _known(self._visible(context.principal).resources, context)
         served = visible(items)
         # If two resources have one URI, the second is hidden.
-        item = next((each for each in (*served, *items) if each.resource.uri == uri), None)
-        served_names = (each.resource.uri for each in served)
-        return _served_one("resource", uri, item, served_names)
+        item = next((item for item in (*served, *items) if _uri(item) == uri), None)
+        return _served_one("resource", uri, item, map(_uri, served))
 
     async def complete(
         self,
@@ -220,7 +201,7 @@ class ContentCalls:
             function=partial(completer, typed, others),
             render=_completion,
             arguments={argument: typed},
-            context=context or Unattended(),
+            context=context or HostContext(),
             kind="completion",
         )
         try:
@@ -234,6 +215,10 @@ class ContentCalls:
 def _known(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
     """Return the items that errors may mention; restricted callers must not see hidden ones."""
     return visible(items) if context.principal.is_restricted else items
+
+
+def _uri(item: RegisteredResource) -> str:
+    return item.resource.uri
 
 
 def _served_one(kind: str, name: str, item: _C | None, served_names: Iterable[str]) -> _C:
@@ -252,6 +237,6 @@ def _completion(answer: Completion | Iterable[object]) -> Completion:
         has_more = True if is_cut else answer.has_more
         return replace(answer, values=answer.values[:_MOST_COMPLETIONS], has_more=has_more)
     values = [str(value) for value in islice(answer, _MOST_COUNTED)]
-    shown = values[:_MOST_COMPLETIONS]
     total = len(values) if len(values) < _MOST_COUNTED else None
-    return Completion(shown, total=total, has_more=len(values) > len(shown))
+    has_more = len(values) > _MOST_COMPLETIONS
+    return Completion(values[:_MOST_COMPLETIONS], total=total, has_more=has_more)

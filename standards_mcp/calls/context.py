@@ -6,8 +6,7 @@ The deadline of a call stops while the user answers, because people need longer 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -97,8 +96,10 @@ class InputRequiredError(BaseException):
         self.request = request
 
 
-class HostContext(ABC):
-    """The host's side of a call. See `standards_mcp.CallContext` for its public methods.
+class HostContext:
+    """The host's side of a call; as it is, one without a user, such as in a command or a test.
+
+    `standards_mcp.CallContext` describes the methods that plugins use.
 
     Attributes:
         principal: The caller.
@@ -117,7 +118,7 @@ class HostContext(ABC):
         self.log_fields: dict[str, object] = {}
         self.is_continuation = self.is_exact = self.has_elicited = False
         self._deadlines: list[anyio.CancelScope] = []
-        self._questions = 0
+        self._open_questions = 0
         self._left: list[tuple[anyio.CancelScope, float]] = []
 
     @property
@@ -130,49 +131,48 @@ class HostContext(ABC):
         plain = pydantic_core.to_jsonable_python(fields, bytes_mode="base64", fallback=str)
         self.log_fields.update(plain)
 
-    @abstractmethod
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> None:
         """Report to the client how far the call is."""
 
-    @abstractmethod
     async def log(self, message: str, level: LogLevel = "info") -> None:
         """Send a line for the client's log."""
 
-    @abstractmethod
     async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
         """Return the user's answer to a question, or None when they decline."""
+        del answer, key
+        raise CannotAskError(question)
 
-    @abstractmethod
     async def sample(
         self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
     ) -> str:
         """Return the answer of the client's model."""
+        del prompt, max_tokens, system, key
+        raise CannotAskError(ability="sampling")
 
-    @abstractmethod
     async def roots(self) -> list[str]:
         """Return the URIs of the user's working folders."""
+        raise CannotAskError(ability="roots")
 
     @property
-    @abstractmethod
     def abilities(self) -> frozenset[Ability]:
         """The kinds of requests that the client accepts."""
+        return frozenset()
 
     @property
-    @abstractmethod
     def can_ask_midway(self) -> bool:
         """True if the user can be asked while the call is running."""
+        return False
 
-    @abstractmethod
     async def put(self, request: ClientRequest) -> Any:
         """Return the reply to a request of another server, which waits for it.
 
         Raises:
             CannotAskError: The client cannot be asked this while the call runs.
         """
+        raise refusal(request)
 
-    @abstractmethod
     async def next_responses(
         self, requests: Mapping[str, ClientRequest], state: str | None
     ) -> InputResponses:
@@ -182,6 +182,8 @@ class HostContext(ABC):
             CannotAskError: The client cannot be asked one of them.
             InputRequiredError: The client must reply to them, and call again.
         """
+        del state
+        raise refusal(*requests.values())
 
     @contextmanager
     def within(self, seconds: float) -> Generator[None]:
@@ -199,80 +201,24 @@ class HostContext(ABC):
         self.has_elicited = True
         # Several questions may be open together: the first one stops the clocks, and the last
         # answer starts them again.
-        self._questions += 1
-        if self._questions == 1:
-            self._stop_clocks()
+        self._open_questions += 1
+        if self._open_questions == 1:
+            # A cancel scope has no pause, so remove its deadline and keep the remaining time.
+            now = anyio.current_time()
+            self._left = [(scope, scope.deadline - now) for scope in self._deadlines]
+            for scope in self._deadlines:
+                scope.deadline = math.inf
         try:
             yield
         finally:
-            self._questions -= 1
-            if not self._questions:
-                self._start_clocks()
-
-    def _stop_clocks(self) -> None:
-        # A cancel scope has no pause, so remove its deadline and keep the remaining time.
-        now = anyio.current_time()
-        self._left = [(scope, scope.deadline - now) for scope in self._deadlines]
-        for scope in self._deadlines:
-            scope.deadline = math.inf
-
-    def _start_clocks(self) -> None:
-        now = anyio.current_time()
-        for scope, seconds in self._left:
-            scope.deadline = now + seconds
+            self._open_questions -= 1
+            if not self._open_questions:
+                now = anyio.current_time()
+                for scope, seconds in self._left:
+                    scope.deadline = now + seconds
 
 
-class Unattended(HostContext):
-    """The context of a call without a user to ask, such as in a command or a test."""
-
-    async def report_progress(
-        self, done: float, total: float | None = None, message: str | None = None
-    ) -> None:
-        """Ignore the report."""
-
-    async def log(self, message: str, level: LogLevel = "info") -> None:
-        """Ignore the line."""
-
-    async def ask(self, question: str, answer: type[AnswerT], *, key: str = "") -> AnswerT | None:
-        """Refuse. See `standards_mcp.CallContext.ask`."""
-        del answer, key
-        raise CannotAskError(question)
-
-    async def sample(
-        self, prompt: str, *, max_tokens: int = 1000, system: str = "", key: str = ""
-    ) -> str:
-        """Refuse. See `standards_mcp.CallContext.sample`."""
-        del prompt, max_tokens, system, key
-        raise CannotAskError(ability="sampling")
-
-    async def roots(self) -> list[str]:
-        """Refuse. See `standards_mcp.CallContext.roots`."""
-        raise CannotAskError(ability="roots")
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """No kinds of requests. See `HostContext`."""
-        return frozenset()
-
-    @property
-    def can_ask_midway(self) -> bool:
-        """Always False. See `HostContext`."""
-        return False
-
-    async def put(self, request: ClientRequest) -> Any:
-        """Refuse. See `HostContext`."""
-        raise CannotAskError(request.text, ability=request.ability)
-
-    async def next_responses(
-        self, requests: Mapping[str, ClientRequest], state: str | None
-    ) -> InputResponses:
-        """Refuse. See `HostContext`."""
-        del state
-        raise refusal(requests.values())
-
-
-def refusal(requests: Iterable[ClientRequest]) -> CannotAskError:
+def refusal(*requests: ClientRequest) -> CannotAskError:
     """Return the error for requests that a client does not accept."""
-    refused = list(requests)
-    text = " ".join(request.text for request in refused if request.text)
-    return CannotAskError(text, ability=refused[0].ability)
+    text = " ".join(request.text for request in requests if request.text)
+    return CannotAskError(text, ability=requests[0].ability)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from standards_mcp._utils.exceptions import internal_error, is_from_outside, is_raised, new_incident
@@ -55,7 +58,15 @@ class Masking:
             exc.details = exc.details and masked_data(exc.details, self._secrets())
             raise
         if isinstance(result, ToolResult) and result.is_error:
-            return _masked(result, self._secrets())
+            masked = partial(masked_data, secrets=self._secrets())
+            return replace(
+                result,
+                text=masked(result.text),
+                structured=masked(result.structured),
+                notes=tuple(masked(result.notes)),
+                content=tuple(masked(result.content)),
+                meta=masked(result.meta),
+            )
         return result
 
 
@@ -75,7 +86,9 @@ async def contain(call: Call, call_next: CallNext) -> Any:
     except (ToolError, InputRequiredError):
         raise
     except ServiceError as exc:
-        raise translated(exc) from exc
+        # The text of a service's error is written for users, so plugins need not translate it.
+        kind = InvalidInputError if isinstance(exc, FilterError) else ApiError
+        raise kind(str(exc)) from exc
     except ValueError as exc:
         if _is_meant_for_client(exc, call.function):
             raise InvalidInputError(text_of(exc)) from exc
@@ -87,13 +100,6 @@ async def contain(call: Call, call_next: CallNext) -> Any:
         raise _crash(call, exc) from None
 
 
-def translated(error: ServiceError) -> ToolError:
-    """Return the error of a service as one of a tool."""
-    # The text of a service's error is written for users, so plugins need not translate it.
-    kind = InvalidInputError if isinstance(error, FilterError) else ApiError
-    return kind(str(error))
-
-
 def _is_meant_for_client(error: ValueError, function: Callable[..., Any]) -> bool:
     """Return True if the function's own package raised the error, with a message.
 
@@ -103,26 +109,13 @@ def _is_meant_for_client(error: ValueError, function: Callable[..., Any]) -> boo
     """
     if type(error) is not ValueError or not text_of(error):
         return False
-    raised = error.__traceback__
-    while raised and raised.tb_next:
-        raised = raised.tb_next
     # Otherwise, the error of a built-in such as `int` would seem to be a message of the author.
-    if raised is None or not is_raised(raised):
+    if not is_raised(error.__traceback__):
         return False
+    *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
     module: str = getattr(plain_function(function), "__module__", "")
-    where: str = raised.tb_frame.f_globals.get("__name__", "")
+    where: str = frame.f_globals.get("__name__", "")
     return bool(module) and where.partition(".")[0] == module.partition(".")[0]
-
-
-def _masked(result: ToolResult, secrets: frozenset[str]) -> ToolResult:
-    return ToolResult(
-        text=mask(result.text, secrets),
-        structured=masked_data(result.structured, secrets),
-        is_error=True,
-        notes=tuple(masked_data(result.notes, secrets)),
-        content=tuple(masked_data(result.content, secrets)),
-        meta=masked_data(result.meta, secrets),
-    )
 
 
 def _is_cancelled() -> bool:

@@ -10,9 +10,9 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from functools import cached_property, partial
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from standards_mcp.contributions.coercion import decoded_texts
@@ -71,9 +71,6 @@ class Validation:
     """Validates the arguments of calls; refused calls count against the rate limit, too.
 
     A call with many values counts before its validation, which takes long.
-
-    Args:
-        count: Counts a call.
     """
 
     def __init__(self, count: Callable[[Call], Awaitable[None]]) -> None:
@@ -86,11 +83,16 @@ class Validation:
             InvalidInputError: They do not fit.
             RateLimitedError: They do not fit, and the caller has called too often.
         """
+        arguments = call.item.arguments
         try:
-            count = _checked_count(call)
-            if count > _MANY_VALUES:
+            if _checked_count(call) > _MANY_VALUES:
                 await self._count(call)
-            call.keywords = await _keywords(call)
+            # Programs rely on everything that the REST API accepts beyond its description.
+            if call.context.is_exact and (
+                mistakes := schema_errors(schema_validator(arguments.schema), call.arguments)
+            ):
+                raise InvalidInputError(mistakes)
+            call.keywords = await arguments.validate(call.arguments)
         except ToolError:
             await self._count(call)
             raise
@@ -98,45 +100,13 @@ class Validation:
 
 
 def _checked_count(call: Call) -> int:
-    """Return the number of values in the arguments.
+    """Return the number of values in the arguments, also in texts that may be lists or objects.
 
     Raises:
-        InvalidInputError: There are too many.
+        InvalidInputError: There are too many, or a number is infinite, as parsers read ``1e999``.
     """
-    schema, most = call.item.arguments.schema, call.limits.max_argument_values
-    count, marks = _counted(call.arguments, most)
-    if count <= most < count + marks:
-        # Only now, since it takes longer: most texts are for arguments that are texts.
-        texts = decoded_texts(dict(call.arguments), plain_object(schema))
-        count += sum(map(_marks, texts))
-    if count > most:
-        raise InvalidInputError(
-            f"the arguments have more than {most:,} values; send fewer in one call, or let the"
-            " administrator raise max_argument_values in [tools]"
-        )
-    return count + marks
-
-
-async def _keywords(call: Call) -> dict[str, Any]:
-    schema = call.item.arguments.schema
-    # Programs rely on everything that the REST API accepts beyond its description.
-    if call.context.is_exact and (
-        mistakes := schema_errors(schema_validator(schema), call.arguments)
-    ):
-        raise InvalidInputError(mistakes)
-    return await call.item.arguments.validate(call.arguments)
-
-
-def _counted(arguments: Mapping[str, Any], most: int) -> tuple[int, int]:
-    """Return the number of values, and of marks in texts that may be lists or objects.
-
-    Counting ends with more than *most* values.
-
-    Raises:
-        InvalidInputError: A number is infinite, as parsers read ``1e999``.
-    """
-    count = marks = 0
-    left: list[object] = [dict(arguments)]
+    most, count, marks = call.limits.max_argument_values, 0, 0
+    left: list[object] = [dict(call.arguments)]
     while left and count <= most:
         value = left.pop()
         if isinstance(value, float) and not math.isfinite(value):
@@ -150,7 +120,16 @@ def _counted(arguments: Mapping[str, Any], most: int) -> tuple[int, int]:
             count += len(held)
             if count <= most:
                 left += held.values() if isinstance(held, dict) else held
-    return count, marks
+    if count <= most < count + marks:
+        # Only now, since it takes longer: most texts are for arguments that are texts.
+        schema = plain_object(call.item.arguments.schema)
+        count += sum(map(_marks, decoded_texts(dict(call.arguments), schema)))
+    if count > most:
+        raise InvalidInputError(
+            f"the arguments have more than {most:,} values; send fewer in one call, or let the"
+            " administrator raise max_argument_values in [tools]"
+        )
+    return count + marks
 
 
 def _marks(text: str) -> int:
@@ -168,6 +147,7 @@ class RateLimits:
     def __init__(self, redis: SharedRedis | None = None) -> None:
         self._own: dict[tuple[str, str, str], deque[float]] = {}
         self._redis = redis
+        self._shared: MovingWindowRateLimiter | None = None
 
     async def __call__(self, call: Call, call_next: CallNext) -> Any:
         """Answer the call within the rate limits.
@@ -202,10 +182,6 @@ class RateLimits:
                 retry_after=seconds,
             )
 
-    @cached_property
-    def _shared(self) -> MovingWindowRateLimiter:
-        return _limiter(self._redis.pool if self._redis else None)
-
     async def wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
         """Count a call, or return the seconds that it must wait and the limit that refuses it.
 
@@ -217,14 +193,11 @@ class RateLimits:
             counted: The kind and the name of the contribution.
         """
         if self._redis:
-            question = partial(_wait, self._shared, limits, counted, caller)
+            question = partial(self._shared_wait, self._redis.pool, limits, counted, caller)
             answer = await self._redis.ask(question, "shared rate limits cannot be reached")
             if answer:
                 return answer
-        return self._own_wait(limits, counted, caller)
-
-    def _own_wait(self, limits: Sequence[str], counted: str, caller: str) -> tuple[int, str]:
-        """Count in this process; the memory storage of `limits` would make calls a third slower."""
+        # The memory storage of `limits` would make calls a third slower.
         now = time.monotonic()
         calls = {limit: self._calls((limit, counted, caller)) for limit in limits}
         longest = max((_seconds(limit, times, now), limit) for limit, times in calls.items())
@@ -232,6 +205,28 @@ class RateLimits:
             for times in calls.values():
                 times.append(now)
         return longest
+
+    async def _shared_wait(
+        self, pool: Any, limits: Sequence[str], counted: str, caller: str
+    ) -> tuple[int, str]:
+        # A quarter of a second to import, and few configurations share limits.
+        from limits import parse  # noqa: PLC0415
+        from limits.aio.strategies import MovingWindowRateLimiter  # noqa: PLC0415
+        from limits.storage import storage_from_string  # noqa: PLC0415
+
+        if self._shared is None:
+            options: dict[str, Any] = {"implementation": "redispy", "connection_pool": pool}
+            storage: Any = storage_from_string("async+redis://localhost:6379", **options)
+            self._shared = MovingWindowRateLimiter(storage)
+        items = {limit: parse(limit) for limit in limits}
+        # With one limit, `hit` alone both asks and counts.
+        one_step, two_steps = (self._shared.hit,), (self._shared.test, self._shared.hit)
+        for ask in two_steps if len(items) > 1 else one_step:
+            for limit, item in items.items():
+                if not await ask(item, counted, caller):
+                    window = await self._shared.get_window_stats(item, counted, caller)
+                    return max(1, math.ceil(window.reset_time - time.time())), limit
+        return 0, ""
 
     def _calls(self, key: tuple[str, str, str]) -> deque[float]:
         """Return the times of earlier calls; forget the quietest of too many callers."""
@@ -248,31 +243,6 @@ def _seconds(limit: str, calls: deque[float], now: float) -> int:
     while calls and calls[0] <= now - _SECONDS[span]:
         calls.popleft()
     return max(1, math.ceil(calls[0] + _SECONDS[span] - now)) if len(calls) >= int(count) else 0
-
-
-def _limiter(pool: Any) -> MovingWindowRateLimiter:
-    # A quarter of a second to import, and few configurations share limits.
-    from limits.aio.strategies import MovingWindowRateLimiter  # noqa: PLC0415
-    from limits.storage import storage_from_string  # noqa: PLC0415
-
-    options: dict[str, Any] = {"implementation": "redispy", "connection_pool": pool}
-    storage: Any = storage_from_string("async+redis://localhost:6379", **options)
-    return MovingWindowRateLimiter(storage)
-
-
-async def _wait(
-    limiter: MovingWindowRateLimiter, limits: Sequence[str], counted: str, caller: str
-) -> tuple[int, str]:
-    from limits import parse  # noqa: PLC0415
-
-    items = {limit: parse(limit) for limit in limits}
-    # With one limit, `hit` alone both asks and counts.
-    for ask in (limiter.test, limiter.hit) if len(items) > 1 else (limiter.hit,):
-        for limit, item in items.items():
-            if not await ask(item, counted, caller):
-                window = await limiter.get_window_stats(item, counted, caller)
-                return max(1, math.ceil(window.reset_time - time.time())), limit
-    return 0, ""
 
 
 # A slot bounds the cost of a tool for the machine, so it counts for all callers together. Callers
@@ -325,15 +295,18 @@ class FairSemaphore:
         if self._free:  # then the queue is empty
             self._free -= 1
             return
-        given = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(caller, deque()).append(given)
+        slot = asyncio.get_running_loop().create_future()
+        calls = self._waiting.setdefault(caller, deque())
+        calls.append(slot)
         try:
-            await given
+            await slot
         except asyncio.CancelledError:
-            if given.cancelled():
-                self._forget(caller, given)
-            else:  # the slot came at the same moment
+            if not slot.cancelled():  # the slot came at the same moment
                 self.release()
+            elif slot in calls:
+                calls.remove(slot)
+                if not calls:
+                    del self._waiting[caller]
             raise
 
     def release(self) -> None:
@@ -341,17 +314,10 @@ class FairSemaphore:
         while self._waiting:
             caller = next(iter(self._waiting))
             calls = self._waiting.pop(caller)
-            given = calls.popleft()
+            slot = calls.popleft()
             if calls:
                 self._waiting[caller] = calls  # behind the others
-            if not given.done():  # a call may just have been cancelled
-                given.set_result(None)
+            if not slot.done():  # a call may just have been cancelled
+                slot.set_result(None)
                 return
         self._free += 1
-
-    def _forget(self, caller: str, given: asyncio.Future[None]) -> None:
-        calls = self._waiting.get(caller, deque())
-        with suppress(ValueError):
-            calls.remove(given)
-        if not calls:
-            self._waiting.pop(caller, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -21,8 +20,6 @@ from .call import Call, CallNext
 
 BYTES_PER_TOKEN: Final = 4
 """A rule of thumb for English text and JSON; every model counts in its own way."""
-_FENCE: Final = re.compile(r"^[ \t]*(`{3,}(?=[^`\n]*$)|~{3,})(.*)$", re.MULTILINE)
-"""The line that begins or ends a block of code in Markdown."""
 _NOTE_TOKENS: Final = 40
 _ERROR_TOKENS: Final = 500
 _ENDS: Final = (".", "!", "?", ":", ";")
@@ -71,41 +68,24 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
     """
     if result.is_error:  # clients need the reason, however low the limit is
         limit = max(limit, _ERROR_TOKENS)
-    size = tokens(_text_in(result))
-    if result.structured is None:
+    size, structured = tokens(_text_in(result)), result.structured
+    if structured is None:
         return result if size <= limit else _with_short_text(result, size, limit)
-    size = max(size, tokens(_json(result.structured)))
-    if size <= limit:
+    full = tokens(_json(structured))
+    if max(size, full) <= limit:
         return result
-    shorter = _with_short_structure(result, result.structured, limit)
-    if shorter is None:
+    short, note = _shortened(structured, limit) if full > limit else (structured, "")
+    if not short:
         return error_result(
             "too_large",
-            f"The answer has about {size:,} tokens, more than the {limit:,} allowed here. Ask for "
-            "less, or raise its max_output_tokens in the configuration.",
+            f"The answer has about {max(size, full):,} tokens, more than the {limit:,} allowed "
+            "here. Ask for less, or raise its max_output_tokens in the configuration.",
         )
-    return shorter
-
-
-def _with_short_structure(
-    result: ToolResult, structured: dict[str, Any], limit: int
-) -> ToolResult | None:
-    """Return *result* with as many items of its largest list as fit, or None if no item fits.
-
-    A text that was the JSON of the structure, and content blocks, are replaced by the JSON of the
-    shorter structure; any other text keeps its form.
-    """
-    short, note = (structured, "")
-    if tokens(_json(structured)) > limit:
-        short, note = _shortened(structured, limit)
-        if not short:
-            return None
+    notes = (*result.notes, note) if note else result.notes
     if note and (result.content or _is_json_of(result.text, structured)):
-        return replace(
-            result, text=_json(short), structured=short, content=(), notes=(*result.notes, note)
-        )
-    cut = replace(result, structured=short, notes=(*result.notes, note) if note else result.notes)
-    size = tokens(_text_in(cut))
+        # Content blocks, and a text that was the JSON of the structure, become its shorter JSON.
+        return replace(result, text=_json(short), structured=short, content=(), notes=notes)
+    cut = replace(result, structured=short, notes=notes)
     return cut if size <= limit else _with_short_text(cut, size, limit, is_noted=bool(note))
 
 
@@ -120,42 +100,26 @@ def _with_short_text(
     note = f"Cut to about {limit:,} of {size:,} tokens. Ask for less."
     notes = result.notes if is_noted else (*result.notes, note)
     if not result.content:
-        return replace(result, text=cut_text(result.text, room), notes=notes)
+        return replace(result, text=_cut(result.text, room), notes=notes)
     blocks: list[Mapping[str, Any]] = []
     for block in result.content:
-        kept = cut_text(_text_of(block), room)
+        kept = _cut(_text_of(block), room)
         room -= len(kept.encode())
         blocks.append(_with_text(block, kept))
     return replace(result, content=tuple(blocks), notes=notes)
 
 
-def cut_text(text: str, size: int) -> str:
+def _cut(text: str, size: int) -> str:
     """Return the beginning of *text* in at most *size* bytes of UTF-8.
 
-    Markdown stays Markdown: the text ends with a whole line, unless that would remove half of it,
-    and a code block that is cut is closed.
+    It ends with a whole line, unless that would remove half of it.
     """
     encoded = text.encode()
     if len(encoded) <= size:
         return text
-    longest = max((len(mark) + 1 for mark, _ in _FENCE.findall(text)), default=0)
-    kept = encoded[: max(size - longest, 0)].decode(errors="ignore")
+    kept = encoded[: max(size, 0)].decode(errors="ignore")
     whole, line_end, _ = kept.rpartition("\n")
-    if line_end and len(whole) >= len(kept) // 2:
-        kept = whole
-    fence = _open_fence(kept)
-    return f"{kept}\n{fence}" if fence else kept
-
-
-def _open_fence(text: str) -> str:
-    """Return the closing fence if *text* ends inside a code block, else ""."""
-    fence = ""
-    for mark, rest in _FENCE.findall(text):
-        if not fence:
-            fence = mark
-        elif mark.startswith(fence) and not rest.strip():
-            fence = ""
-    return fence
+    return whole if line_end and len(whole) >= len(kept) // 2 else kept
 
 
 def _is_json_of(text: str, structured: dict[str, Any]) -> bool:
@@ -170,8 +134,7 @@ def _is_json_of(text: str, structured: dict[str, Any]) -> bool:
 def _text_in_content(answer: PromptAnswer | Contents) -> str:
     """Return the text of an answer, without images and other bytes."""
     if isinstance(answer, PromptAnswer):
-        messages = answer.messages
-        return "\n".join(_text_of(m.content) if m.content else m.text for m in messages)
+        return "\n".join(_text_of(m.content) if m.content else m.text for m in answer.messages)
     if answer.parts is not None:
         return "\n".join(map(_text_of, answer.parts))
     return answer.data if isinstance(answer.data, str) else ""
@@ -200,11 +163,11 @@ def _shortened(structured: dict[str, Any], limit: int) -> tuple[dict[str, Any], 
 
     The structure is empty if no item fits.
     """
-    lists = {key: tokens(_json(each)) for key, each in structured.items() if isinstance(each, list)}
+    lists = {key: tokens(_json(value)) for key, value in structured.items() if type(value) is list}
     if not lists:
         return {}, ""
     key = max(lists, key=lists.__getitem__)
-    items = cast("list[Any]", structured[key])
+    items: list[Any] = structured[key]
     has_message = isinstance(structured.get("message"), str)
     room = limit - tokens(_json({**structured, key: []})) - _NOTE_TOKENS * has_message
     count = 0

@@ -25,11 +25,11 @@ import anyio.to_thread
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ThreadsStuckError
-from standards_mcp.plugin import ToolHandler, ToolResult
+from standards_mcp.plugin import ToolResult
 
 from .cache import Cache, SharedRedis
-from .call import Call, CallRecord, Gate, Observer, Recording, Step, compose
-from .context import HostContext, Unattended
+from .call import Call, Gate, Observer, Recording, Step, compose
+from .context import HostContext
 from .failures import Masking, as_results, contain
 from .limits import Admission, RateLimits, Slots, Validation, within_deadline
 from .output import cap_output, refuse_long
@@ -37,7 +37,6 @@ from .wrappers import Wrappers
 
 log = logging.getLogger(__name__)
 
-_LONGEST_NAME: Final = 200
 THREADS_PER_PLUGIN: Final = 16
 _T = TypeVar("_T")
 
@@ -50,6 +49,13 @@ class Pipeline:
         observers: Receivers of the record of each call.
         gates: Each may refuse a call before any code of a plugin runs for it.
         storage: A ``redis://`` URL for rate limits and cached answers; None: in this process.
+
+    Attributes:
+        get: Returns the messages of a prompt or the contents of a resource. Like `complete` and
+            `respond`, it raises a `ToolError` if the plugin refused, failed or was too slow.
+        complete: Returns the values that complete an argument.
+        respond: Answers the request of a route; the function of the call sends the response.
+        recording: Reports calls to the observers.
 
     Raises:
         ConfigError: *storage* cannot be used.
@@ -64,21 +70,20 @@ class Pipeline:
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self._redis = SharedRedis(storage, timing.redis) if storage else None
-        self._wrappers, self._invocation = Wrappers(), Invocation()
-        self._recording, self._slots = Recording(observers), Slots()
+        self.wrappers, self.invocation = Wrappers(), Invocation()
+        self.recording, self.slots = Recording(observers), Slots()
+        self.rate_limits = RateLimits(self._redis)
         admission, masking = Admission(gates), Masking(secrets)
-        begin: tuple[Step, ...] = (self._recording, admission, masking)
-        self.rate_limits, slots = RateLimits(self._redis), self._slots
-        rate_limits = self.rate_limits
-        validation = Validation(rate_limits.count)
+        validation = Validation(self.rate_limits.count)
+        begin: tuple[Step, ...] = (self.recording, admission, masking)
         tool: tuple[Step, ...] = (
-            self._recording,
+            self.recording,
             as_results,  # also for refusals
             admission,
             masking,
             cap_output,
             # Outside of errors and the deadline, so that wrappers see every failure as a result.
-            self._wrappers,
+            self.wrappers,
             as_results,
             contain,
             # Before the slots: waiting for a slot is part of the time that a client waits.
@@ -86,46 +91,26 @@ class Pipeline:
             validation,
             # Before the limits: a cached answer costs nothing that they protect.
             Cache(self._redis),
-            rate_limits,
-            slots,
+            self.rate_limits,
+            self.slots,
         )
-        content: tuple[Step, ...] = (
-            *begin,
-            refuse_long,
-            contain,
-            within_deadline,
-            validation,
-            rate_limits,
-            slots,
-        )
+        bounded: tuple[Step, ...] = (contain, within_deadline)
+        limited: tuple[Step, ...] = (self.rate_limits, self.slots)
+        self._call_tool = compose(tool, self.invocation)
+        self.get = compose((*begin, refuse_long, *bounded, validation, *limited), self.invocation)
         # Completions follow each key that a user types, and a refusal would not be shown, so they
         # have no rate limit.
-        completion: tuple[Step, ...] = (*begin, contain, within_deadline, slots)
-        route: tuple[Step, ...] = (*begin, contain, within_deadline, rate_limits, slots)
-        self._call_tool = compose(tool, self._invocation)
-        self._get = compose(content, self._invocation)
-        self._complete = compose(completion, self._invocation)
-        self._respond = compose(route, self._invocation)
-
-    def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
-        """Put *wrapper* around the handler of tool calls."""
-        self._wrappers.wrap(wrapper)
+        self.complete = compose((*begin, *bounded, self.slots), self.invocation)
+        self.respond = compose((*begin, *bounded, *limited), self.invocation)
 
     async def call_tool(
-        self,
-        item: RegisteredTool,
-        arguments: Mapping[str, Any],
-        context: HostContext | None = None,
+        self, item: RegisteredTool, arguments: Mapping[str, Any], context: HostContext
     ) -> ToolResult:
         """Call a tool and return its result; failures are results, too.
-
-        Args:
-            context: The caller's context; by default there is no user to ask.
 
         Raises:
             InputRequiredError: The client must ask its user, and call again.
         """
-        context = context or Unattended()
         call = Call(
             item=item,
             function=item.tool.function,
@@ -137,54 +122,6 @@ class Pipeline:
         result: ToolResult = await self._call_tool(call)
         return result
 
-    async def get(self, call: Call) -> Any:
-        """Return the messages of a prompt or the contents of a resource.
-
-        Raises:
-            ToolError: It refused, failed or did not answer in time.
-        """
-        return await self._get(call)
-
-    async def complete(self, call: Call) -> Any:
-        """Return the values that complete an argument; the other arguments are not validated.
-
-        Raises:
-            ToolError: The completer refused, failed or did not answer in time.
-        """
-        return await self._complete(call)
-
-    def refused(
-        self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
-    ) -> None:
-        """Report a call for a name that is not served to the caller."""
-        self._recording.refused(
-            CallRecord(
-                kind=kind,
-                name=name[:_LONGEST_NAME],
-                plugin="",
-                caller=context.caller,
-                session=context.session,
-                arguments=arguments,
-            )
-        )
-
-    @property
-    def waiting(self) -> int:
-        """The number of calls that wait for a slot."""
-        return self._slots.waiting
-
-    async def respond(self, call: Call) -> None:
-        """Answer the request of a route; the function of the call sends the response.
-
-        Raises:
-            ToolError: It refused, failed or did not answer in time.
-        """
-        await self._respond(call)
-
-    def stuck_seconds(self, plugin: str) -> float:
-        """Return for how many seconds a plugin has kept running an abandoned call."""
-        return self._invocation.stuck_seconds(plugin)
-
     async def aclose(self) -> None:
         """Close the connections to shared storage; a later call connects anew."""
         if self._redis:
@@ -192,10 +129,7 @@ class Pipeline:
 
 
 class Invocation:
-    """Calls async functions in the event loop, and others in a thread of their plugin.
-
-    A thread cannot be stopped: its function goes on after the call was abandoned.
-    """
+    """Calls async functions in the event loop, and others in a thread of their plugin."""
 
     def __init__(self) -> None:
         self._threads: dict[str, PluginThreads] = {}
@@ -205,16 +139,14 @@ class Invocation:
         if inspect.iscoroutinefunction(call.function):
             return call.render(await call.function(**call.keywords, **call.given))
         function = functools.partial(call.function, **call.keywords, **call.given)
-        value = await self._threads_of(call.item.plugin).run(function)
+        plugin = call.item.plugin
+        value = await self._threads.setdefault(plugin, PluginThreads(plugin)).run(function)
         return call.render(await value if inspect.isawaitable(value) else value)
 
     def stuck_seconds(self, plugin: str) -> float:
         """Return for how many seconds a plugin has kept running an abandoned call."""
         threads = self._threads.get(plugin)
         return threads.stuck_seconds if threads else 0.0
-
-    def _threads_of(self, plugin: str) -> PluginThreads:
-        return self._threads.setdefault(plugin, PluginThreads(plugin))
 
 
 class PluginThreads:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.exceptions import leaves
 from standards_mcp._utils.text import describe_exception, readable
-from standards_mcp.calls.context import HostContext, Unattended
+from standards_mcp.calls.context import HostContext
 from standards_mcp.errors import ApiError, CannotAskError, ToolError
 
 from .definitions import RefusedError, why_not_valid
@@ -145,7 +145,7 @@ class Connection:
             InputRequiredError: The caller's client asks its user, and sends the call again.
             RefusedError: The server answered with another error.
         """
-        caller = caller or Unattended()
+        caller = caller or HostContext()
         responses = caller.responses
         while True:
             sent = {**params, **response_params(responses), **({"_meta": meta} if meta else {})}

@@ -45,10 +45,8 @@ from standards_mcp.remote.definitions import why_not_valid
 log = logging.getLogger(__name__)
 
 # With fewer, a test of a plugin with some steps would miss reports by chance.
-FIRST_REPORTS: Final = 50
-"""Number of progress reports that a call sends at once; later ones are rate-limited."""
-PAUSE_SECONDS: Final = 0.1
-"""Pause between two progress reports after the first ones."""
+_FIRST_REPORTS: Final = 50
+_PAUSE_SECONDS: Final = 0.1
 SET_LEVEL: Final = "logging/setLevel"
 
 _ASKS_BY_RESULT: Final = "2026-07-28"
@@ -111,7 +109,7 @@ class ClientContext(HostContext):
     ) -> None:
         super().__init__(principal, session_of(ctx))
         self._ctx = ctx
-        self._progress = ProgressReports(params.name, ctx.session.report_progress)
+        self._progress = _ProgressReports(params.name, ctx.session.report_progress)
         self._questions = 0
         self._open: dict[str, ClientRequest] = {}
         sealed = params.request_state
@@ -123,7 +121,7 @@ class ClientContext(HostContext):
     async def report_progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Send progress to the client, if it asked for progress. See `ProgressReports`."""
+        """Send progress to the client, if it asked for progress. See `_ProgressReports`."""
         await self._progress.report(done, total, message)
 
     async def aclose(self) -> None:
@@ -187,8 +185,10 @@ class ClientContext(HostContext):
     def abilities(self) -> frozenset[Ability]:
         """The abilities that the client has declared. See `HostContext`."""
         able = self._ctx.session.client_capabilities or types.ClientCapabilities()
+        # Before the elicitation capability had modes, an empty one meant forms.
+        asked = able.elicitation
         declared: dict[Ability, bool] = {
-            "elicitation": _shows_forms(able),
+            "elicitation": asked is not None and (asked.form is not None or asked.url is None),
             "sampling": able.sampling is not None,
             "roots": able.roots is not None,
         }
@@ -208,7 +208,7 @@ class ClientContext(HostContext):
         # A server of an earlier protocol cannot wait until a client of 2026-07-28 calls again, and
         # its call must not run twice.
         if request.ability not in self.abilities or not self._asks_midway:
-            raise refusal([request])
+            raise refusal(request)
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         # The protocol has deprecated two of these requests, and the SDK's own methods for them
         # warn.
@@ -219,7 +219,7 @@ class ClientContext(HostContext):
             except MCPError as exc:
                 fields = {"asked": request.ability, "reason": exc.message}
                 log.warning("a client refused a request that it declared to support", extra=fields)
-                raise refusal([request]) from None
+                raise refusal(request) from None
 
     async def next_responses(
         self, requests: Mapping[str, ClientRequest], state: str | None
@@ -227,7 +227,7 @@ class ClientContext(HostContext):
         """Return the replies to requests of another server. See `HostContext`."""
         able = self.abilities
         if unsupported := [asked for asked in requests.values() if asked.ability not in able]:
-            raise refusal(unsupported)
+            raise refusal(*unsupported)
         if not self._asks_midway:
             raise _required(requests, _RequestState(of_server=state))
         replies = {key: await self.put(request) for key, request in requests.items()}
@@ -235,14 +235,15 @@ class ClientContext(HostContext):
 
     async def _reply(self, request: ClientRequest, key: str) -> Any:
         if request.ability not in self.abilities:
-            raise refusal([request])
+            raise refusal(request)
         pydantic_core.to_json(request.params)  # fails for the plugin if it cannot be sent
         if self._asks_midway:
             return await self.put(request)
         self._questions += 1
         # A question whose words differ from run to run needs a key of its own, or it could never be
-        # answered.
-        key = key or f"{self._questions}-{_digest(request)}"
+        # answered. A digest, so that a reply is never used for another question.
+        text = json.dumps([request.ability, request.params], sort_keys=True)
+        key = key or f"{self._questions}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         reply = self._replies.get(key)
         if isinstance(reply, _REPLIES[request.ability]):
             return reply
@@ -277,19 +278,7 @@ def _required(requests: Mapping[str, ClientRequest], state: _RequestState) -> In
     return InputRequiredError(result)
 
 
-def _digest(request: ClientRequest) -> str:
-    """Return a digest of a question, so that a reply is never used for another question."""
-    text = json.dumps([request.ability, request.params], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _shows_forms(able: types.ClientCapabilities) -> bool:
-    elicitation = able.elicitation
-    # Before the capability had modes, an empty one meant forms.
-    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-
-
-class ProgressReports:
+class _ProgressReports:
     """Send the progress reports of one call: the first ones at once, later ones at a limited rate.
 
     A tool may report in each round of a loop. The client, and any process between, would have to
@@ -304,23 +293,31 @@ class ProgressReports:
         self, tool: str, send: Callable[[float, float | None, str | None], Awaitable[None]]
     ) -> None:
         self._tool, self._send = tool, send
-        self._left = FIRST_REPORTS
+        self._left = _FIRST_REPORTS
         self._newest: _Report | None = None
         self._sending: asyncio.Task[None] | None = None
         self._ending = asyncio.Event()
         self._has_dropped = False
 
-    async def report(self, done: object, total: object, message: object) -> None:
+    async def report(self, *values: object) -> None:
         """Send a report, or keep it until the pause ends; a newer report replaces it.
 
         A report that cannot be sent is dropped, and the first one of a call is logged.
         """
-        report = self._checked(done, total, message)
-        if report and not self._ending.is_set():
+        try:
+            done, total, message = _REPORT.validate_python(values)
+            report = (done, total, message and readable(message))
+            pydantic_core.to_json(report)
+        except ValueError as exc:
+            reason = why_not_valid(exc) if isinstance(exc, ValidationError) else str(exc)
+            if not self._has_dropped:
+                log.warning("progress was dropped", extra={"tool": self._tool, "reason": reason})
+            self._has_dropped = True
+        else:
             if self._left:
                 self._left -= 1
                 await self._send(*report)
-            else:
+            elif not self._ending.is_set():
                 self._newest = report
                 self._sending = self._sending or asyncio.create_task(self._send_newest())
         # Without this, a tool that only reports in a loop could not be cancelled.
@@ -329,6 +326,7 @@ class ProgressReports:
     async def aclose(self) -> None:
         """Send the last report if it is still waiting, and drop later ones."""
         self._ending.set()
+        self._left = 0
         if sending := self._sending:
             try:
                 await asyncio.wait({sending})
@@ -339,19 +337,6 @@ class ProgressReports:
         while self._newest:
             report, self._newest = self._newest, None
             await self._send(*report)
-            with anyio.move_on_after(PAUSE_SECONDS):
+            with anyio.move_on_after(_PAUSE_SECONDS):
                 await self._ending.wait()
         self._sending = None
-
-    def _checked(self, *values: object) -> _Report | None:
-        try:
-            done, total, message = _REPORT.validate_python(values)
-            report = (done, total, message and readable(message))
-            pydantic_core.to_json(report)
-        except ValueError as exc:
-            reason = why_not_valid(exc) if isinstance(exc, ValidationError) else str(exc)
-            if not self._has_dropped:
-                log.warning("progress was dropped", extra={"tool": self._tool, "reason": reason})
-            self._has_dropped = True
-            return None
-        return report

@@ -13,7 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from standards_mcp._utils.secrets import mask, masked_data
-from standards_mcp.calls.context import InputRequiredError, Principal, Unattended
+from standards_mcp.calls.context import HostContext, InputRequiredError, Principal
 from standards_mcp.contributions.prompts import RegisteredPrompt
 from standards_mcp.contributions.resources import RegisteredResource
 from standards_mcp.contributions.schemas import short
@@ -79,8 +79,8 @@ class _Answers:
         await self._host.manager.wait_listed()
         return self._host.visible(self._principal_of(ctx))
 
-    def _unattended(self, ctx: Context) -> Unattended:
-        return Unattended(self._principal_of(ctx), session_of(ctx))
+    def _context(self, ctx: Context) -> HostContext:
+        return HostContext(self._principal_of(ctx), session_of(ctx))
 
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -157,7 +157,7 @@ class _Answers:
     ) -> types.ReadResourceResult:
         await self._host.manager.wait_listed()
         with as_protocol_errors(self._host, {"uri": params.uri}):
-            contents = await self._host.content.read_resource(params.uri, self._unattended(ctx))
+            contents = await self._host.content.read_resource(params.uri, self._context(ctx))
         with _as_known_content(params.uri):
             return types.ReadResourceResult(
                 contents=wire_contents(params.uri, contents), _meta=dict(contents.meta) or None
@@ -169,7 +169,7 @@ class _Answers:
         await self._host.manager.wait_listed()
         ref, argument = params.ref, params.argument
         other_arguments = (params.context.arguments if params.context else None) or {}
-        context = self._unattended(ctx)
+        context = self._context(ctx)
         content = self._host.content
         with as_protocol_errors(self._host):
             item: RegisteredPrompt | RegisteredResource

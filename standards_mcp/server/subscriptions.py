@@ -28,7 +28,7 @@ from mcp.server.subscriptions import (
     SubscriptionBus,
 )
 
-from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.errors import NotServedError, ToolError
 from standards_mcp.host import Host
 
@@ -167,7 +167,7 @@ class Subscriptions:
     def _may_hear(self, principal: Principal, uri: str) -> bool:
         """True if a resource is still served to its subscriber."""
         try:
-            self._host.content.resource_at(uri, Unattended(principal))
+            self._host.content.resource_at(uri, HostContext(principal))
         except NotServedError:
             return False
         return True

@@ -15,7 +15,6 @@ from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.context import ClientRequestContext
 from mcp_types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
-    ClientCapabilities,
     CreateMessageRequestParams,
     CreateMessageResult,
     ElicitRequestParams,
@@ -28,6 +27,7 @@ from mcp_types import (
     TextContent,
 )
 from pydantic import BaseModel, Field
+from support.conversations import conversation, request
 from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import (
@@ -42,9 +42,8 @@ from standards_mcp import (
     prompt,
     tool,
 )
-from standards_mcp.calls.context import Unattended
+from standards_mcp.calls.context import HostContext
 from standards_mcp.host import Host
-from standards_mcp.server import context as client_context
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
@@ -480,7 +479,7 @@ async def test_the_log_tells_of_the_rounds_of_a_call(
 
 
 async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_answered():
-    context, went_on = Unattended(), False
+    context, went_on = HostContext(), False
     with context.within(10 * WAIT):
         with context.paused():
             with context.paused():
@@ -498,12 +497,8 @@ async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_an
     assert went_on
 
 
-@pytest.mark.parametrize(
-    ("elicitation", "can_ask"),
-    [({}, True), ({"form": {}}, True), ({"form": {}, "url": {}}, True), ({"url": {}}, False)],
-)
-def test_a_client_that_shows_pages_only_is_not_asked_by_a_form(
-    elicitation: dict[str, Any], can_ask: bool
-):
-    able = ClientCapabilities.model_validate({"elicitation": elicitation})
-    assert client_context._shows_forms(able) is can_ask
+async def test_a_client_that_shows_pages_only_is_not_asked_by_a_form(make_host: MakeHost):
+    host = make_host({"ask": AskPlugin})
+    call = request(1, "tools/call", name="forgive", arguments={})
+    answers = await conversation(host, call, elicitation={"url": {}})
+    assert answers[1]["result"]["content"][0]["text"] == "nobody"

@@ -26,9 +26,9 @@ from standards_mcp import (
     hookimpl,
     tool,
 )
-from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.calls.limits import FairSemaphore, RateLimits
-from standards_mcp.calls.output import BYTES_PER_TOKEN, capped, cut_text, tokens
+from standards_mcp.calls.output import BYTES_PER_TOKEN, capped, tokens
 from standards_mcp.errors import NotServedError, UnknownToolError
 from standards_mcp.host import Host
 
@@ -338,7 +338,7 @@ async def test_callers_that_wait_for_a_slot_are_served_in_turn(make_host: MakeHo
     host = make_host({"desk": Desk}, tools={"overrides": {"serve": {"concurrency": 1}}})
 
     async def call(caller: str) -> None:
-        await host.call_tool("serve", {}, Unattended(Principal(caller)))
+        await host.call_tool("serve", {}, HostContext(Principal(caller)))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call, "ada")
@@ -428,38 +428,9 @@ def test_a_long_list_loses_its_last_items_and_says_so(items: list[str], limit: i
         assert error_type(result) == "too_large"
 
 
-MARKDOWN = """# Books
-
-- Emma
-- Dune
-
-```python
-print(1)
-print(2)
-print(3)
-```
-
-The end of it."""
-
-
-def test_markdown_stays_markdown():
-    result = capped(ToolResult(text=MARKDOWN), 13)
-    assert result.text == "# Books\n\n- Emma\n- Dune\n\n```python\nprint(1)\n```"
-    assert tokens(result.text) <= 13
-    long = capped(ToolResult(text=f"{'word ' * 30}"), 10)
-    assert long.text == ("word " * 30)[:40], "one long line is cut within"
-
-
-@pytest.mark.parametrize(
-    ("text", "size", "kept"),
-    [
-        ("a\n````\n```\nx\n```\nmore\n````\nend", 24, "a\n````\n```\nx\n```\n````"),
-        ("a\n~~~py\nx = 1\nmore and more\n~~~", 20, "a\n~~~py\nx = 1\n~~~"),
-        ("see ```x``` here\nand\nmuch more of it", 22, "see ```x``` here\nand"),
-    ],
-)
-def test_a_block_of_code_is_closed_as_it_was_opened(text: str, size: int, kept: str):
-    assert cut_text(text, size) == kept
+def test_a_cut_text_ends_with_a_whole_line_unless_that_removes_half_of_it():
+    assert capped(ToolResult(text="# Books\n\n- Emma\n- Dune and more"), 5).text == "# Books\n\n- Emma"
+    assert capped(ToolResult(text="word " * 30), 10).text == ("word " * 30)[:40]
 
 
 def test_the_largest_list_is_cut_however_few_items_it_has():
@@ -553,11 +524,11 @@ async def test_a_cached_answer_is_shared_only_where_the_tool_says_so(make_host: 
     host = make_host({"kept": Kept})
     for name in ("mine", "everybodys"):
         for caller in ("ada", "ben", "ada"):
-            await host.call_tool(name, {}, Unattended(Principal(caller)))
+            await host.call_tool(name, {}, HostContext(Principal(caller)))
     assert calls == ["mine", "mine", "everybodys"]
 
 
-class Answering(Unattended):
+class Answering(HostContext):
     """A caller whose user answers with the caller's name."""
 
     async def ask(self, question: str, answer: type[Any]) -> Any:
@@ -580,7 +551,7 @@ async def test_what_concerns_one_caller_is_no_answer_for_those_who_wait(make_hos
             return f"Hello {found.name}" if found else "Hello"
 
     callers = (
-        Unattended(Principal("ada")),
+        HostContext(Principal("ada")),
         Answering(Principal("ben")),
         Answering(Principal("eve")),
     )

@@ -11,7 +11,7 @@ from support.waiting import until
 
 from standards_mcp import InvalidInputError, Plugin, Prompt, Resource, Tool, hookimpl
 from standards_mcp.calls.call import CallRecord
-from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.contributions.selection import Access
 from standards_mcp.errors import NotAuditedError, NotServedError, UnknownToolError
 from standards_mcp.host import Host
@@ -86,7 +86,7 @@ def recorder(host: Host) -> Recorder:
 
 async def test_an_observer_counts_the_calls_of_each_caller(host: Host, recorder: Recorder):
     for name in ("ada", "ben", "ada"):
-        await host.call_tool("work", {}, Unattended(Principal(name)))
+        await host.call_tool("work", {}, HostContext(Principal(name)))
     assert recorder.callers == {"ada": 2, "ben": 1}
     assert [record.is_cached for record in recorder.ended] == [False, False, True]
 
@@ -122,7 +122,7 @@ async def test_a_call_that_waits_for_the_failure_of_another_was_not_cached(
 async def test_calls_of_every_kind_are_recorded(host: Host, recorder: Recorder):
     await host.content.get_prompt("greet", {"name": "Ada"})
     await host.content.read_resource("work://all")
-    greet = host.content.prompt("greet", Unattended())
+    greet = host.content.prompt("greet", HostContext())
     await host.content.complete(greet, "name", "A", {})
     found = [(record.kind, record.name, record.outcome) for record in recorder.ended]
     assert found == [
@@ -142,7 +142,7 @@ async def test_a_call_runs_until_it_is_cancelled(host: Host, recorder: Recorder)
 
 
 async def test_an_observer_learns_of_what_is_not_served(host: Host, recorder: Recorder):
-    ada = Unattended(Principal("ada", Access(names=("greet",))), "a session")
+    ada = HostContext(Principal("ada", Access(names=("greet",))), "a session")
     for name in ("work", "play" * 100):
         with pytest.raises(UnknownToolError):
             await host.call_tool(name, {"how": "well"}, ada)
@@ -180,7 +180,7 @@ async def test_a_gate_can_refuse_every_kind_of_call(host: Host, recorder: Record
         await host.content.get_prompt("greet", {"name": "Ada"})
     with pytest.raises(NotAuditedError):
         await host.content.read_resource("work://all")
-    prompt = host.content.prompt("greet", Unattended())
+    prompt = host.content.prompt("greet", HostContext())
     assert not (await host.content.complete(prompt, "name", "A", {})).values
     assert [each.outcome for each in recorder.ended] == ["not_audited"] * 4
 

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import Receive, Scope, Send
 
 from standards_mcp.calls.call import Call
-from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.contributions.routes import PREFIX, RegisteredRoute, find_route
 from standards_mcp.contributions.selection import visible
 from standards_mcp.errors import ToolError
@@ -63,7 +63,7 @@ class PluginRoutes:
             raise HTTPException(404)
         request = Request(scope, receive)
         principal = self._principal_of(request)
-        context = Unattended(principal)
+        context = HostContext(principal)
         await self._host.manager.wait_listed()
         try:
             route, parameters = self._find(request, principal)
@@ -114,7 +114,7 @@ async def _respond(
     request: Request,
     passed: Request,
     answer: Answer,
-    context: Unattended,
+    context: HostContext,
 ) -> None:
     """Call the function of a route, and send its response.
 

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from standards_mcp._utils.text import printable
-from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.config.models.tools import ToolSettings
 from standards_mcp.contributions.results import error_result
 from standards_mcp.contributions.schemas import Schema, plain_object
@@ -156,7 +156,7 @@ class Rest:
 
     async def _result(self, request: Request, name: str, body: bytes) -> ToolResult:
         most = most_values(self._host.settings.tools)
-        context = Unattended(self._principal_of(request))
+        context = HostContext(self._principal_of(request))
         # MCP corrects small mistakes of models in arguments. Programs must follow the schema, as
         # the OpenAPI document says.
         context.is_exact = True

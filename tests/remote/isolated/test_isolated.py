@@ -37,7 +37,7 @@ from support.waiting import WAIT, until
 
 from standards_mcp import ToolResult
 from standards_mcp._utils.logs import configure_logging
-from standards_mcp.calls.context import Principal, Unattended
+from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -442,7 +442,7 @@ async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
         """,
     )
     async with started(isolated()) as host:
-        lost = host.content.prompt("lost", Unattended())
+        lost = host.content.prompt("lost", HostContext())
         assert (await host.content.complete(lost, "grade", "3", {})).values == ["3", "31"]
 
 
@@ -1013,7 +1013,7 @@ async def test_each_caller_of_an_isolated_tool_has_answers_of_its_own(
     tables = {"plugins": {"acme": {"isolate": True}}, "tools": {"overrides": overrides}}
     async with started(load(tmp_path, DEFAULT_TIMING, **tables)) as host:
         found = [
-            (await host.call_tool("count", {}, Unattended(Principal(name)))).text
+            (await host.call_tool("count", {}, HostContext(Principal(name)))).text
             for name in ("ada", "ben", "ada")
         ]
     assert found == ["ada 1", "ben 2", "ada 1" if ttl else "ada 3"]
