@@ -28,21 +28,19 @@ class Wrappers:
     """The step that passes calls through the wrappers of all plugins."""
 
     def __init__(self) -> None:
-        self._handler: ToolHandler | None = None
+        self._handler: ToolHandler = _call_tool
 
     def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
         """Put *wrapper* around the handler of calls."""
-        innermost: ToolHandler = _call_tool
-        handler = wrapper(innermost)
-        self._handler = None if handler is innermost else handler
+        self._handler = wrapper(_call_tool)
 
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
         """Answer the call through all wrappers."""
-        if self._handler is None:
+        if self._handler is _call_tool:
             result: ToolResult = await call_next(call)
             return result
         return await self._handler(
-            HostCall(
+            _HostCall(
                 tool=call.item.declared,
                 plugin=call.item.plugin,
                 arguments=dict(call.arguments),
@@ -56,7 +54,7 @@ class Wrappers:
 
 async def _call_tool(call: ToolCall) -> ToolResult:
     """Continue a call after all wrappers, with the arguments that they have set."""
-    made = of_host(call)
+    made = _of_host(call)
     made.call.arguments = call.arguments
     result: ToolResult = await made.inner_steps(made.call)
     return result
@@ -76,12 +74,23 @@ class _Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostCall(ToolCall):
+class _HostCall(ToolCall):
     """A call as wrappers get it, with private fields by which the host continues it."""
 
     call: Call = field(repr=False)
     inner_steps: CallNext = field(repr=False)
     progress: _Progress = field(default_factory=_Progress, repr=False)
+
+
+def _of_host(call: ToolCall) -> _HostCall:
+    """Return a call as the host made it.
+
+    Raises:
+        TypeError: The wrapper built a call of its own.
+    """
+    if not isinstance(call, _HostCall):
+        raise TypeError("pass on the given call, changed by dataclasses.replace")
+    return call
 
 
 class Wrapper:
@@ -91,6 +100,9 @@ class Wrapper:
         seconds: Its time, in addition to the tool's timeout. Inner wrappers must have less time, so
             that the wrapper whose time is over is the one that hangs.
         is_enabled: Returns True while the plugin is enabled; a reload may disable it.
+
+    Attributes:
+        handler: The handler that the plugin puts around `call_next`, if it has one.
     """
 
     def __init__(
@@ -102,37 +114,22 @@ class Wrapper:
         required: bool,
         is_enabled: Callable[[], bool],
     ) -> None:
-        self.plugin = plugin
-        self.left_out = False
+        self._plugin = plugin
+        self._left_out = False
         self._next = call_next
         self._seconds = seconds
         self._required = required
         self._is_enabled = is_enabled
-        self._handler: ToolHandler | None = None
-
-    @property
-    def is_used(self) -> bool:
-        """True if the plugin has a handler around calls."""
-        return self._handler is not None
-
-    def use(self, handler: object) -> None:
-        """Set the handler that the plugin puts around `call_next`.
-
-        Raises:
-            TypeError: It is not callable.
-        """
-        if not callable(handler):
-            raise TypeError(f"wrap_tool_call returned a {type(handler).__name__}")
-        self._handler = cast("ToolHandler", handler)
+        self.handler: ToolHandler | None = None
 
     async def __call__(self, call: ToolCall) -> ToolResult:
         """Answer a call; a failure of the wrapper becomes a result or is skipped."""
-        if self._handler is None or self.left_out or not self._is_enabled():
+        if self.handler is None or self._left_out or not self._is_enabled():
             return await self._next(call)
-        call = replace(of_host(call), progress=_Progress())
+        call = replace(_of_host(call), progress=_Progress())
         with call.call.context.within(call.call.limits.timeout + self._seconds):
             try:
-                answer = await self._handler(call)
+                answer = await self.handler(call)
                 # The answer of the tool itself has been checked.
                 return answer if answer is call.progress.result else sendable(answer)
             except ToolError as exc:
@@ -149,49 +146,38 @@ class Wrapper:
                 return await self._recover(exc, call)
         return self._late(call)
 
-    def _late(self, call: HostCall) -> ToolResult:
+    def _late(self, call: _HostCall) -> ToolResult:
         """Answer a call whose time is over; skip this wrapper in later calls if it hangs."""
         if call.progress.called and call.progress.result is None:
             # The inner timeouts come first. So the clock has jumped, as after a sleep.
             return error_result("timeout", f"{call.call.item.published} did not answer. Try again.")
-        name = self.plugin
+        name = self._plugin
         log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": name})
         # Each later call would wait as long.
-        self.left_out = not self._required
-        advice = "Try again" if self.left_out else "Restart the server"
+        self._left_out = not self._required
+        advice = "Try again" if self._left_out else "Restart the server"
         # The tool may have answered before the wrapper hung: the client gets this answer.
         return call.progress.result or error_result(
             "timeout", f"plugin {name!r}, which wraps every call, does not answer. {advice}."
         )
 
-    async def _recover(self, cause: BaseException, call: HostCall) -> ToolResult:
-        extra = {"plugin": self.plugin, "tool": call.tool}
+    async def _recover(self, cause: BaseException, call: _HostCall) -> ToolResult:
+        extra = {"plugin": self._plugin, "tool": call.tool}
         log.error("a wrapper of tool calls crashed", exc_info=cause, extra=extra)
         # If the wrapper passed the call on without a result, the tool may have run already.
         if self._required or (call.progress.called and call.progress.result is None):
             return error_result(
                 "internal_error",
-                f"plugin {self.plugin!r}, which wraps every call, failed. Try again; "
+                f"plugin {self._plugin!r}, which wraps every call, failed. Try again; "
                 "if it persists, the server's log says why.",
             )
         return call.progress.result or await self._next(call)
 
     async def call_next(self, call: ToolCall) -> ToolResult:
         """Pass a call on to the next wrapper or the tool; the plugin's handler awaits this."""
-        progress = of_host(call).progress
+        progress = _of_host(call).progress
         if progress.called:
             raise RuntimeError("a wrapper may call call_next only once")
         progress.called = True
         progress.result = await self._next(call)
         return progress.result
-
-
-def of_host(call: ToolCall) -> HostCall:
-    """Return a call as the host made it.
-
-    Raises:
-        TypeError: The wrapper built a call of its own.
-    """
-    if not isinstance(call, HostCall):
-        raise TypeError("pass on the given call, changed by dataclasses.replace")
-    return call

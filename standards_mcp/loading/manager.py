@@ -210,7 +210,7 @@ class PluginManager:
                 is_enabled=partial(self._is_enabled, record),
             )
             self._attempt(record, Status.REGISTERED, partial(self._wrap, wrapper))
-            if wrapper.is_used:
+            if wrapper.handler:
                 handler = wrapper
                 self.wrapping.add(record.name)
         return handler
@@ -386,4 +386,6 @@ class PluginManager:
 
     def _wrap(self, wrapper: Wrapper, record: PluginRecord) -> None:
         for handler in self.call(record, "wrap_tool_call", call_next=wrapper.call_next):
-            wrapper.use(handler)
+            if not callable(handler):
+                raise TypeError(f"wrap_tool_call returned a {type(handler).__name__}")
+            wrapper.handler = handler

@@ -12,7 +12,7 @@ import logging
 import math
 import os
 import secrets
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,7 @@ from typing import Any, Final, TypeAlias, cast
 from standards_mcp._utils.files import FILE_MODE, private_folder, write_private
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
-from standards_mcp.calls.call import NO_ERRORS, CallRecord
-from standards_mcp.config.models.http import AuditSettings
+from standards_mcp.calls.call import NO_ERRORS, CallRecord, Observer
 from standards_mcp.errors import NotAuditedError, StandardsMcpError
 from standards_mcp.host import Host
 
@@ -44,58 +43,37 @@ _APPENDING: Final = (
 _Fields: TypeAlias = Mapping[str, Any]
 
 
-class Audit:
+class Audit(Observer):
     """Write a line at the end of each call, and before it, too, if the log is required.
 
     Args:
         path: The file.
         transport: The transport of the calls: ``http`` or ``stdio``.
-        describe: Returns the fields of a line for the arguments of a call.
-        secrets: Returns the texts that must not appear in the file.
+
+    Attributes:
+        is_required: True if calls without a line in the log are refused.
+        problem: The reason why the last line was not written, or an empty string.
+        lost: Number of calls and changes without a line since the start of this process.
     """
 
-    def __init__(
-        self,
-        settings: AuditSettings,
-        path: Path,
-        transport: str,
-        describe: Callable[[_Fields], _Fields],
-        secrets: Callable[[], Iterable[str]],
-    ) -> None:
-        self._path, self._transport = path, transport
-        self._describe, self._secrets = describe, secrets
+    def __init__(self, host: Host, path: Path, transport: str) -> None:
+        settings = host.settings.server.audit
+        self._path, self._transport, self._secrets = path, transport, host.secrets
         self._file = RotatedFile(path, settings.max_bytes, settings.files)
-        self._is_required = settings.required
+        self.is_required = settings.required
+        is_hashed = settings.arguments == "hash"
+        self._hash = hmac.new(_key(host.state_dir), digestmod="sha256") if is_hashed else None
         self._admitted: dict[int, str] = {}
-        self._problem = ""
-        self._lost = self._lost_now = 0
-
-    @property
-    def is_required(self) -> bool:
-        """True if calls without a line in the log are refused."""
-        return self._is_required
-
-    @property
-    def problem(self) -> str:
-        """The reason why the last line was not written, or an empty string."""
-        return self._problem
-
-    @property
-    def lost(self) -> int:
-        """Number of calls and changes without a line since the start of this process."""
-        return self._lost
+        self.problem = ""
+        self.lost = self._lost_now = 0
 
     def check(self) -> str:
         """Try again to write after a failure; return the problem, or an empty string."""
-        if self._problem and self._write({"event": "audit resumed", "lost": self._lost_now}):
+        if self.problem and self._write({"event": "audit resumed", "lost": self._lost_now}):
             fields = {"path": str(self._path), "lost": self._lost_now}
             log.warning("the audit log is written again", extra=fields)
-            self._problem, self._lost_now = "", 0
-        return self._problem
-
-    def begin(self, version: str) -> None:
-        """Write that the service has started."""
-        self._write({"event": "service started", "version": version, "process": os.getpid()})
+            self.problem, self._lost_now = "", 0
+        return self.problem
 
     def admit(self, record: CallRecord) -> None:
         """Write that a call begins.
@@ -108,9 +86,6 @@ class Audit:
             raise NotAuditedError
         self._admitted[id(record)] = call
 
-    def call_started(self, record: CallRecord) -> None:
-        """Do nothing. See `Observer`."""
-
     def call_ended(self, record: CallRecord) -> None:
         """Write the outcome of a call."""
         line = self._line(record)
@@ -118,16 +93,16 @@ class Audit:
             line["call"] = call
         self._write_or_count(line)
 
-    def announce(self, event: str, fields: Mapping[str, str]) -> None:
+    def announce(self, event: str, fields: _Fields) -> None:
         """Write a planned action, if the log is required.
 
         Raises:
             NotAuditedError: The line cannot be written, so the action must not be taken.
         """
-        if self._is_required and (self.check() or not self._write({"event": event, **fields})):
+        if self.is_required and (self.check() or not self._write({"event": event, **fields})):
             raise NotAuditedError
 
-    def note(self, event: str, fields: Mapping[str, str]) -> None:
+    def note(self, event: str, fields: _Fields) -> None:
         """Write an event other than a call, such as a change of the configuration."""
         self._write_or_count({"event": event, **fields})
 
@@ -144,7 +119,7 @@ class Audit:
             "kind": record.kind,
             "name": record.name if record.plugin else mask(record.name, self._secrets()),
             "plugin": record.plugin,
-            **self._describe(record.arguments),
+            **self._described(record.arguments),
         }
         if record.outcome in NO_ERRORS:
             line["outcome"] = record.outcome
@@ -154,9 +129,23 @@ class Audit:
             line["duration_ms"] = round(record.seconds * 1000, 2)
         return {key: value for key, value in line.items() if value != ""}
 
+    def _described(self, arguments: _Fields) -> _Fields:
+        """Return the fields for arguments: a keyed hash, or the values without secrets."""
+        if self._hash:
+            digest = self._hash.copy()
+            digest.update(canonical(arguments).encode("utf-8", "surrogatepass"))
+            return {"arguments_hmac": digest.hexdigest()}
+        values, texts = _without_secrets(arguments), self._secrets()
+        line = _LINE.encode(values)
+        if len(line) > _MOST_ARGUMENTS:
+            # Cut before and after: masking megabytes is slow, and mask() misses half a secret.
+            start = mask(line[: 2 * _MOST_ARGUMENTS], texts)[:_MOST_ARGUMENTS]
+            return {"arguments": start, "arguments_are_cut": True}
+        return {"arguments": masked_data(values, texts)}
+
     def _write_or_count(self, line: _Fields) -> None:
         if self.check() or not self._write(line):
-            self._lost += 1
+            self.lost += 1
             self._lost_now += 1
 
     def _write(self, line: _Fields) -> bool:
@@ -166,10 +155,10 @@ class Audit:
             self._file.append(f"{text}\n".encode())
         except OSError as exc:
             reason = reason_of(exc)
-            if not self._problem:
+            if not self.problem:
                 fields = {"path": str(self._path), "reason": reason}
                 log.error("the audit log cannot be written", extra=fields)  # noqa: TRY400  - the reason says it all
-            self._problem = reason
+            self.problem = reason
             return False
         return True
 
@@ -185,10 +174,8 @@ def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]
     if settings.path is None:
         yield None
         return
-    is_hashed = settings.arguments == "hash"
-    describe = _hashed(_key(host.state_dir)) if is_hashed else _redacted(host.secrets)
-    audit = Audit(settings, settings.path, transport, describe, host.secrets)
-    audit.begin(version)
+    audit = Audit(host, settings.path, transport)
+    audit.note("service started", {"version": version, "process": os.getpid()})
     if settings.required:
         if problem := audit.check():
             raise StandardsMcpError(
@@ -203,36 +190,9 @@ def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]
         audit.close()
 
 
-def _hashed(key: bytes) -> Callable[[_Fields], _Fields]:
-    """Return a function that describes arguments by a keyed hash."""
-    keyed = hmac.new(key, digestmod="sha256")
-
-    def describe(arguments: _Fields) -> _Fields:
-        digest = keyed.copy()
-        digest.update(canonical(arguments).encode("utf-8", "surrogatepass"))
-        return {"arguments_hmac": digest.hexdigest()}
-
-    return describe
-
-
 def canonical(arguments: _Fields) -> str:
     """Return arguments as JSON, the same text for equal arguments."""
     return _CANONICAL.encode(dict(arguments))
-
-
-def _redacted(secrets: Callable[[], Iterable[str]]) -> Callable[[_Fields], _Fields]:
-    """Return a function that describes arguments by their values without secrets."""
-
-    def describe(arguments: _Fields) -> _Fields:
-        values, texts = _without_secrets(arguments), frozenset(secrets())
-        line = _LINE.encode(values)
-        if len(line) > _MOST_ARGUMENTS:
-            # Cut before and after: masking megabytes is slow, and mask() misses half a secret.
-            start = mask(line[: 2 * _MOST_ARGUMENTS], texts)[:_MOST_ARGUMENTS]
-            return {"arguments": start, "arguments_are_cut": True}
-        return {"arguments": masked_data(values, texts)}
-
-    return describe
 
 
 def _without_secrets(value: object) -> Any:
@@ -260,8 +220,7 @@ def _key(folder: Path) -> bytes:
     try:
         private_folder(folder)
         with filelock.FileLock(f"{path}.lock", 10, FILE_MODE):
-            # A full disk can leave an empty file.
-            if not path.exists() or not path.stat().st_size:
+            if not path.exists():
                 # Rename a complete file, so that no process can read half a key.
                 new = path.with_name(f"{path.name}.new")
                 write_private(new, secrets.token_hex(_KEY_BYTES))
@@ -286,8 +245,9 @@ class RotatedFile:
 
     Each line is one write to the end of the file, so lines of several processes do not mix. After
     `append` the operating system has the line, so that it survives the process, but not a power
-    failure. A line that does not fit on the disk is removed again. If another program renames the
-    file, a new one is begun. A link, such as ``/dev/stderr``, is never renamed.
+    failure. After a line that did not fit on the disk, the next one begins on a new line. If
+    another program renames the file, a new one is begun. A link, such as ``/dev/stderr``, is never
+    renamed.
 
     Args:
         max_bytes: The size at which the file is full.
@@ -298,7 +258,7 @@ class RotatedFile:
         self._path, self._max_bytes, self._kept = path, max_bytes, kept
         self._descriptor: int | None = None
         self._size = 0
-        self._is_cut = self._is_stuck = False
+        self._is_stuck = False
 
     def append(self, line: bytes) -> None:
         """Write a line, which includes its line feed.
@@ -315,32 +275,19 @@ class RotatedFile:
         # In the event loop, because it takes microseconds. `fsync` would take milliseconds for each
         # call, and protects against a loss of power only.
         written = os.write(descriptor, data)
-        if written < len(data):
-            self._is_cut = not self._removed(descriptor, written)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._is_cut = False
         self._size = size + written
-
-    @staticmethod
-    def _removed(descriptor: int, written: int) -> bool:
-        """Remove the incomplete line that was just written; return False if it has to stay."""
-        with suppress(OSError):  # a pipe cannot be cut
-            end = os.lseek(descriptor, 0, os.SEEK_CUR)
-            if os.fstat(descriptor).st_size == end:  # no other process has written after it
-                os.ftruncate(descriptor, end - written)
-                return True
-        return False
+        if written < len(data):
+            self._size = 0
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _ends_within_line(self, size: int) -> bool:
         """True if this or another process has left an incomplete line at the end."""
-        if size == 0:  # an empty file, or a pipe
-            return self._is_cut
-        if size == self._size:  # the last line is from this process
+        if size in (0, self._size):  # a pipe has no size; else, the last line is from here
             return False
         with suppress(OSError), self._path.open("rb", buffering=0) as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) != b"\n"
-        return self._is_cut  # the file cannot be read
+        return False
 
     def close(self) -> None:
         """Close the file; the next line opens it again."""
@@ -357,7 +304,7 @@ class RotatedFile:
                     return self._descriptor, current.st_size
             self.close()
         self._descriptor = os.open(self._path, _APPENDING, 0o600)
-        self._size, self._is_cut = 0, False
+        self._size = 0
         return self._descriptor, os.fstat(self._descriptor).st_size
 
     def _try_to_rotate(self, full: int) -> None:
@@ -380,10 +327,9 @@ class RotatedFile:
 
     def _rotate(self) -> None:
         self.close()  # on Windows, an open file cannot be renamed
-        for number in range(self._kept - 1, 0, -1):
+        names = [f"{self._path.name}.{number}" for number in range(self._kept, 0, -1)]
+        full = [self._path.with_name(name) for name in names]
+        for newer, older in zip(full[1:], full, strict=False):
             with suppress(FileNotFoundError):
-                self._numbered(number).replace(self._numbered(number + 1))
-        self._path.replace(self._numbered(1))
-
-    def _numbered(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
+                newer.replace(older)
+        self._path.replace(full[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import mcp_types as types
 from pydantic import TypeAdapter, ValidationError
@@ -21,9 +21,8 @@ from standards_mcp.plugin import Message, ToolResult
 
 log = logging.getLogger(__name__)
 
-_PARTS: Final[TypeAdapter[list[types.TextResourceContents | types.BlobResourceContents]]] = (
-    TypeAdapter(list[types.TextResourceContents | types.BlobResourceContents])
-)
+_Part: TypeAlias = types.TextResourceContents | types.BlobResourceContents
+_PARTS: Final = TypeAdapter[list[_Part]](list[_Part])
 _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 
 _T = TypeVar("_T")
@@ -35,9 +34,7 @@ def listed(selection: Selection) -> dict[Kind, list[Any]]:
     return {
         "tools": [wire_tool(item) for item in selection.visible_tools],
         "prompts": [wire_prompt(item) for item in visible(selection.prompts)],
-        "resources": [
-            wire_template(item) if item.template else wire_resource(item) for item in resources
-        ],
+        "resources": [wire_resource(item) for item in resources],
     }
 
 
@@ -101,34 +98,27 @@ def wire_message(message: Message) -> types.PromptMessage:
     Raises:
         pydantic.ValidationError: MCP has no such content.
     """
-    content: Any = wire_text(message.text) if message.content is None else dict(message.content)
+    text = {"type": "text", "text": message.text}
+    content: Any = text if message.content is None else dict(message.content)
     return types.PromptMessage(role=message.role, content=content)
 
 
-def wire_resource(item: RegisteredResource) -> types.Resource:
-    """Return the definition of a resource with a plain URI."""
-    return _with_extra(types.Resource, item, uri=item.resource.uri, **_resource(item))
-
-
-def wire_template(item: RegisteredResource) -> types.ResourceTemplate:
-    """Return the definition of a resource with a template."""
+def wire_resource(item: RegisteredResource) -> types.Resource | types.ResourceTemplate:
+    """Return the definition of a resource with a plain URI or a template."""
     uri = item.resource.uri
-    return _with_extra(types.ResourceTemplate, item, uri_template=uri, **_resource(item))
-
-
-def _resource(item: RegisteredResource) -> dict[str, Any]:
-    return {
+    fields: dict[str, Any] = {
         "name": item.published,
         "title": item.title,
         "description": item.description or None,
         "mime_type": item.resource.mime_type,
         "_meta": {"standards-mcp/plugin": item.plugin, **item.meta},
     }
+    if item.template:
+        return _with_extra(types.ResourceTemplate, item, uri_template=uri, **fields)
+    return _with_extra(types.Resource, item, uri=uri, **fields)
 
 
-def wire_contents(
-    uri: str, contents: Contents
-) -> list[types.TextResourceContents | types.BlobResourceContents]:
+def wire_contents(uri: str, contents: Contents) -> list[_Part]:
     """Return the contents of a resource.
 
     Raises:
@@ -141,11 +131,6 @@ def wire_contents(
         return [types.TextResourceContents(uri=uri, text=data, mime_type=mime_type)]
     blob = base64.b64encode(data).decode()
     return [types.BlobResourceContents(uri=uri, blob=blob, mime_type=mime_type)]
-
-
-def wire_text(text: str) -> types.TextContent:
-    """Return a text as a content block."""
-    return types.TextContent(type="text", text=text)
 
 
 def wire_result(tool: str, result: ToolResult) -> dict[str, Any]:

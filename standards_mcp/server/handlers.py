@@ -38,7 +38,6 @@ from .definitions import (
     wire_prompt,
     wire_resource,
     wire_result,
-    wire_template,
     wire_tool,
 )
 
@@ -48,7 +47,6 @@ PAGE_SIZE: Final = 250
 _LONGEST_CURSOR: Final = 9
 
 log = logging.getLogger(__name__)
-
 
 _T = TypeVar("_T")
 
@@ -132,25 +130,18 @@ class _Answers:
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        plain = [
-            item for item in visible((await self._visible(ctx)).resources) if item.template is None
-        ]
-        items, cursor = _page(plain, params)
-        resources = [wire_resource(item) for item in items]
+        items = visible((await self._visible(ctx)).resources)
+        shown, cursor = _page([item for item in items if item.template is None], params)
+        resources: list[Any] = [wire_resource(item) for item in shown]
         return types.ListResourcesResult(resources=resources, next_cursor=cursor)
 
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        templates = [
-            item
-            for item in visible((await self._visible(ctx)).resources)
-            if item.template and item.is_listed
-        ]
-        items, cursor = _page(templates, params)
-        return types.ListResourceTemplatesResult(
-            resource_templates=[wire_template(item) for item in items], next_cursor=cursor
-        )
+        items = visible((await self._visible(ctx)).resources)
+        shown, cursor = _page([item for item in items if item.template and item.is_listed], params)
+        templates: list[Any] = [wire_resource(item) for item in shown]
+        return types.ListResourceTemplatesResult(resource_templates=templates, next_cursor=cursor)
 
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams

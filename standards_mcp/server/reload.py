@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from anyio import to_thread
 
@@ -28,7 +28,8 @@ log = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0
 _QUIET_SECONDS: Final = 0.25
 
-_Stamp: TypeAlias = tuple[int, int, int] | None
+Notify: TypeAlias = Callable[[Collection[Kind]], Awaitable[None]]
+"""Tells clients which lists have changed."""
 _Table = TypeVar("_Table", bound=Table)
 
 
@@ -49,8 +50,7 @@ class Reloading:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-@dataclass(frozen=True, slots=True)
-class Reload:
+class Reload(NamedTuple):
     """The effects of a reload.
 
     Attributes:
@@ -74,24 +74,19 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     in_force, waiting = _in_force(host.settings, loaded.settings)
     host.take_over(loaded, in_force)
     now = {access: host.select(access).definitions for access in before}
-    return Reload(
-        changed=tuple(
-            kind
-            for kind in host.visible().definitions
-            if any(now[access][kind] != old[kind] for access, old in before.items())
-        ),
-        needs_restart=(*waiting, *_unloaded(host)),
+    changed = (
+        kind
+        for kind in host.visible().definitions
+        if any(now[access][kind] != old[kind] for access, old in before.items())
     )
+    return Reload(tuple(changed), (*waiting, *_unloaded(host)))
 
 
-async def reload_on_change(
-    host: Host,
-    reloading: Reloading,
-    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
-) -> None:
+async def reload_on_change(host: Host, reloading: Reloading, on_changed: Notify) -> None:
     """Reload at each SIGHUP and each change of the configuration file, until cancelled."""
     changed, paths = asyncio.Event(), reloading.sources.paths
-    if not _is_current(host.loaded, paths):
+    file = next((path for path in paths if path.is_file()), None)
+    if file != host.loaded.file or not host.loaded.is_current():
         changed.set()  # a SIGHUP has no effect while the plugins start
     # Windows has no SIGHUP, and no signal handlers on its event loop.
     with suppress(NotImplementedError, AttributeError):
@@ -112,11 +107,7 @@ async def reload_on_change(
             watching.cancel()
 
 
-async def reload_now(
-    host: Host,
-    reloading: Reloading,
-    on_changed: Callable[[Collection[Kind]], Awaitable[None]],
-) -> Reload:
+async def reload_now(host: Host, reloading: Reloading, on_changed: Notify) -> Reload:
     """Read the configuration again, apply it, and notify clients.
 
     Raises:
@@ -137,33 +128,31 @@ def waiting_for_restart(host: Host) -> list[str]:
     return [*_in_force(host.settings, host.loaded.settings)[1], *_unloaded(host)]
 
 
-def _is_current(loaded: LoadedSettings, paths: Sequence[Path]) -> bool:
-    file = next((path for path in paths if path.is_file()), None)
-    return file == loaded.file and loaded.is_current()
-
-
 async def _watch(paths: Sequence[Path], changed: asyncio.Event) -> None:
-    applied = [_stamp(path) for path in paths]
+    applied = _stamps(paths)
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        now = [_stamp(path) for path in paths]
-        if now == applied:
+        if (now := _stamps(paths)) == applied:
             continue
         # Wait until the writer has finished. An editor empties the file first, and an empty file is
         # valid: it would serve the tools that the configuration hides.
         while now != applied:
             applied = now
             await asyncio.sleep(_QUIET_SECONDS)
-            now = [_stamp(path) for path in paths]
+            now = _stamps(paths)
         changed.set()
 
 
-def _stamp(file: Path) -> _Stamp:
-    try:
-        status = file.stat()
-    except OSError:
-        return None  # an editor may replace it in two steps
-    return status.st_mtime_ns, status.st_size, status.st_ino
+def _stamps(paths: Sequence[Path]) -> list[tuple[int, int, int] | None]:
+    stamps: list[tuple[int, int, int] | None] = []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:  # an editor may replace it in two steps
+            stamps.append(None)
+        else:
+            stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
+    return stamps
 
 
 def _in_force(old: Settings, new: Settings) -> tuple[Settings, list[str]]:

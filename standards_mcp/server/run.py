@@ -6,7 +6,6 @@ The end takes a bounded time, even if a plugin would keep the process running.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import sys
@@ -16,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import asynccontextmanager, suppress
 from os import _exit
 from time import monotonic, perf_counter, sleep
-from types import AsyncGeneratorType, FrameType
+from types import FrameType
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -84,43 +83,39 @@ async def _reporting(
     server: HostServer, host: Host, reloading: Reloading | None, began: float | None
 ) -> AsyncGenerator[None]:
     """Log the start, and reload the configuration while the server runs."""
-    announcing = [] if began is None else [asyncio.create_task(_announce(server, host, began))]
-    tasks = announcing[:]
-    if reloading:
-        work = reload_on_change(host, reloading, server.tell_changed)
-        tasks.append(asyncio.create_task(work))
+    announcing = None if began is None else asyncio.create_task(_announce(server, host, began))
+    work = reload_on_change(host, reloading, server.tell_changed) if reloading else None
+    tasks = [announcing, asyncio.create_task(work) if work else None]
     try:
         yield
         if announcing:
-            await asyncio.wait(announcing, timeout=_ANNOUNCEMENT_SECONDS)
+            await asyncio.wait([announcing], timeout=_ANNOUNCEMENT_SECONDS)
     finally:
-        for task in tasks:
+        for task in filter(None, tasks):
             task.cancel()
 
 
 async def _announce(server: HostServer, host: Host, began: float) -> None:
     milliseconds = round((perf_counter() - began) * 1000)
     await server.first_listing()  # services must not delay the first answer
-    log.info("started", extra=await _summary(server, host) | {"milliseconds": milliseconds})
-
-
-async def _summary(server: HostServer, host: Host) -> dict[str, Any]:
     healths = await services_health(host.manager, asks_remote=False)
-    return {
+    fields: dict[str, Any] = {
         "version": server.version,
         "plugins": {
             name: f"{record.status}: {record.reason}" if record.reason else record.status
             for name, record in host.manager.records.items()
         },
         "tools": [item.published for item in host.visible().visible_tools],
-        "services": {name: _announced(health) for name, health in healths.items()},
+        "services": {name: _facts(health) for name, health in healths.items()},
+        "milliseconds": milliseconds,
     }
+    log.info("started", extra=fields)
 
 
-def _announced(health: Health) -> dict[str, Any]:
-    """Return the facts of a service that fit into a line of the log, or why it fails."""
+def _facts(health: Health) -> dict[str, Any]:
+    """Return the facts of a service that fit into a line of the log, and why it fails."""
     facts = {
-        name: value for name, value in health.facts.items() if isinstance(value, str | int | float)
+        name: fact for name, fact in health.facts.items() if isinstance(fact, str | int | float)
     }
     return facts | ({"error": health.message} if health.status == "failed" else {})
 
@@ -179,37 +174,29 @@ class Ending:
         _exit(1)
 
     def _log_culprits(self) -> None:
-        modules = list(self._active_modules())
+        modules = {str(frame.f_globals.get("__name__", "")) for frame in self._active_frames()}
         names = self._plugins()
-        packages = (module.partition(".")[0] for module in modules)
-        culprits = sorted({names[package] for package in packages if package in names})
-        fields: dict[str, Any] = {"plugins": culprits} if culprits else {"modules": modules[:10]}
+        packages = {module.partition(".")[0] for module in modules}
+        culprits = sorted(names[package] for package in packages & names.keys())
+        fields = {"plugins": culprits} if culprits else {"modules": sorted(modules)[:10]}
         log.error("the process is ended while a plugin still runs", extra=fields)
         logging.shutdown()
 
-    def _active_modules(self) -> Iterator[str]:
-        """Yield the modules on the stack of the main thread and of the waiting tasks."""
+    def _active_frames(self) -> Iterator[FrameType]:
+        """Yield the frames on the stack of the main thread and of the waiting tasks."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         while frame:
-            yield _module(frame)
+            yield frame
             frame = frame.f_back
         with suppress(RuntimeError):  # the set of tasks may change during the iteration
             for task in asyncio.all_tasks(self._loop):
                 awaited: Any = task.get_coro()
                 while frame := getattr(awaited, "cr_frame", None):
-                    yield _module(frame)
+                    yield frame
                     awaited = awaited.cr_await
-        # A task does not reveal which asynchronous generator it is closing.
-        for item in gc.get_objects():
-            if isinstance(item, AsyncGeneratorType) and item.ag_running and item.ag_frame:
-                yield _module(item.ag_frame)
 
 
 def _exit_soon() -> None:
     """End the process even if a plugin's log handler blocks."""
     sleep(_LOG_SECONDS)
     _exit(1)
-
-
-def _module(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))

@@ -118,9 +118,8 @@ class HostServer(Server[None]):
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
         # The local user sees everything, so a change for any caller is a change here.
-        now = self._definitions()
-        changed: list[Kind] = [kind for kind in _EVENTS if now[kind] != self._announced.get(kind)]
-        await self._notify_all(changed, now)
+        before, now = self._announced, self._definitions()
+        await self.tell_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
 
     def _definitions(self) -> dict[Kind, list[Any]]:
         definitions = listed(self._host.visible())
@@ -146,10 +145,7 @@ class HostServer(Server[None]):
 
     async def tell_changed(self, kinds: Collection[Kind]) -> None:
         """Notify every listening client, in the way of its generation, that lists changed."""
-        await self._notify_all(kinds, self._definitions())
-
-    async def _notify_all(self, kinds: Collection[Kind], now: dict[Kind, list[Any]]) -> None:
-        self._announced = now
+        self._announced = self._definitions()
         for kind in kinds:
             await self._subscriptions.bus.publish(_EVENTS[kind]())
         # In parallel, so that a client that does not read delays no other.
@@ -167,15 +163,16 @@ class HostServer(Server[None]):
 
     def _introduced(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result with the current title and instructions of the server."""
-        answer, principal = dict(result), self._principal_of(ctx)
-        meta: dict[str, Any] = answer.get("_meta") or {}
-        if ctx.method != "initialize" and SERVER_INFO_META_KEY not in meta:
+        answer = dict(result)
+        info: Mapping[str, Any] = (answer.get("_meta") or {}).get(SERVER_INFO_META_KEY) or {}
+        if ctx.method != "initialize" and not info:
             return answer
+        principal = self._principal_of(ctx)
         title = {"title": self._host.title(principal) or self.name}
         if ctx.method == "initialize":
             answer["serverInfo"] = {**answer.get("serverInfo", {}), **title}
-        elif info := meta.get(SERVER_INFO_META_KEY):
-            answer["_meta"] = {**meta, SERVER_INFO_META_KEY: {**info, **title}}
+        else:
+            answer["_meta"] = {**answer["_meta"], SERVER_INFO_META_KEY: {**info, **title}}
         is_introduction = ctx.method in ("initialize", "server/discover")
         if is_introduction and (text := self._host.instructions(principal)):
             answer["instructions"] = text
@@ -216,11 +213,9 @@ async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:
 def _handshake_mistake(ctx: Context, error: Exception) -> str:
     """Explain a mistake in the handshake of a client of 2024 or 2025, or return ""."""
     if ctx.method == "initialize" and isinstance(error, ValidationError):
-        keys = (".".join(map(str, item["loc"])) for item in error.errors(include_input=False))
-        wrong = ", ".join(dict.fromkeys(keys)) or "its params"
         return (
-            f"initialize: missing or wrong: {wrong}; it needs protocolVersion (such as "
-            f"{LATEST_HANDSHAKE_VERSION!r}), capabilities and clientInfo"
+            f"initialize needs protocolVersion (such as {LATEST_HANDSHAKE_VERSION!r}), "
+            "capabilities and clientInfo"
         )
     is_about_params = not isinstance(error, MCPError) or error.error.code == types.INVALID_PARAMS
     if connection_of(ctx).initialize_accepted or not is_about_params:

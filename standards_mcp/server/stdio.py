@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -73,18 +73,23 @@ async def serve_stdio(
             failures.append(failure)
             scope.cancel()
 
-        async def drain() -> None:
-            await unanswered.wait(drain_seconds)
-            on_leaving(0)
-
         lines = LineReader(reader, on_end=partial(on_leaving, drain_seconds))
-        wire = LineWriter(writer, on_broken=end)
         to_server, received = anyio.create_memory_object_stream[Received](0)
         answers, to_client = anyio.create_memory_object_stream[SessionMessage](0)
-        unanswered = _Unanswered()
+        wire = _Wire(LineWriter(writer, on_broken=end), to_server)
         async with anyio.create_task_group() as group:
-            group.start_soon(_receive, lines, wire, to_server, unanswered, drain)
-            group.start_soon(_send, to_client, wire, unanswered, to_server)
+
+            async def receive() -> None:
+                # If the server ends first, it closes the stream.
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    async with to_server:
+                        async for line in lines:
+                            await wire.receive(line, lines.limit)
+                        await wire.all_answered(drain_seconds)
+                        on_leaving(0)
+
+            group.start_soon(receive)
+            group.start_soon(wire.send_all, to_client)
             await server.run(received, answers, server.create_initialization_options())
     for failure in failures:
         # Windows reports a pipe without a reader as an invalid argument.
@@ -92,105 +97,84 @@ async def serve_stdio(
             raise StandardsMcpError(f"answers cannot be written to stdout: {reason_of(failure)}")
 
 
-class _Unanswered:
-    """Requests whose answers are not written yet."""
+class _Wire:
+    """Messages from and to one client, and the requests whose answers are not written yet."""
 
-    def __init__(self) -> None:
-        self._ids: set[RequestId | None] = set()
+    def __init__(self, writer: LineWriter, to_server: MemoryObjectSendStream[Received]) -> None:
+        self._writer, self._to_server = writer, to_server
+        self._unanswered: set[RequestId | None] = set()
         self._none = asyncio.Event()
         self._none.set()
 
-    def expect(self, message: JSONRPCMessage) -> ServerMessageMetadata | None:
-        """Note a message that was read; return its metadata for the server."""
+    async def receive(self, line: bytes, limit: int) -> None:
+        """Pass the message of a line to the server, or answer the line with an error."""
+        if not line or line.isspace():
+            return
+        try:
+            message = _message_of(line, limit)
+        except MessageError as exc:
+            log.warning("a line was refused", extra={"reason": exc.reason})
+            # A wrong response gets no answer: two sides that answer each other's errors never stop.
+            if exc.answer:
+                await self._writer.write(_line_of(exc.answer))
+            return
+        metadata = None
         # A subscription is answered only when the server ends, so it must not be waited for.
-        if not isinstance(message, JSONRPCRequest) or message.method == "subscriptions/listen":
-            return None
-        self._ids.add(message.id)
-        self._none.clear()
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+            number = message.id
+            self._unanswered.add(number)
+            self._none.clear()
 
-        async def settle_cancelled() -> None:
-            self.settle(message.id)
+            async def settle_cancelled() -> None:
+                self._settle(number)
 
-        return ServerMessageMetadata(on_request_unanswered=settle_cancelled)
+            metadata = ServerMessageMetadata(on_request_unanswered=settle_cancelled)
+        await self._to_server.send(SessionMessage(message, metadata))
 
-    def settle(self, number: RequestId | None) -> None:
+    def _settle(self, number: RequestId | None) -> None:
         """Note that a request was answered or cancelled."""
-        self._ids.discard(number)
-        if not self._ids:
+        self._unanswered.discard(number)
+        if not self._unanswered:
             self._none.set()
 
-    async def wait(self, seconds: float) -> None:
+    async def all_answered(self, seconds: float) -> None:
+        """Wait until all requests are answered, for *seconds* at most."""
         with anyio.move_on_after(seconds) as scope:
             await self._none.wait()
         if scope.cancelled_caught:
             log.warning(
                 "the client has left; requests were not answered in time",
-                extra={"requests": len(self._ids), "seconds": seconds},
+                extra={"requests": len(self._unanswered), "seconds": seconds},
             )
 
-
-async def _receive(
-    lines: LineReader,
-    wire: LineWriter,
-    to_server: MemoryObjectSendStream[Received],
-    unanswered: _Unanswered,
-    drain: Callable[[], Awaitable[None]],
-) -> None:
-    # If the server ends first, it closes the stream.
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        async with to_server:
-            async for line in lines:
-                if not line or line.isspace():
-                    continue
+    async def send_all(self, to_client: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        """Write the messages of the server."""
+        async with anyio.create_task_group() as group, to_client:
+            async for item in to_client:
+                message = item.message
                 try:
-                    message = _message_of(line, lines.limit)
-                except MessageError as exc:
-                    await _refuse(exc, wire)
-                else:
-                    await to_server.send(SessionMessage(message, unanswered.expect(message)))
-            await drain()
+                    line = _line_of(message)
+                except ValueError as exc:  # includes pydantic's errors
+                    error = _unwritable(message, exc)
+                    if error is None:
+                        continue
+                    if isinstance(message, JSONRPCRequest):  # the server waits for its answer
+                        group.start_soon(self._answer, error)
+                        continue
+                    message, line = error, _line_of(error)
+                await self._writer.write(line)
+                if isinstance(message, JSONRPCResponse | JSONRPCError):
+                    self._settle(message.id)
+
+    async def _answer(self, error: JSONRPCError) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._to_server.send(SessionMessage(error))
 
 
 def _message_of(line: bytes, limit: int) -> JSONRPCMessage:
     if len(line) > limit:
         raise MessageError(INVALID_REQUEST, f"a line may have at most {limit} bytes")
     return read_message(line)
-
-
-# A wrong response gets no answer: two sides that answer each other's errors never stop.
-async def _refuse(error: MessageError, wire: LineWriter) -> None:
-    log.warning("a line was refused", extra={"reason": error.reason})
-    if error.answer:
-        await wire.write(_line_of(error.answer))
-
-
-async def _send(
-    to_client: MemoryObjectReceiveStream[SessionMessage],
-    wire: LineWriter,
-    unanswered: _Unanswered,
-    to_server: MemoryObjectSendStream[Received],
-) -> None:
-    async with anyio.create_task_group() as group, to_client:
-        async for item in to_client:
-            message = item.message
-            try:
-                line = _line_of(message)
-            except ValueError as exc:  # includes pydantic's errors
-                error = _unwritable(message, exc)
-                if error is None:
-                    continue
-                if isinstance(message, JSONRPCRequest):  # the server waits for its answer
-                    group.start_soon(_answer, error, to_server)
-                    continue
-                message, line = error, _line_of(error)
-            await wire.write(line)
-            if isinstance(message, JSONRPCResponse | JSONRPCError):
-                unanswered.settle(message.id)
-
-
-async def _answer(error: JSONRPCError, to_server: MemoryObjectSendStream[Received]) -> None:
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await to_server.send(SessionMessage(error))
 
 
 def _line_of(message: JSONRPCMessage) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -68,7 +67,6 @@ class Subscriptions:
         self._host, self._principal_of = host, principal_of
         self.bus = InMemorySubscriptionBus()
         self._subscribers: dict[Connection, _Subscriber] = {}
-        self._streamed_uris = Counter[str]()
         self._streams = 0
         self._updated = dict[str, None]()
         self._notifying: asyncio.Future[None] | None = None
@@ -107,18 +105,19 @@ class Subscriptions:
         if self._streams >= _MOST_STREAMS:
             raise MCPError(types.INTERNAL_ERROR, "too many streams of changes are open; close some")
         principal_now = partial(self._principal_of, ctx)
-        requested, principal = params.notifications, principal_now()
-
-        def may_hear(uri: str) -> bool:
-            return self._may_hear(principal_now(), uri)
-
-        stream = ListenHandler(_FilteredBus(self.bus, may_hear))
+        requested = params.notifications
         self._streams += 1
         try:
             async with AsyncExitStack() as stack:
                 uris = requested.resource_subscriptions or ()
-                covered = await self._subscribe_all(uris, principal, stack) or None
-                accepted = requested.model_copy(update={"resource_subscriptions": covered})
+                covered = await self._subscribe_all(uris, principal_now(), stack)
+
+                def heard(changed: str) -> list[str]:
+                    parents = (uri for uri in covered if _is_part(changed, uri))
+                    return [uri for uri in parents if self._may_hear(principal_now(), uri)]
+
+                stream = ListenHandler(_FilteredBus(self.bus, heard))
+                accepted = requested.model_copy(update={"resource_subscriptions": covered or None})
                 return await stream(ctx, params.model_copy(update={"notifications": accepted}))
         finally:
             self._streams -= 1
@@ -138,15 +137,8 @@ class Subscriptions:
             except (NotServedError, ToolError) as exc:
                 log.debug("a resource cannot be subscribed to", extra={"reason": str(exc)})
                 continue
-            self._streamed_uris[uri] += 1
-            stack.callback(self._release_stream, uri)
             subscribed.append(uri)
         return subscribed
-
-    def _release_stream(self, uri: str) -> None:
-        self._streamed_uris[uri] -= 1
-        if not self._streamed_uris[uri]:
-            del self._streamed_uris[uri]
 
     def updated(self, uri: str) -> None:
         """Notify the subscribers of a resource, or of its parent, soon."""
@@ -157,8 +149,7 @@ class Subscriptions:
     async def _notify(self) -> None:
         while self._updated:
             changed, _ = self._updated.popitem()
-            for uri in [uri for uri in self._streamed_uris if _is_part(changed, uri)]:
-                await self.bus.publish(ResourceUpdated(uri))
+            await self.bus.publish(ResourceUpdated(changed))
             for client in list(self._subscribers.values()):
                 for uri in [uri for uri in client.releases if _is_part(changed, uri)]:
                     if self._may_hear(client.principal_now(), uri):
@@ -189,24 +180,27 @@ class Subscriptions:
 
 
 class _FilteredBus(SubscriptionBus):
-    """The events that one client may receive.
+    """The events for one client.
 
     Args:
-        may_hear: True if the client may learn of a change of this URI.
+        heard: Returns the client's URIs that a change of a resource concerns.
     """
 
-    def __init__(self, bus: SubscriptionBus, may_hear: Callable[[str], bool]) -> None:
-        self._bus, self._may_hear = bus, may_hear
+    def __init__(self, bus: SubscriptionBus, heard: Callable[[str], list[str]]) -> None:
+        self._bus, self._heard = bus, heard
 
     async def publish(self, event: ServerEvent) -> None:
         """Publish an event to all clients."""
         await self._bus.publish(event)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Call *listener* for each permitted event. See `SubscriptionBus`."""
+        """Call *listener* for each event that concerns the client. See `SubscriptionBus`."""
 
         def hear(event: ServerEvent) -> None:
-            if not isinstance(event, ResourceUpdated) or self._may_hear(event.uri):
+            if isinstance(event, ResourceUpdated):
+                for uri in self._heard(event.uri):
+                    listener(ResourceUpdated(uri))
+            else:
                 listener(event)
 
         return self._bus.subscribe(hear)
