@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from standards_mcp._utils.logs import STANDARD_FIELDS
@@ -18,7 +18,7 @@ from .context import LOCAL, HostContext, InputRequiredError
 
 log = logging.getLogger(__name__)
 
-# One outcome for both, and observers hear of it: an audit looks for callers who try hidden names.
+# Observers hear of it, because an audit looks for callers who try hidden names.
 NOT_SERVED: Final = "not_served"
 """The outcome of a call for an unknown name, or one that the caller may not use."""
 NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})
@@ -81,12 +81,11 @@ class CallLog(Observer):
     def call_ended(self, record: CallRecord) -> None:
         """Write the line."""
         own = {key: value for key, value in record.fields.items() if key not in STANDARD_FIELDS}
-        fields: dict[str, Any] = own | {
-            record.kind: record.name,
-            **({"plugin": record.plugin} if record.plugin else {}),
-            "duration_ms": round(record.seconds * 1000, 2),
-            "outcome": record.outcome,
-        }
+        fields: dict[str, Any] = own | {record.kind: record.name}
+        if record.plugin:
+            fields["plugin"] = record.plugin
+        fields["duration_ms"] = round(record.seconds * 1000, 2)
+        fields["outcome"] = record.outcome
         if record.caller != LOCAL.name:
             fields["caller"] = record.caller
         if record.results is not None:
@@ -154,12 +153,10 @@ class Step(Protocol):
 
 def compose(steps: Sequence[Step], last: CallNext) -> CallNext:
     """Return the steps as one function around *last*; the first step is the outermost."""
-
     # Bound once, when the host starts, so that no call has to create functions.
-    def bind(call_next: CallNext, step: Step) -> CallNext:
-        return partial(step, call_next=call_next)
-
-    return reduce(bind, reversed(steps), last)
+    for step in reversed(steps):
+        last = partial(step, call_next=last)
+    return last
 
 
 class Recording:
@@ -179,8 +176,7 @@ class Recording:
         _notify(observers, "call_started", record)
         try:
             result = await call_next(call)
-            outcome = _outcome(result)
-            record.results = _count(result) if outcome == "ok" else None
+            outcome, record.results = _outcome(result)
         except InputRequiredError:
             outcome = "asked"
             raise
@@ -220,14 +216,10 @@ def _notify(observers: Iterable[Observer], event: str, record: CallRecord) -> No
             log.exception("an observer of calls failed")
 
 
-def _outcome(result: object) -> str:
-    if not isinstance(result, ToolResult) or not result.is_error:
-        return "ok"
-    return str((result.structured or {}).get("error_type", "error"))
-
-
-def _count(result: object) -> int | None:
-    """Return the number of results in the envelope of the standards tools."""
-    structured = result.structured if isinstance(result, ToolResult) else None
-    results: object = structured.get("results") if structured else None
-    return len(cast("list[object]", results)) if isinstance(results, list) else None
+def _outcome(result: object) -> tuple[str, int | None]:
+    """Return the outcome, and the number of results in the envelope of the standards tools."""
+    structured = (result.structured if isinstance(result, ToolResult) else None) or {}
+    if isinstance(result, ToolResult) and result.is_error:
+        return str(structured.get("error_type", "error")), None
+    results: object = structured.get("results")
+    return "ok", len(cast("list[object]", results)) if isinstance(results, list) else None

@@ -30,9 +30,8 @@ from standards_mcp.plugin import ToolResult
 from .cache import Cache, SharedRedis
 from .call import Call, Gate, Observer, Recording, Step, compose
 from .context import HostContext
-from .failures import Masking, as_results, contain
 from .limits import Admission, RateLimits, Slots, Validation, within_deadline
-from .output import cap_output, refuse_long
+from .output import Masking, as_results, cap_output, contain, refuse_long
 from .wrappers import Wrappers
 
 log = logging.getLogger(__name__)

@@ -38,8 +38,7 @@ from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
 from .context import SET_LEVEL, Context, connection_of, local_principal, set_level
-from .definitions import listed
-from .handlers import handlers
+from .handlers import handlers, listed
 from .subscriptions import Subscriptions, deliver
 
 log = logging.getLogger(__name__)

@@ -24,12 +24,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from standards_mcp._utils.installation import HOST, install_command
-from standards_mcp.calls.call import NO_ERRORS, CallRecord
+from standards_mcp.calls.call import NO_ERRORS, CallRecord, Observer
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 
 _FLUSH_SECONDS: Final = 2.0
-_SERVICE: Final = "OTEL_SERVICE_NAME"
 
 
 @asynccontextmanager
@@ -73,15 +72,14 @@ def _provider(version: str) -> Any:
             f"`{install_command(HOST, 'otel')}`"
         ) from None
     # Values from the environment take precedence.
-    own = {"service.version": version} | (
-        {} if _SERVICE in os.environ else {"service.name": "standards-mcp"}
-    )
-    provider = TracerProvider(resource=Resource.create(own), shutdown_on_exit=False)
+    name = os.environ.get("OTEL_SERVICE_NAME", "standards-mcp")
+    resource = Resource.create({"service.version": version, "service.name": name})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 
 
-class _Spans:
+class _Spans(Observer):
     """Add the fields of a call to the span of its request.
 
     The SDK makes the spans of MCP requests. Other calls get their spans here.
@@ -95,9 +93,10 @@ class _Spans:
         """Begin a span if the call has none. An observer runs within the context of the call."""
         around = get_current_span().get_span_context()
         if not around.is_valid or around.is_remote:
-            attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": record.name}
-            about = attributes if record.kind == "tool" else {}
-            span = get_tracer(__name__).start_span(f"{record.kind} {record.name}", attributes=about)
+            span = get_tracer(__name__).start_span(f"{record.kind} {record.name}")
+            if record.kind == "tool":
+                span.set_attribute("gen_ai.operation.name", "execute_tool")
+                span.set_attribute("gen_ai.tool.name", record.name)
             self._own[id(record)] = attach(set_span_in_context(span))
 
     def call_ended(self, record: CallRecord) -> None:

@@ -217,29 +217,44 @@ async def test_the_context_is_no_argument_of_the_tool(connect: Open):
     assert "call: unknown argument" in refused.content[0].text
 
 
-async def test_a_tool_asks_the_user_and_gets_the_answer(connect: Open):
-    asked: list[str] = []
-    answer = answering(accept(grade="4"), asked=asked)
-    async with connect(answer) as client:
-        result = await client.call_tool("choose", {"topic": "clocks"})
-    assert result.structured_content == {"grade": "4", "caller": "local"}
-    assert asked == ["Which grade for clocks?"]
-
-
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_user_who_does_not_answer_gives_nothing(connect: Open, action: Any):
-    async with connect(answering(ElicitResult(action=action))) as client:
-        result = await client.call_tool("choose", {"topic": "clocks"})
-    assert result.structured_content["grade"] is None
-
-
-async def test_several_questions_are_asked_once_each(connect: Open):
-    asked: list[str] = []
-    answer = answering(accept(name="Ada"), accept(name="Bo"), asked=asked)
-    async with connect(answer) as client:
-        result = await client.call_tool("survey", {})
-    assert result.structured_content == {"result": ["Ada", "Bo"]}
-    assert asked == ["Your name?", "And your friend's?"]
+@pytest.mark.parametrize(
+    ("tool", "replies", "result", "asked"),
+    [
+        (
+            "choose",
+            [accept(grade="4")],
+            {"grade": "4", "caller": "local"},
+            ["Which grade for clocks?"],
+        ),
+        (
+            "choose",
+            [ElicitResult(action="decline")],
+            {"grade": None, "caller": "local"},
+            ["Which grade for clocks?"],
+        ),
+        (
+            "choose",
+            [ElicitResult(action="cancel")],
+            {"grade": None, "caller": "local"},
+            ["Which grade for clocks?"],
+        ),
+        (
+            "survey",
+            [accept(name="Ada"), accept(name="Bo")],
+            {"result": ["Ada", "Bo"]},
+            ["Your name?", "And your friend's?"],
+        ),
+    ],
+    ids=["one that is answered", "one that is declined", "one that is closed", "two in a row"],
+)
+async def test_each_question_is_asked_once_and_its_answer_reaches_the_tool(
+    connect: Open, tool: str, replies: list[ElicitResult], result: Any, asked: list[str]
+):
+    heard: list[str] = []
+    async with connect(answering(*replies, asked=heard)) as client:
+        arguments = {"topic": "clocks"} if tool == "choose" else {}
+        assert (await client.call_tool(tool, arguments)).structured_content == result
+    assert heard == asked
 
 
 async def test_the_deadline_stands_still_while_the_user_thinks(connect: Open):
@@ -255,8 +270,11 @@ async def test_an_answer_that_does_not_fit_is_refused(connect: Open):
     assert "does not fit: grade: Input should be '3' or '4'" in result.content[0].text
 
 
-async def test_where_nobody_can_be_asked_the_model_is_told_what_to_do(make_host: MakeHost):
-    async with Client(build_server(make_host({"ask": AskPlugin}), "1"), mode="legacy") as client:
+async def test_the_model_hears_what_to_do_if_no_user_can_be_asked(make_host: MakeHost):
+    host = make_host({"ask": AskPlugin})
+    assert (await host.call_tool("forgive", {})).text == "nobody", "a command has no user"
+    assert (await host.call_tool("count", {})).text == "done"
+    async with Client(build_server(host, "1"), mode="legacy") as client:
         result = await client.call_tool("choose", {"topic": "clocks"})
         assert (await client.call_tool("forgive", {})).content[0].text == "nobody"
     assert result.is_error
@@ -301,32 +319,35 @@ async def test_a_model_that_does_not_answer_with_text_is_a_failed_service(connec
     assert "answered with image" in result.structured_content["message"]
 
 
-async def test_what_is_asked_at_the_same_time_takes_one_round(
-    connect: Open, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("tool", "rounds"), [("gather", 2), ("survey", 3)])
+async def test_questions_that_are_asked_together_take_one_round(
+    connect: Open, caplog: pytest.LogCaptureFixture, tool: str, rounds: int
 ):
     caplog.set_level(logging.INFO, "standards_mcp")
     able = {"sampling_callback": model_saying("Hi"), "list_roots_callback": at_home}
-    async with connect(answering(accept(name="Ada")), **able) as client:
-        result = await client.call_tool("gather", {})
-        rounds = 1 if client.protocol_version < "2026" else 2
-    assert result.structured_content == {"result": ["Ada", "Hi", "file:///home/ada"]}
-    assert sum(each.getMessage() == "tool call" for each in caplog.records) == rounds
+    async with connect(answering(accept(name="Ada"), accept(name="Bo")), **able) as client:
+        result = await client.call_tool(tool, {})
+        rounds = 1 if client.protocol_version < "2026" else rounds
+    answers = {"gather": ["Ada", "Hi", "file:///home/ada"], "survey": ["Ada", "Bo"]}
+    assert result.structured_content == {"result": answers[tool]}
+    lines = [line.outcome for line in caplog.records if line.getMessage() == "tool call"]
+    assert lines == ["asked"] * (rounds - 1) + ["ok"]
 
 
-async def test_a_question_with_a_key_may_be_worded_anew_in_each_run(connect: Open):
+@pytest.mark.parametrize("tool", ["reword", "forgive"])
+async def test_other_words_under_one_key_and_a_careless_except_lose_no_answer(
+    connect: Open, tool: str
+):
     async with connect(answering(accept(name="Ada"))) as client:
-        assert (await client.call_tool("reword", {})).content[0].text == "Ada"
+        assert (await client.call_tool(tool, {})).content[0].text == "Ada"
 
 
-async def test_a_prompt_may_ask_the_user(connect: Open):
+async def test_a_prompt_may_ask_the_user_if_there_is_one(connect: Open):
     async with connect(answering(accept(name="Ada"))) as client:
         (listed,) = (await client.list_prompts()).prompts
-        assert [each.name for each in listed.arguments] == ["topic"]
+        assert [argument.name for argument in listed.arguments] == ["topic"]
         answer = await client.get_prompt("dedicate", {"topic": "clocks"})
     assert answer.messages[0].content.text == "Write on clocks for Ada."
-
-
-async def test_a_prompt_that_cannot_ask_says_so(connect: Open):
     async with connect() as client:
         with pytest.raises(MCPError, match="Ask in the conversation: 'For whom"):
             await client.get_prompt("dedicate", {"topic": "clocks"})
@@ -360,17 +381,6 @@ async def test_a_client_gets_the_lines_that_it_wants(make_host: MakeHost):
                     await anyio.sleep(0.01)
         assert heard == ([("info", "begun"), ("warning", "odd")] if level else [])
         heard.clear()
-
-
-async def test_a_careless_tool_does_not_swallow_a_question(connect: Open):
-    async with connect(answering(accept(name="Ada"))) as client:
-        assert (await client.call_tool("forgive", {})).content[0].text == "Ada"
-
-
-async def test_a_command_cannot_be_asked_either(make_host: MakeHost):
-    host = make_host({"ask": AskPlugin})
-    assert (await host.call_tool("forgive", {})).text == "nobody"
-    assert (await host.call_tool("count", {})).text == "done"
 
 
 async def test_progress_reaches_the_client_that_wants_it(connect: Open):
@@ -450,32 +460,16 @@ async def test_a_client_that_can_ask_and_does_not_is_no_crash_of_the_tool(make_h
     assert "Ask in the conversation: 'Which grade for clocks?'" in result.content[0].text
 
 
-async def test_a_call_that_goes_on_after_a_question_counts_once(connect: Open):
-    answer = answering(*(accept(name=name) for name in ("Ada", "Bo")))
+async def test_a_call_counts_once_and_answers_of_users_are_not_cached(connect: Open):
+    answer = answering(*(accept(name=name) for name in ("Ada", "Bo", "Cleo", "Dan")))
     tools = {"overrides": {"survey": {"rate_limit": "1/minute"}}}
     async with connect(answer, tools=tools) as client:
         result = await client.call_tool("survey", {})
         assert result.structured_content == {"result": ["Ada", "Bo"]}
         again = await client.call_tool("survey", {})
-    assert again.structured_content["error_type"] == "rate_limited"
-
-
-async def test_an_answer_that_the_user_gave_is_not_given_again(connect: Open):
-    async with connect(answering(accept(name="Ada"), accept(name="Bo"))) as client:
         answers = [(await client.call_tool("keep", {})).content[0].text for _ in "12"]
-    assert answers == ["Ada", "Bo"]
-
-
-async def test_the_log_tells_of_the_rounds_of_a_call(
-    make_host: MakeHost, caplog: pytest.LogCaptureFixture
-):
-    caplog.set_level(logging.INFO, "standards_mcp")
-    server = build_server(make_host({"ask": AskPlugin}), "1")
-    answer = answering(accept(name="Ada"), accept(name="Bo"))
-    async with Client(server, mode="auto", elicitation_callback=answer) as client:
-        await client.call_tool("survey", {})
-    told = [each.outcome for each in caplog.records if each.getMessage() == "tool call"]
-    assert told == ["asked", "asked", "ok"]
+    assert again.structured_content["error_type"] == "rate_limited"
+    assert answers == ["Cleo", "Dan"]
 
 
 async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_answered():

@@ -429,7 +429,9 @@ def test_a_long_list_loses_its_last_items_and_says_so(items: list[str], limit: i
 
 
 def test_a_cut_text_ends_with_a_whole_line_unless_that_removes_half_of_it():
-    assert capped(ToolResult(text="# Books\n\n- Emma\n- Dune and more"), 5).text == "# Books\n\n- Emma"
+    assert (
+        capped(ToolResult(text="# Books\n\n- Emma\n- Dune and more"), 5).text == "# Books\n\n- Emma"
+    )
     assert capped(ToolResult(text="word " * 30), 10).text == ("word " * 30)[:40]
 
 

@@ -614,7 +614,7 @@ async def test_a_message_of_a_plugin_may_be_an_image_and_nonsense_is_told(
     async with open_client(make_host({"pictures": Pictures})) as client:
         (message,) = (await client.get_prompt("show", {})).messages
         assert message.content.data == "aGk="
-        with pytest.raises(MCPError, match="odd holds what clients cannot read"):
+        with pytest.raises(MCPError, match="holds content that clients cannot read"):
             await client.get_prompt("odd", {})
         with pytest.raises(MCPError, match="internal error"):
             await client.get_prompt("wrong", {})

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
-from support.marks import WARNING
 from support.peer import COMMAND, WAIT, Peer
 
 pytestmark = pytest.mark.processes
@@ -104,21 +103,6 @@ def test_every_handshake_version_is_served(start: Start, version: str):
     assert peer.end() == 0
 
 
-def test_both_tools_say_that_they_only_read_reach_nothing_else_and_return_untrusted_text(
-    peer: Peer,
-):
-    peer.send("tools/list", number=1)
-    tools = peer.answer()["result"]["tools"]
-    assert len(tools) == 2
-    for tool in tools:
-        hints = {key: value for key, value in tool["annotations"].items() if key.endswith("Hint")}
-        assert hints["readOnlyHint"] is hints["idempotentHint"] is True
-        assert hints["openWorldHint"] is False
-        assert not hints.get("destructiveHint")
-        assert tool["_meta"]["standards-mcp/untrusted-text"] is True
-        assert tool["description"].endswith(WARNING)
-
-
 @pytest.mark.smoke
 @pytest.mark.measured
 def test_both_tools_answer_on_raw_lines(start: Start):
@@ -168,61 +152,6 @@ async def test_the_sdk_client_uses_both_tools(mode: str):
         assert missing.structured_content["error_type"] == "not_found"
 
 
-ERRORS: list[tuple[str, dict[str, Any], str]] = [
-    ("find_relevant_standards", {"activity": "counting", "grade": "pre-k"}, "no_results"),
-    ("find_relevant_standards", {"activity": " "}, "invalid_input"),
-    ("find_relevant_standards", {"activity": "x" * 8001}, "invalid_input"),
-    ("find_relevant_standards", {"activity": "x", "max_results": 51}, "invalid_input"),
-    ("find_relevant_standards", {"activity": "x", "grade": "13"}, "invalid_input"),
-    ("find_relevant_standards", {"activity": "x", "subject": "alchemy"}, "invalid_input"),
-    ("find_relevant_standards", {"activty": "x"}, "invalid_input"),
-    ("get_standard_details", {"standard_id": ""}, "invalid_input"),
-    ("get_standard_details", {"standard_id": "no such code"}, "not_found"),
-]
-
-
-def test_every_error_type_of_the_standards_tools(peer: Peer):
-    for number, (tool, arguments, error_type) in enumerate(ERRORS, 1):
-        peer.call(number, tool, **arguments)
-        answer = peer.answer()
-        envelope = content(answer)
-        assert (envelope["success"], envelope["results"]) == (False, []), arguments
-        assert envelope["error_type"] == error_type, arguments
-        assert answer["result"].get("isError", False) is (error_type != "no_results"), arguments
-
-
-def test_a_catalog_that_cannot_be_read_is_an_api_error(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    folder = tmp_path / "damaged"
-    folder.mkdir()
-    (folder / "catalog.sqlite3").write_bytes(b"this is no database" * 1000)
-    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(folder))
-    peer = start()
-    peer.initialize()
-    peer.call(1, "find_relevant_standards", activity="counting")
-    envelope = content(peer.answer())
-    assert envelope["error_type"] == "api_error"
-    assert str(folder) in envelope["message"]
-    assert peer.end() == 0
-
-
-ODD_TEXTS = [
-    "count " * 1333 + "to",
-    "\N{FACE WITH TEARS OF JOY}" * 4000,
-    "\x00\x01\x1b[31m\x7f\u2028\ufeff counting",
-    'AND OR NOT (title:x"~^*?:\\/[] TO {} -+!',
-    "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 100,
-    "<script>'; DROP TABLE records; --",
-]
-
-
-def test_any_text_is_a_legal_query(peer: Peer):
-    for number, activity in enumerate(ODD_TEXTS, 1):
-        peer.call(number, "find_relevant_standards", activity=activity)
-        assert content(peer.answer()).get("error_type") in (None, "no_results"), activity[:40]
-
-
 @pytest.mark.parametrize("meta", [{}, MODERN_META], ids=["handshake", "2026"])
 def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(
     start: Start, meta: dict[str, Any]
@@ -250,23 +179,6 @@ def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(
     assert peer.end() == 0
     refused = [event for event in peer.events() if event["event"] == "a line was refused"]
     assert len(refused) == len(wrong)
-
-
-def test_fifty_calls_in_flight_are_all_answered(peer: Peer):
-    for number in range(50):
-        peer.call(number, "get_standard_details", standard_id="K.CC.A.1" if number % 2 else "x")
-    answers = peer.answers(50)
-    assert {content(answer)["success"] for number, answer in answers.items() if number % 2} == {
-        True
-    }
-    assert len(answers) == 50
-
-
-def test_requests_read_before_the_end_of_input_are_answered(peer: Peer):
-    for number in range(1, 6):
-        peer.call(number, "find_relevant_standards", activity="adding within twenty")
-    peer.process.stdin.close()
-    assert peer.answers(5).keys() == {1, 2, 3, 4, 5}
 
 
 @pytest.mark.smoke
@@ -468,19 +380,6 @@ def test_the_log_has_a_line_for_the_start_and_for_each_call(peer: Peer):
     assert (called["outcome"], called["results"]) == ("ok", 2)
     assert called["duration_ms"] > 0
     assert "arguments" not in called
-
-
-def test_the_first_line_says_what_a_new_catalog_will_hold(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "new"))
-    peer = start()
-    peer.initialize()
-    assert peer.end() == 0
-    (started,) = [event for event in peer.events() if event["event"] == "started"]
-    catalog = started["services"]["Catalog"]
-    assert catalog["pending"] == "starter set, loaded at the first search"
-    assert "records" not in catalog
 
 
 @pytest.mark.measured

@@ -131,33 +131,6 @@ def fails_with(text: str, **data: Any) -> Callable[[], str]:
     return fail
 
 
-async def reports_half_a_character(context: CallContext) -> str:
-    await context.report_progress(1, 5, HALF)
-    return "fine"
-
-
-async def reports_no_number(context: CallContext) -> str:
-    await context.report_progress(object(), "x", 5)  # type: ignore[arg-type]
-    return "fine"
-
-
-async def reports_endless_numbers(context: CallContext) -> str:
-    await context.report_progress(float("nan"), float("inf"))
-    return "fine"
-
-
-@pytest.mark.parametrize(
-    "function", [reports_half_a_character, reports_no_number, reports_endless_numbers]
-)
-async def test_progress_that_cannot_be_sent_is_dropped(
-    make_host: MakeHost, function: Callable[..., Any]
-):
-    method, params = CALLS["tools"]
-    host = make_host({"odd": declaring("tools", function)})
-    found = await answered(host, request(1, method, **params))
-    assert message_of(found[1]) == "fine"
-
-
 @pytest.mark.parametrize("kind", CALLS)
 @pytest.mark.parametrize("fail", [fails_with(HALF), fails_with("a", details={"b": HALF})])
 async def test_errors_with_half_a_character_are_answered(
@@ -281,23 +254,6 @@ SAID = {
     ),
     "resources": st.one_of(ANYTHING, ERRORS),
 }
-DECLARED = {
-    "title": ANYTHING,
-    "description": ANYTHING,
-    "meta": ANYTHING,
-    "mime_type": ANYTHING,
-    "uri": TEXTS.map(lambda text: f"odd://{text}") | ANYTHING,
-    "complete": ANYTHING,
-    "input_schema": st.dictionaries(TEXTS, ANYTHING) | ANYTHING,
-    "output_schema": st.dictionaries(TEXTS, ANYTHING) | ANYTHING,
-    "read_only": ANYTHING,
-    "timeout": ANYTHING,
-    "rate_limit": ANYTHING,
-    "max_output_tokens": ANYTHING,
-    "cache_ttl": ANYTHING,
-}
-
-
 def _host_of(plugin: type[Plugin[Any]], state: Path) -> Host:
     infos = [
         PluginInfo(name=name, load=lambda kind=kind: kind)
@@ -306,21 +262,6 @@ def _host_of(plugin: type[Plugin[Any]], state: Path) -> Host:
     host = Host(LoadedSettings(Settings(state_dir=state), None), installed=infos)
     host.load()
     return host
-
-
-@pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), kind=st.sampled_from(list(KINDS)))
-async def test_no_declaration_hides_the_declarations_of_other_plugins(
-    data: st.DataObject, kind: str, tmp_path: Path
-):
-    known = [name for name in DECLARED if name in KINDS[kind].__dataclass_fields__]
-    name = data.draw(st.sampled_from(known))
-    plugin = declaring(kind, fine, **{name: data.draw(DECLARED[name])})
-    lists = [request(number, f"{each}/list") for number, each in enumerate(KINDS, 1)]
-    found = await answered(_host_of(plugin, tmp_path), *lists)
-    assert "good" in [each["name"] for each in found[1]["result"]["tools"]]
-    assert all("result" in found[number] for number in (1, 2, 3))
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import InvalidInputError, RateLimitedError, UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
-from standards_mcp.server.definitions import wire_result, wire_tool
+from standards_mcp.server.handlers import wire_result, wire_tool
 
 from .bodies import (
     failed,
