@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, BeforeValidator
-from support.waiting import WAIT, let_time_pass, until
+from support.waiting import WAIT, until
 from typing_extensions import TypedDict
 
 from standards_mcp import (
@@ -98,7 +98,7 @@ async def all_of(host: Host, count: int, **arguments: Any) -> list[ToolResult]:
 async def test_a_tool_is_called_so_often_and_then_says_how_long_to_wait(serve: Any):
     counter = Counter()
     host = serve(counter, rate_limit="2/hour")
-    results = [await host.call_tool("count", {}) for _ in range(3)]
+    results = await all_of(host, 3)
     assert [result.is_error for result in results] == [False, False, True]
     assert error_type(results[2]) == "rate_limited"
     message = results[2].structured["message"]
@@ -157,12 +157,6 @@ async def test_calls_of_unknown_tools_count_together(serve: Any):
     assert not (await host.call_tool("count", {})).is_error
 
 
-async def test_a_call_that_is_answered_counts_once(serve: Any):
-    host = serve(Counter(), rate_limit="2/hour")
-    results = await all_of(host, 2)
-    assert [result.is_error for result in results] == [False, False]
-
-
 # Arguments
 
 
@@ -217,14 +211,11 @@ async def test_the_values_of_a_list_that_was_sent_as_text_count(make_host: MakeH
         assert "the arguments have more than 20 values" in refused.structured["message"]
 
 
-async def test_an_unknown_argument_with_a_long_name_is_cut_in_the_message(serve: Any):
-    result = await serve(Counter()).call_tool("count", {"x" * 1_000_000: 1})
+async def test_a_long_unknown_name_is_cut_in_the_message(serve: Any):
+    host, name = serve(Counter()), "x" * 1_000_000
+    result = await host.call_tool("count", {name: 1})
     assert result.structured["message"].endswith("x ...: unknown argument; known: text")
     assert len(result.text) < 1000
-
-
-async def test_an_unknown_name_that_is_long_is_cut_in_the_message(serve: Any):
-    host, name = serve(Counter()), "x" * 1_000_000
     with pytest.raises(UnknownToolError, match=r"^Unknown tool: x{500} \.\.\.$"):
         await host.call_tool(name, {})
     with pytest.raises(NotServedError, match=r"^Unknown prompt: x{500} \.\.\.$"):
@@ -236,19 +227,13 @@ async def test_an_unknown_name_that_is_long_is_cut_in_the_message(serve: Any):
 # Cached answers
 
 
-async def test_an_answer_is_given_again_for_the_same_arguments(serve: Any):
-    counter = Counter()
-    host = serve(counter, cache_ttl=60)
-    answers = [(await host.call_tool("count", {"text": text})).structured for text in "aab"]
-    assert answers == [{"text": "a", "call": 1}, {"text": "a", "call": 1}, {"text": "b", "call": 2}]
-
-
-async def test_a_default_that_is_given_is_the_same_call(serve: Any):
-    counter = Counter()
-    host = serve(counter, cache_ttl=60)
-    await host.call_tool("count", {})
-    await host.call_tool("count", {"text": ""})
-    assert counter.calls == 1
+async def test_an_answer_is_given_again_for_the_same_arguments_and_counts_against_no_limit(
+    serve: Any,
+):
+    host = serve(Counter(), cache_ttl=60, rate_limit="2/hour")
+    sent = ({"text": ""}, {}, {"text": "b"}, {"text": "b"}, {"text": ""})
+    answers = [(await host.call_tool("count", arguments)).structured for arguments in sent]
+    assert [answer["call"] for answer in answers] == [1, 1, 2, 2, 1]
 
 
 async def test_an_answer_is_forgotten_in_time(serve: Any):
@@ -260,30 +245,19 @@ async def test_an_answer_is_forgotten_in_time(serve: Any):
     assert counter.calls == 2
 
 
-async def test_failures_are_not_kept(serve: Any):
-    counter = Counter()
+@pytest.mark.parametrize("fails", [False, True])
+async def test_equal_calls_at_one_time_run_once_and_a_failure_is_not_cached(
+    serve: Any, *, fails: bool
+):
+    counter = Counter(seconds=0.05)
+    counter.fails = fails
     host = serve(counter, cache_ttl=60)
-    counter.fails = True
-    assert (await host.call_tool("count", {})).is_error
+    results = await all_of(host, 10)
+    assert {error_type(result) for result in results} == {"tool_error" if fails else ""}
+    assert counter.calls == 1
     counter.fails = False
     assert not (await host.call_tool("count", {})).is_error
-
-
-async def test_equal_calls_at_one_time_are_one_call(serve: Any):
-    counter = Counter(seconds=0.05)
-    results = await all_of(serve(counter, cache_ttl=60), 10)
-    assert [result.structured for result in results] == [{"text": "", "call": 1}] * 10
-    assert counter.calls == 1
-
-
-async def test_equal_calls_at_one_time_fail_as_one_call(serve: Any):
-    counter = Counter(seconds=0.05)
-    counter.fails = True
-    host = serve(counter, cache_ttl=60)
-    assert [error_type(result) for result in await all_of(host, 10)] == ["tool_error"] * 10
-    assert counter.calls == 1
-    assert (await host.call_tool("count", {})).is_error
-    assert counter.calls == 2, "a failure is not kept"
+    assert counter.calls == (2 if fails else 1)
 
 
 async def test_who_waits_for_a_cancelled_call_calls_itself(serve: Any):
@@ -298,29 +272,23 @@ async def test_who_waits_for_a_cancelled_call_calls_itself(serve: Any):
     assert (await second).structured == {"text": "", "call": 2}
 
 
-async def test_a_cached_answer_counts_against_no_limit(serve: Any):
-    host = serve(Counter(), cache_ttl=60, rate_limit="1/hour")
-    results = [await host.call_tool("count", {}) for _ in range(3)]
-    assert not any(result.is_error for result in results)
-
-
 # Slots
 
 
-async def test_so_many_calls_of_a_tool_run_at_a_time(serve: Any):
-    counter, other = Counter(seconds=0.02), Counter(seconds=0.02)
-    host = serve(counter, other, concurrency=2)
+@pytest.mark.parametrize(
+    ("settings", "most", "most_of_other"),
+    [({"concurrency": 2}, 2, 6), ({"tools": {"concurrency": 3}}, 3, 3)],
+    ids=["of a tool", "of a plugin"],
+)
+async def test_so_many_calls_run_at_a_time(
+    serve: Any, settings: dict[str, Any], most: int, most_of_other: int
+):
+    counter = Counter(seconds=0.02)
+    other = Counter(seconds=0.02) if most_of_other > most else counter
+    host = serve(counter, other, **settings)
     results = await asyncio.gather(*(host.call_tool(name, {}) for name in ["count", "second"] * 6))
     assert not any(result.is_error for result in results)
-    assert counter.most == 2
-    assert other.most == 6
-
-
-async def test_so_many_calls_of_a_plugin_run_at_a_time(serve: Any):
-    counter = Counter(seconds=0.02)
-    host = serve(counter, tools={"concurrency": 3})
-    await asyncio.gather(*(host.call_tool(name, {}) for name in ["count", "second"] * 6))
-    assert counter.most == 3
+    assert (counter.most, other.most) == (most, most_of_other)
 
 
 async def test_callers_that_wait_for_a_slot_are_served_in_turn(make_host: MakeHost):
@@ -382,19 +350,10 @@ def test_slots_are_neither_lost_nor_given_twice(size: int, calls: list[tuple[str
     assert most <= size
 
 
-async def test_waiting_for_a_place_counts_against_the_deadline(serve: Any):
-    host = serve(Counter(seconds=30), concurrency=1, timeout=0.1)
-    results = await all_of(host, 3)
-    assert [error_type(result) for result in results] == ["timeout"] * 3
-
-
-async def test_slots_are_free_again_after_a_timeout(serve: Any):
-    counter = Counter(seconds=3600)
-    host = serve(counter, concurrency=1)
-    async with anyio.create_task_group() as group:
-        group.start_soon(host.call_tool, "count", {})
-        await until(lambda: counter.calls)
-        let_time_pass()
+async def test_waiting_for_a_slot_counts_against_the_deadline_which_frees_it(serve: Any):
+    counter = Counter(seconds=30)
+    host = serve(counter, concurrency=1, timeout=0.1)
+    assert [error_type(result) for result in await all_of(host, 3)] == ["timeout"] * 3
     counter.seconds = 0
     assert not (await host.call_tool("count", {})).is_error
 
@@ -462,22 +421,6 @@ def test_what_cannot_be_cut_is_an_error_that_says_what_to_do():
     result = capped(ToolResult(text="x" * 100, structured=structured), 10)
     assert error_type(result) == "too_large"
     assert "raise its max_output_tokens in the configuration" in result.text
-
-
-async def test_an_answer_of_the_host_is_cut(make_host: MakeHost):
-    async def long() -> Answer:
-        return {"results": ["standard"] * 1000, "message": "Found"}
-
-    plugin = type(
-        "Made",
-        (Plugin,),
-        {"register_tools": hookimpl(lambda _: [Tool(name="l", function=long, description="L.")])},
-    )
-    host = make_host({"acme": plugin}, tools={"max_output_tokens": 500})
-    result = await host.call_tool("l", {})
-    assert 0 < len(result.structured["results"]) < 1000
-    assert tokens(result.text) <= 500 + BYTES_PER_TOKEN
-    assert "Ask for less" in result.notes[0]
 
 
 async def test_callers_are_forgotten_before_they_fill_the_memory():
@@ -570,12 +513,22 @@ async def test_the_limits_of_an_author_count_beside_those_of_the_admin(make_host
             """Work at length."""
             return "word " * 100
 
-    host = make_host({"limited": Limited}, tools={"rate_limit": "9/hour"})
+        @tool(read_only=True)
+        def find(self) -> Answer:
+            """Find."""
+            return {"results": ["standard"] * 1000, "message": "Found"}
+
+    limits = {"rate_limit": "9/hour", "max_output_tokens": 500}
+    host = make_host({"limited": Limited}, tools=limits)
     first, second = [await host.call_tool("work", {}) for _ in range(2)]
     assert tokens(first.text) <= 5
     assert "Cut to about 5" in first.notes[0]
     assert second.structured["error_type"] == "rate_limited"
     assert 3500 < second.structured["retry_after"] <= 3600
+    found = await host.call_tool("find", {})
+    assert 0 < len(found.structured["results"]) < 1000
+    assert tokens(found.text) <= 500 + BYTES_PER_TOKEN
+    assert "Ask for less" in found.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import asyncio
 import gc
 import json
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, ToolListChangedNotification
 from support.conversations import INITIALIZE
 from support.hosts import served
+from support.peer import Peer
 from support.waiting import WAIT, let_time_pass, until
 
 from standards_mcp import (
@@ -99,14 +99,6 @@ def test_selection_and_overrides_are_taken_over(host: Host):
     assert host.visible().tools[0].limits.timeout == 3
 
 
-def test_a_plugin_that_is_disabled_stays_loaded_and_serves_nothing(host: Host):
-    reload(host, loaded(host, "[plugins.acme]\nenabled = false"))
-    assert served(host) == []
-    assert host.manager.records["acme"].plugin is not None
-    reload(host, loaded(host, ""))
-    assert served(host) == ["work", "web_get"]
-
-
 class SearchPlugin(Plugin):
     @hookimpl
     def register_tools(self):
@@ -141,19 +133,20 @@ def arguments(host: Host) -> list[str]:
     return list(host.visible().tools[0].arguments.schema["properties"])
 
 
-async def test_filters_and_wrappers_of_a_disabled_plugin_go_with_it(make_host: MakeHost):
+async def test_a_disabled_plugin_stays_loaded_and_its_filters_and_wrappers_go(
+    make_host: MakeHost,
+):
     host = make_host({"acme": SearchPlugin, "narrow": NarrowPlugin})
-    assert arguments(host) == ["depth"]
-    assert (await host.call_tool("search", {"depth": 1})).notes == ("narrowed",)
-
-    done = reload(host, loaded(host, "[plugins.narrow]\nenabled = false"))
-    assert (done.changed, arguments(host)) == (("tools",), [])
-    assert (await host.call_tool("search", {"depth": 1})).is_error
-    assert (await host.call_tool("search", {})).notes == ()
-
-    reload(host, loaded(host, ""))
-    assert arguments(host) == ["depth"]
-    assert (await host.call_tool("search", {"depth": 1})).notes == ("narrowed",)
+    for text in ("", "[plugins.narrow]\nenabled = false", ""):
+        done = reload(host, loaded(host, text))
+        is_enabled = not text
+        assert arguments(host) == (["depth"] if is_enabled else [])
+        assert (await host.call_tool("search", {"depth": 1})).is_error is not is_enabled
+        assert (await host.call_tool("search", {})).notes == (("narrowed",) if is_enabled else ())
+        assert is_enabled or done.changed == ("tools",)
+    assert reload(host, loaded(host, "[plugins.acme]\nenabled = false")).changed
+    assert served(host) == []
+    assert host.manager.records["acme"].plugin is not None
 
 
 def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: MakeHost):
@@ -194,12 +187,16 @@ def test_settings_that_need_a_restart_are_named(host: Host):
         ("[plugins.acmee]\nenabled = false", "did you mean 'acme'?"),
         ('profile = "teacher"', "no table [profiles.teacher]"),
         ("[tools]\ndisable = 5", "[tools] disable: input should be a list"),
+        (None, "standards-mcp.toml: is gone; to go without a file, restart the server"),
     ],
+    ids=["an unknown plugin", "an unknown profile", "a wrong type", "a file that is gone"],
 )
-def test_a_configuration_with_a_mistake_changes_nothing(host: Host, text: str, mistake: str):
+def test_a_configuration_with_a_mistake_changes_nothing(host: Host, text: str | None, mistake: str):
     reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    if text is None:
+        Path(FILE_NAME).unlink()
     with pytest.raises(ConfigError) as caught:
-        reload(host, loaded(host, text))
+        reload(host, load_settings() if text is None else loaded(host, text))
     assert mistake in str(caught.value)
     assert served(host) == ["work"]
 
@@ -246,29 +243,25 @@ async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(ho
 
 @pytest.mark.parametrize("generation", ["legacy", "auto"])
 async def test_clients_of_both_generations_are_notified(host: Host, generation: str):
-    told = asyncio.Event()
+    notified = asyncio.Event()
 
     async def hear(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
-            told.set()
+            notified.set()
 
     server = build_server(host, "1")
     async with Client(server, mode=generation, message_handler=hear) as client:
-        capabilities = client.server_capabilities
-        assert capabilities.tools is not None
-        assert capabilities.tools.list_changed is True
+        assert client.server_capabilities.tools.list_changed is True
         if generation == "legacy":
             await client.list_tools()
             await server.tell_changed(["tools"])
             with anyio.fail_after(WAIT):
-                await told.wait()
+                await notified.wait()
             return
         async with client.listen(tools_list_changed=True) as changes:
             await server.tell_changed(["tools"])
             with anyio.fail_after(WAIT):
-                async for change in changes:
-                    assert "ToolsListChanged" in type(change).__name__
-                    break
+                assert "ToolsListChanged" in type(await anext(aiter(changes))).__name__
 
 
 async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(
@@ -313,25 +306,24 @@ async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(
 
 @pytest.mark.smoke
 @pytest.mark.slow
-async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
+async def test_a_new_or_changed_file_is_noticed_and_a_bad_one_refused(
     host: Host, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO, "standards_mcp")
-    told: asyncio.Queue[list[str]] = asyncio.Queue()
+    notified: asyncio.Queue[list[str]] = asyncio.Queue()
 
-    async def tell(kinds: Collection[str]) -> None:
+    async def notify(kinds: Collection[str]) -> None:
         assert tuple(kinds) == ("tools",)
-        await told.put(served(host))
+        await notified.put(served(host))
 
     file = Path(FILE_NAME)
-    file.write_text("")
     watch = asyncio.ensure_future(
-        reload_on_change(host, Reloading(sources=Sources(), watch=True), tell)
+        reload_on_change(host, Reloading(sources=Sources(), watch=True), notify)
     )
     await anyio.sleep(0.05)
     file.write_text('[tools]\ndisable = ["web.*"]\n')
     with anyio.fail_after(WAIT):
-        assert await told.get() == ["work"]
+        assert await notified.get() == ["work"]
     refused = "the configuration is refused; the old one stays in force"
     wrong = ("[tools", "a = " + "[" * 5000, "[tools]\ntimeout = " + "9" * 5000)
     for count, broken in enumerate(wrong, start=1):
@@ -341,36 +333,8 @@ async def test_a_changed_file_is_noticed_and_a_bad_one_refused(
     file.unlink()
     file.write_text("")
     with anyio.fail_after(WAIT):
-        assert await told.get() == ["work", "web_get"]
+        assert await notified.get() == ["work", "web_get"]
     watch.cancel()
-
-
-@pytest.mark.slow
-async def test_a_file_that_is_made_later_is_noticed(host: Host):
-    told: asyncio.Queue[list[str]] = asyncio.Queue()
-
-    async def tell(kinds: object) -> None:
-        del kinds
-        await told.put(served(host))
-
-    places = [Path("near.toml"), Path("far.toml")]
-
-    class Places(Sources):
-        paths = places
-
-        def load(self, text: str | None = None) -> LoadedSettings:
-            return load_settings(next(path for path in places if path.is_file()), text=text)
-
-    watching = asyncio.ensure_future(
-        reload_on_change(host, Reloading(sources=Places(), watch=True), tell)
-    )
-    await anyio.sleep(0.05)
-    with anyio.fail_after(WAIT):
-        places[1].write_text('[tools]\ndisable = ["web.*"]\n')
-        assert await told.get() == ["work"]
-        places[0].write_text('[tools]\ndisable = ["work"]\n')
-        assert await told.get() == ["web_get"]
-    watching.cancel()
 
 
 @pytest.mark.slow
@@ -401,14 +365,6 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
     await until(lambda: let_time_pass() or done.is_set())
     assert told == [["web_get"]]
     watching.cancel()
-
-
-async def test_a_file_that_is_gone_takes_no_rule_with_it(host: Host):
-    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
-    Path(FILE_NAME).unlink()
-    with pytest.raises(ConfigError, match=r"standards-mcp\.toml: is gone; .* restart the server"):
-        reload(host, load_settings())
-    assert served(host) == ["work"]
 
 
 @pytest.mark.parametrize("watch", [False, True])
@@ -465,47 +421,21 @@ def test_a_hangup_during_the_start_ends_no_server(command: str, module: str, cod
 @pytest.mark.slow
 @pytest.mark.measured
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
-async def test_a_hangup_reloads_a_real_server(tmp_path: Path):
+def test_a_hangup_reloads_a_real_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "catalog"))
     Path(FILE_NAME).write_text(QUIET)
-    server = subprocess.Popen(  # noqa: ASYNC220
-        [sys.executable, "-m", "standards_mcp"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=os.environ | {"STANDARDS_MCP_PLUGINS__CATALOG__PATH": str(tmp_path / "catalog")},
-    )
-    assert server.stdin is not None
-    assert server.stdout is not None
-
-    def send(method: str, number: int | None = None, **params: Any) -> None:
-        message = {"jsonrpc": "2.0", "method": method, "params": params}
-        identity = {} if number is None else {"id": number}
-        server.stdin.write(json.dumps(message | identity) + "\n")
-        server.stdin.flush()
-
-    def receive() -> dict[str, Any]:
-        return json.loads(server.stdout.readline())
-
+    peer = Peer()
     try:
-        client = {"name": "peer", "version": "1"}
-        send("initialize", 0, protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
-        assert receive()["result"]["capabilities"]["tools"] == {"listChanged": True}
-        send("notifications/initialized")
-        send("tools/list", 1)
-        assert len(receive()["result"]["tools"]) == 2
+        assert peer.initialize()["capabilities"]["tools"] == {"listChanged": True}
+        assert len(peer.tool_names()) == 2
         Path(FILE_NAME).write_text(QUIET + '[tools]\ndisable = ["find_*"]')
-        server.send_signal(signal.SIGHUP)
-        assert receive()["method"] == "notifications/tools/list_changed"
-        send("tools/list", 2)
-        names = [tool["name"] for tool in receive()["result"]["tools"]]
-        assert names == ["get_standard_details"]
-        send("tools/call", 3, name="find_relevant_standards", arguments={"activity": "x"})
-        refused = receive()["result"]
+        peer.process.send_signal(signal.SIGHUP)
+        assert peer.answer()["method"] == "notifications/tools/list_changed"
+        assert peer.tool_names() == ["get_standard_details"]
+        peer.call(3, "find_relevant_standards", activity="x")
+        refused = peer.answer()["result"]
         assert refused["isError"] is True
         assert refused["structuredContent"]["error_type"] == "disabled"
+        assert peer.end() == 0
     finally:
-        server.stdin.close()
-        server.wait(WAIT)
-        server.stdout.close()
-    assert server.returncode == 0
+        peer.kill()

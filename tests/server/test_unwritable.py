@@ -254,6 +254,8 @@ SAID = {
     ),
     "resources": st.one_of(ANYTHING, ERRORS),
 }
+
+
 def _host_of(plugin: type[Plugin[Any]], state: Path) -> Host:
     infos = [
         PluginInfo(name=name, load=lambda kind=kind: kind)
