@@ -6,6 +6,7 @@ The end takes a bounded time, even if a plugin would keep the process running.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -15,7 +16,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import asynccontextmanager, suppress
 from os import _exit
 from time import monotonic, perf_counter, sleep
-from types import FrameType
+from types import AsyncGeneratorType, FrameType
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -194,6 +195,10 @@ class Ending:
                 while frame := getattr(awaited, "cr_frame", None):
                     yield frame
                     awaited = awaited.cr_await
+        # A task does not reveal which asynchronous generator it is closing.
+        for item in gc.get_objects():
+            if isinstance(item, AsyncGeneratorType) and item.ag_running and item.ag_frame:
+                yield item.ag_frame
 
 
 def _exit_soon() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from support.marks import WARNING
 from support.peer import COMMAND, WAIT, Peer
 
 pytestmark = pytest.mark.processes
@@ -100,6 +101,11 @@ def test_every_handshake_version_is_served(start: Start, version: str):
     peer.send("tools/list", number=1)
     tools = peer.answer()["result"]["tools"]
     assert [tool["name"] for tool in tools] == ["get_standard_details", "find_relevant_standards"]
+    for tool in tools:
+        assert tool["annotations"]["readOnlyHint"] is tool["annotations"]["idempotentHint"] is True
+        assert tool["annotations"]["openWorldHint"] is False
+        assert tool["_meta"]["standards-mcp/untrusted-text"] is True
+        assert tool["description"].endswith(WARNING)
     assert peer.end() == 0
 
 
@@ -342,32 +348,36 @@ def test_a_dozen_broken_plugins_leave_the_others_serving(broken: list[str], peer
     assert "it needs standards-mcp>=99" in states["future"]["reason"]
 
 
-@pytest.mark.parametrize("setting", ["strict=true", "plugins.importing.required=true"])
+@pytest.mark.measured
+@pytest.mark.parametrize(
+    ("name", "setting", "reason"),
+    [
+        ("importing", "strict=true", "RuntimeError: not today"),
+        ("importing", "plugins.importing.required=true", "RuntimeError: not today"),
+        (
+            "startless",
+            "plugins.startless.required=true",
+            "its lifespan failed: ConnectionError: no database",
+        ),
+    ],
+)
 def test_a_failure_that_matters_ends_the_process_with_one_line(
-    start: Start, install: Callable[..., Path], setting: str
+    start: Start, install: Callable[..., Path], name: str, setting: str, reason: str
 ):
-    install("importing", BROKEN["importing"])
+    install(name, broken_source(name, BROKEN[name]))
     peer = start("--set", setting)
     assert peer.end() == 1
-    assert (
-        "standards-mcp: plugin 'importing' failed: RuntimeError: not today"
-        in peer.log().splitlines()
-    )
+    lines = [line for line in peer.log().splitlines() if line.startswith("standards-mcp: ")]
+    assert [line.partition(" failed: ")[2] for line in lines] == [reason], peer.log()
 
 
 @pytest.mark.measured
-def test_a_lifespan_that_fails_and_matters_ends_the_process(
-    start: Start, install: Callable[..., Path]
-):
-    install("startless", broken_source("startless", BROKEN["startless"]))
-    peer = start("--set", "plugins.startless.required=true")
-    peer.send("ping", number=1)
-    assert peer.end() == 1
-    assert "standards-mcp: plugin 'startless' failed" in peer.log()
-
-
-def test_the_log_has_a_line_for_the_start_and_for_each_call(peer: Peer):
-    peer.call(1, "find_relevant_standards", activity="sorting shapes", max_results=2)
+@pytest.mark.parametrize("options", [(), ("-v", "serve")], ids=["by default", "verbose"])
+def test_the_log_has_a_line_for_the_start_and_for_each_call(start: Start, options: tuple[str, ...]):
+    peer = start(*options)
+    peer.initialize()
+    arguments = {"activity": "sorting shapes", "max_results": 2}
+    peer.call(1, "find_relevant_standards", **arguments)
     peer.answer()
     assert peer.end() == 0
     events = {event["event"]: event for event in peer.events()}
@@ -379,15 +389,4 @@ def test_the_log_has_a_line_for_the_start_and_for_each_call(peer: Peer):
     assert (called["tool"], called["plugin"]) == ("find_relevant_standards", "search")
     assert (called["outcome"], called["results"]) == ("ok", 2)
     assert called["duration_ms"] > 0
-    assert "arguments" not in called
-
-
-@pytest.mark.measured
-def test_arguments_are_logged_only_when_asked_for(start: Start):
-    peer = start("-v", "serve")
-    peer.initialize()
-    peer.call(1, "get_standard_details", standard_id="MP1")
-    peer.answer()
-    peer.end()
-    (called,) = [event for event in peer.events() if event["event"] == "tool call"]
-    assert called["arguments"] == {"standard_id": "MP1"}
+    assert called.get("arguments") == (arguments if options else None)
