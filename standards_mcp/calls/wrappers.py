@@ -148,17 +148,14 @@ class Wrapper:
 
     def _late(self, call: _HostCall) -> ToolResult:
         """Answer a call whose time is over; skip this wrapper in later calls if it hangs."""
-        if call.progress.called and call.progress.result is None:
-            # The inner timeouts come first. So the clock has jumped, as after a sleep.
-            return error_result("timeout", f"{call.call.item.published} did not answer. Try again.")
-        name = self._plugin
-        log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": name})
+        log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": self._plugin})
         # Each later call would wait as long.
         self._left_out = not self._required
         advice = "Try again" if self._left_out else "Restart the server"
         # The tool may have answered before the wrapper hung: the client gets this answer.
         return call.progress.result or error_result(
-            "timeout", f"plugin {name!r}, which wraps every call, does not answer. {advice}."
+            "timeout",
+            f"plugin {self._plugin!r}, which wraps every call, does not answer. {advice}.",
         )
 
     async def _recover(self, cause: BaseException, call: _HostCall) -> ToolResult:

@@ -257,14 +257,10 @@ async def test_each_question_is_asked_once_and_its_answer_reaches_the_tool(
     assert heard == asked
 
 
-async def test_the_deadline_stands_still_while_the_user_thinks(connect: Open):
-    async with connect(answering(accept(grade="3"), takes_long=True)) as client:
-        result = await client.call_tool("choose", {"topic": "clocks"})
-    assert not result.is_error
-
-
-async def test_an_answer_that_does_not_fit_is_refused(connect: Open):
-    async with connect(answering(accept(grade="12"))) as client:
+async def test_an_answer_that_takes_long_is_taken_and_one_that_does_not_fit_refused(connect: Open):
+    answers = answering(accept(grade="3"), accept(grade="12"), takes_long=True)
+    async with connect(answers) as client:
+        assert not (await client.call_tool("choose", {"topic": "clocks"})).is_error
         result = await client.call_tool("choose", {"topic": "clocks"})
     assert result.structured_content["error_type"] == "invalid_input"
     assert "does not fit: grade: Input should be '3' or '4'" in result.content[0].text
@@ -309,9 +305,6 @@ async def test_the_model_and_the_roots_of_the_client_can_be_asked(connect: Open)
     assert located.structured_content == {"result": ["file:///home/ada"]}
     assert prompts[0].messages[0].content.text == "A line on x."
     assert (prompts[0].max_tokens, prompts[0].system_prompt) == (20, "You rhyme.")
-
-
-async def test_a_model_that_does_not_answer_with_text_is_a_failed_service(connect: Open):
     image = ImageContent(type="image", data="aGk=", mime_type="image/png")
     async with connect(sampling_callback=model_saying(image)) as client:
         result = await client.call_tool("compose", {"topic": "x"})
@@ -383,19 +376,6 @@ async def test_a_client_gets_the_lines_that_it_wants(make_host: MakeHost):
         heard.clear()
 
 
-async def test_progress_reaches_the_client_that_wants_it(connect: Open):
-    heard: list[tuple[float, float | None, str | None]] = []
-
-    async def hear(done: float, total: float | None, message: str | None) -> None:
-        heard.append((done, total, message))
-
-    async with connect() as client:
-        result = await client.call_tool("count", {}, progress_callback=hear)
-        assert (await client.call_tool("count", {})).content[0].text == "done"
-    assert result.content[0].text == "done"
-    assert heard == [(1, 3, "at 1"), (2, 3, "at 2"), (3, 3, "at 3")]
-
-
 async def test_what_a_client_makes_up_of_earlier_answers_is_refused(make_host: MakeHost):
     server = build_server(make_host({"ask": AskPlugin}), "1")
     answer = answering(accept(name="Ada"))
@@ -418,33 +398,26 @@ async def test_an_error_of_a_tools_own_that_looks_like_ours_is_passed_on(make_ho
         assert (await client.call_tool("odd", {})).content[0].text == "odd"
 
 
-def test_a_sync_function_cannot_take_the_context(make_host: MakeHost):
-    def sync(call: CallContext) -> str:
-        """Do."""
-        return call.caller
-
-    class SyncPlugin(Plugin):
-        @hookimpl
-        def register_tools(self):
-            return [Tool(name="sync", function=sync)]
-
-    host = make_host({"sync": SyncPlugin})
-    assert host.manager.records["sync"].reason == (
-        "tool 'sync': its argument 'call' is a CallContext, so it must be an async function"
-    )
-
-
-async def test_the_context_may_be_optional_for_who_calls_the_function(make_host: MakeHost):
+async def test_a_context_may_be_optional_but_not_in_a_plain_function(make_host: MakeHost):
     class GreetPlugin(Plugin):
         @tool(read_only=True)
         async def greet(self, call: CallContext | None = None) -> str:
             """Greet the caller."""
             return f"Hello {call.caller if call else 'nobody'}"
 
-    host = make_host({"greet": GreetPlugin})
+    class PlainPlugin(Plugin):
+        @tool
+        def plain(self, call: CallContext) -> str:
+            """Do."""
+            return call.caller
+
+    host = make_host({"greet": GreetPlugin, "plain": PlainPlugin})
     assert host.visible().find("greet").arguments.schema["properties"] == {}
     assert (await host.call_tool("greet", {})).text == "Hello local"
     assert await GreetPlugin.__new__(GreetPlugin).greet() == "Hello nobody"
+    assert host.manager.records["plain"].reason == (
+        "tool 'plain': its argument 'call' is a CallContext, so it must be an async function"
+    )
 
 
 async def test_a_client_that_can_ask_and_does_not_is_no_crash_of_the_tool(make_host: MakeHost):

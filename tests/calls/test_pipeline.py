@@ -432,44 +432,9 @@ async def test_the_line_tells_the_outcome_and_counts_results_only_where_there_ar
     assert "results" not in line
 
 
-async def test_no_secret_is_in_what_a_client_reads_of_an_error(make_host: MakeHost):
-    class Keyed(PluginSettings):
-        key: SecretStr
-
-    class Leaky(Plugin[Keyed]):
-        settings_type = Keyed
-
-        @hookimpl
-        def register_tools(self) -> list[Tool]:
-            return [
-                Tool(name="raises", description="Leak.", function=self.raises),
-                Tool(name="returns", description="Leak.", function=self.returns),
-            ]
-
-        def raises(self) -> None:
-            raise ApiError(f"refused {self.settings.key.get_secret_value()}")
-
-        def returns(self) -> ToolResult:
-            key = self.settings.key.get_secret_value()
-            return ToolResult(
-                text=f"refused {key}",
-                structured={"why": [key]},
-                is_error=True,
-                notes=(f"with {key}",),
-                meta={"key": key},
-            )
-
-    host = make_host({"acme": Leaky}, plugins={"acme": {"key": "hush"}})
-    raised = await host.call_tool("raises", {})
-    assert raised.structured is not None
-    assert raised.structured["message"] == "refused ***"
-    assert "hush" not in raised.text
-    returned = await host.call_tool("returns", {})
-    assert (returned.text, returned.structured) == ("refused ***", {"why": ["***"]})
-    assert (returned.notes, returned.meta) == (("with ***",), {"key": "***"})
-
-
-async def test_no_secret_is_in_any_line(make_host: MakeHost, caplog: pytest.LogCaptureFixture):
+async def test_no_secret_is_in_an_error_or_in_the_log(
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
+):
     secret = 'q"uo\\te\n'  # noqa: S105
 
     class Keyed(PluginSettings):
@@ -478,20 +443,42 @@ async def test_no_secret_is_in_any_line(make_host: MakeHost, caplog: pytest.LogC
     class Leaky(Plugin[Keyed]):
         settings_type = Keyed
 
-        @hookimpl
-        def register_tools(self) -> list[Tool]:
-            return [Tool(name="leak", description="Leak.", function=self.leak)]
+        @property
+        def key(self) -> str:
+            return self.settings.key.get_secret_value()
 
-        def leak(self, text: str) -> None:
-            key = self.settings.key.get_secret_value()
-            raise LookupError(f"{text} {key} {key!r} {json.dumps(key)}")
+        @tool
+        def raises(self) -> None:
+            """Leak."""
+            raise ApiError(f"refused {self.key}")
+
+        @tool
+        def returns(self) -> ToolResult:
+            """Leak."""
+            return ToolResult(
+                text=f"refused {self.key}",
+                structured={"why": [self.key]},
+                is_error=True,
+                notes=(f"with {self.key}",),
+                meta={"key": self.key},
+            )
+
+        @tool
+        def crashes(self, text: str) -> None:
+            """Leak."""
+            raise LookupError(f"{text} {self.key} {self.key!r} {json.dumps(self.key)}")
 
     caplog.set_level(logging.DEBUG)
     host = make_host({"acme": Leaky}, plugins={"acme": {"key": secret}})
-    result = await host.call_tool("leak", {"text": secret})
+    raised = await host.call_tool("raises", {})
+    assert envelope(raised) == ("api_error", "refused ***")
+    returned = await host.call_tool("returns", {})
+    assert (returned.text, returned.structured) == ("refused ***", {"why": ["***"]})
+    assert (returned.notes, returned.meta) == (("with ***",), {"key": "***"})
+    crashed = await host.call_tool("crashes", {"text": secret})
     formatter = JsonFormatter(host.secrets)
     lines = "\n".join(formatter.format(record) for record in caplog.records)
     for spelling in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], "uo\\\\te"):
         assert spelling not in lines
-        assert spelling not in result.text
+        assert spelling not in crashed.text
     assert lines.count("***") >= 4

@@ -84,11 +84,25 @@ def recorder(host: Host) -> Recorder:
     return recorder
 
 
-async def test_an_observer_counts_the_calls_of_each_caller(host: Host, recorder: Recorder):
+class FailingRecorder:
+    def call_started(self, record: CallRecord) -> None:
+        raise ZeroDivisionError(record.name)
+
+    def call_ended(self, record: CallRecord) -> None:
+        raise ZeroDivisionError(record.name)
+
+
+async def test_an_observer_counts_the_calls_of_each_caller_and_its_failure_fails_no_call(
+    make_host: Callable[..., Host], caplog: pytest.LogCaptureFixture
+):
+    host, recorder = make_host({"work": WorkPlugin}), Recorder()
+    host.observe(FailingRecorder())
+    host.observe(recorder)
     for name in ("ada", "ben", "ada"):
-        await host.call_tool("work", {}, HostContext(Principal(name)))
+        assert (await host.call_tool("work", {}, HostContext(Principal(name)))).text == "well"
     assert recorder.callers == {"ada": 2, "ben": 1}
     assert [record.is_cached for record in recorder.ended] == [False, False, True]
+    assert caplog.text.count("an observer of calls failed") == 6
 
 
 @pytest.mark.parametrize(
@@ -183,18 +197,3 @@ async def test_a_gate_can_refuse_every_kind_of_call(host: Host, recorder: Record
     prompt = host.content.prompt("greet", HostContext())
     assert not (await host.content.complete(prompt, "name", "A", {})).values
     assert [each.outcome for each in recorder.ended] == ["not_audited"] * 4
-
-
-class FailingRecorder:
-    def call_started(self, record: CallRecord) -> None:
-        raise ZeroDivisionError(record.name)
-
-    def call_ended(self, record: CallRecord) -> None:
-        raise ZeroDivisionError(record.name)
-
-
-async def test_an_observer_that_fails_fails_no_call(host: Host, caplog: pytest.LogCaptureFixture):
-    host.observe(FailingRecorder())
-    result = await host.call_tool("work", {})
-    assert result.text == "well"
-    assert caplog.text.count("an observer of calls failed") == 2

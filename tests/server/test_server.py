@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp_types import INVALID_PARAMS
@@ -40,8 +39,6 @@ class SumsPlugin(Plugin):
                 raise InvalidInputError("code is empty")
             if code == "gone":
                 raise NotFoundError("no such code")
-            if code == "crash":
-                raise RuntimeError("a secret")
             return code
 
         return [
@@ -109,26 +106,22 @@ async def test_a_client_gets_the_title_and_the_instructions_of_the_server(
         assert (client.server_info.name, client.server_info.version) == ("standards-mcp", "1.2.3")
         assert client.server_info.title == "sums"
         assert client.instructions == "Call sums_add to add."
+        assert SumsPlugin.opened == 1, "the plugins run as long as the server"
+    assert SumsPlugin.opened == 0
 
 
-@pytest.mark.parametrize("name", ["sums_add", "sums.add"])
-async def test_both_spellings_of_a_dotted_name_are_accepted(
-    open_client: OpenClient, host: Host, name: str
+@pytest.mark.parametrize("published", ["sums_add", "sums.add"])
+async def test_both_spellings_of_a_dotted_name_are_accepted_and_the_admin_chooses_one(
+    open_client: OpenClient, make_host: Callable[..., Host], published: str
 ):
-    async with open_client(host) as client:
-        result = await client.call_tool(name, {"a": 1, "b": 2})
-    assert result.structured_content == {"total": 3}
-    assert json.loads(result.content[0].text) == {"total": 3}
-    assert not result.is_error
-
-
-async def test_declared_names_are_published_when_the_admin_says_so(
-    open_client: OpenClient, make_host: Callable[..., Host]
-):
-    async with open_client(make_host({"sums": SumsPlugin}, tool_names="declared")) as client:
-        assert (await client.list_tools()).tools[0].name == "sums.add"
-        result = await client.call_tool("sums_add", {"a": 1})
-    assert result.structured_content == {"total": 1}
+    names = {"tool_names": "declared"} if "." in published else {}
+    async with open_client(make_host({"sums": SumsPlugin}, **names)) as client:
+        assert (await client.list_tools()).tools[0].name == published
+        for name in ("sums_add", "sums.add"):
+            result = await client.call_tool(name, {"a": 1, "b": 2})
+            assert result.structured_content == {"total": 3}
+            assert json.loads(result.content[0].text) == {"total": 3}
+            assert not result.is_error
 
 
 async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(
@@ -172,16 +165,6 @@ async def test_refusals_are_error_results_in_the_envelope(
     assert json.loads(result.content[0].text) == result.structured_content
 
 
-async def test_a_crash_shows_an_id_and_nothing_of_the_exception(
-    open_client: OpenClient, host: Host
-):
-    async with open_client(host) as client:
-        result = await client.call_tool("find", {"code": "crash"})
-    assert result.is_error
-    assert result.structured_content["error_type"] == "internal_error"
-    assert "secret" not in result.content[0].text
-
-
 ODD_PARTS: dict[str, dict[str, Any]] = {
     "letters": {"notes": "abc"},
     "numbers": {"notes": (5,)},
@@ -216,37 +199,3 @@ async def test_a_result_of_odd_parts_is_the_tools_fault_and_ends_no_connection(
             assert (name, result.is_error) == (name, True)
             assert result.structured_content["error_type"] == "internal_error"
             assert name in result.structured_content["message"]
-
-
-async def test_plugins_are_open_while_the_server_runs(open_client: OpenClient, host: Host):
-    async with open_client(host) as client:
-        await client.list_tools()
-        assert SumsPlugin.opened == 1
-    assert SumsPlugin.opened == 0
-
-
-async def test_a_plugin_that_does_not_start_is_not_listed(
-    open_client: OpenClient, make_host: Callable[..., Host]
-):
-    class Broken(SumsPlugin):
-        @hookimpl
-        def lifespan(self):
-            raise ConnectionError("no database")
-
-    async with open_client(make_host({"broken": Broken})) as client:
-        assert (await client.list_tools()).tools == []
-
-
-async def test_many_calls_in_flight_get_their_own_answers(open_client: OpenClient, host: Host):
-    answers: dict[int, Any] = {}
-
-    async with open_client(host) as client:
-
-        async def call(number: int) -> None:
-            result = await client.call_tool("sums_add", {"a": number})
-            answers[number] = result.structured_content
-
-        async with anyio.create_task_group() as group:
-            for number in range(50):
-                group.start_soon(call, number)
-    assert answers == {number: {"total": number} for number in range(50)}

@@ -78,17 +78,14 @@ async def test_nothing_waits_for_a_request_that_the_client_cancelled(
     assert given_up(caplog) == []
 
 
-async def test_requests_that_fail_count_as_answered(host: Host):
-    lines = [request(1, "no/such/method"), request(2, "tools/call", name="unknown"), b"nonsense\n"]
-    found = await conversation(host, *lines, drain_seconds=3600)
-    codes = {number: found[number]["error"]["code"] for number in (1, 2, None)}
-    assert codes == {1: -32601, 2: -32602, None: -32700}
-
-
-async def test_the_log_mentions_a_refused_line_without_its_content(
+async def test_requests_that_fail_count_as_answered_and_the_log_hides_a_refused_line(
     host: Host, caplog: pytest.LogCaptureFixture
 ):
-    await conversation(host, b'{"password": "hunter2"\n', b"\n", b"  \r\n")
+    nonsense = b'{"password": "hunter2"\n'
+    lines = [request(1, "no/such/method"), request(2, "tools/call", name="unknown"), nonsense]
+    answers = await conversation(host, *lines, b"\n", b"  \r\n", drain_seconds=3600)
+    codes = {number: answers[number]["error"]["code"] for number in (1, 2, None)}
+    assert codes == {1: -32601, 2: -32602, None: -32700}
     refused = [record for record in caplog.records if record.getMessage() == "a line was refused"]
     assert [record.levelno for record in refused] == [logging.WARNING]
     assert vars(refused[0])["reason"].startswith("the line is not JSON (Expecting ',' delimiter")
