@@ -20,7 +20,7 @@ from standards_mcp.contributions.schemas import plain_object, schema_errors, sch
 from standards_mcp.errors import InvalidInputError, RateLimitedError, TimedOutError, ToolError
 
 from .cache import SharedRedis
-from .call import Call, CallNext, Gate
+from .call import Call, CallNext, Gate, Step
 
 if TYPE_CHECKING:
     from limits.aio.strategies import MovingWindowRateLimiter
@@ -31,25 +31,15 @@ _MOST_CALLERS: Final = 10_000  # of all tools together
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
-class Admission:
-    """Lets a call pass all gates.
+def admission(gates: Iterable[Gate]) -> Step:
+    """Return the step that lets a call pass all gates; more can be added while the host runs."""
 
-    Args:
-        gates: Read at every call, so that more can be added while the host runs.
-    """
-
-    def __init__(self, gates: Iterable[Gate]) -> None:
-        self._gates = gates
-
-    async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call.
-
-        Raises:
-            ToolError: A gate does not let it run.
-        """
-        for gate in self._gates:
+    async def admit(call: Call, call_next: CallNext) -> Any:
+        for gate in gates:
             gate(call.record)
         return await call_next(call)
+
+    return admit
 
 
 async def within_deadline(call: Call, call_next: CallNext) -> Any:

@@ -30,7 +30,7 @@ from standards_mcp.plugin import ToolResult
 from .cache import Cache, SharedRedis
 from .call import Call, Gate, Observer, Recording, Step, compose
 from .context import HostContext
-from .limits import Admission, RateLimits, Slots, Validation, within_deadline
+from .limits import RateLimits, Slots, Validation, admission, within_deadline
 from .output import Masking, as_results, cap_output, contain, refuse_long
 from .wrappers import Wrappers
 
@@ -72,13 +72,13 @@ class Pipeline:
         self.wrappers, self.invocation = Wrappers(), Invocation()
         self.recording, self.slots = Recording(observers), Slots()
         self.rate_limits = RateLimits(self._redis)
-        admission, masking = Admission(gates), Masking(secrets)
+        admitted, masking = admission(gates), Masking(secrets)
         validation = Validation(self.rate_limits.count)
-        begin: tuple[Step, ...] = (self.recording, admission, masking)
+        begin: tuple[Step, ...] = (self.recording, admitted, masking)
         tool: tuple[Step, ...] = (
             self.recording,
             as_results,  # also for refusals
-            admission,
+            admitted,
             masking,
             cap_output,
             # Outside of errors and the deadline, so that wrappers see every failure as a result.
@@ -180,7 +180,18 @@ class PluginThreads:
                 "persists, restart the server, or disable the plugin in its configuration."
             )
         await self._free.acquire()
-        ended = self._tracked()
+        loop, ended = asyncio.get_running_loop(), concurrent.futures.Future[None]()
+
+        def release() -> None:
+            self._abandoned.pop(ended, None)
+            self._free.release()
+
+        def notify(_: object) -> None:
+            # The worker thread calls this, and asyncio's semaphore is not thread-safe.
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(release)
+
+        ended.add_done_callback(notify)
 
         def work() -> _T:
             if not ended.set_running_or_notify_cancel():
@@ -202,23 +213,6 @@ class PluginThreads:
             # `cancel` fails once the function has begun: its thread is abandoned, and still counts.
             if not ended.done() and not ended.cancel():
                 self._abandoned[ended] = time.monotonic()
-
-    def _tracked(self) -> concurrent.futures.Future[None]:
-        """Return a future for the end of a thread's work; it frees the thread's place."""
-        loop = asyncio.get_running_loop()
-        ended = concurrent.futures.Future[None]()
-
-        def release() -> None:
-            self._abandoned.pop(ended, None)
-            self._free.release()
-
-        def notify(_: object) -> None:
-            # The worker thread calls this, and asyncio's semaphore is not thread-safe.
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(release)
-
-        ended.add_done_callback(notify)
-        return ended
 
 
 class UnjoinedExecutor(concurrent.futures.ThreadPoolExecutor):

@@ -274,8 +274,9 @@ def _wire_request(request: ClientRequest) -> types.InputRequest:
 def _required(requests: Mapping[str, ClientRequest], state: _RequestState) -> InputRequiredError:
     questions = {key: _wire_request(request) for key, request in requests.items()}
     sealed = state.model_dump_json(by_alias=True)
-    result = types.InputRequiredResult(input_requests=questions, request_state=sealed)
-    return InputRequiredError(result)
+    return InputRequiredError(
+        types.InputRequiredResult(input_requests=questions, request_state=sealed)
+    )
 
 
 class _ProgressReports:

@@ -91,17 +91,14 @@ class HostServer(Server[None]):
         return None if item is None else item.arguments.schema
 
     def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
+        self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
     ) -> InitializationOptions:
         """Declare that the server notifies clients of changed lists."""
-        notifications = notification_options or NotificationOptions(
+        changes = NotificationOptions(
             tools_changed=True, prompts_changed=True, resources_changed=True
         )
         return super().create_initialization_options(
-            notifications, experimental_capabilities, extensions
+            notification_options or changes, *args, **kwargs
         )
 
     async def first_listing(self) -> None:
@@ -152,7 +149,10 @@ class HostServer(Server[None]):
 
     async def _follow(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method == "notifications/initialized":
-            self._remember(ctx)
+            connection = connection_of(ctx)
+            if connection not in self._sessions:  # a client may repeat this notification
+                self._sessions[connection] = ctx.session
+                connection.exit_stack.callback(self._sessions.pop, connection)
         result = await call_next(ctx)
         if ctx.method == "tools/list":
             self._listed.set()
@@ -176,12 +176,6 @@ class HostServer(Server[None]):
         if is_introduction and (text := self._host.instructions(principal)):
             answer["instructions"] = text
         return answer
-
-    def _remember(self, ctx: Context) -> None:
-        connection = connection_of(ctx)
-        if connection not in self._sessions:  # a client may repeat this notification
-            self._sessions[connection] = ctx.session
-            connection.exit_stack.callback(self._sessions.pop, connection)
 
 
 async def _notify(session: ServerSession, kinds: Collection[Kind]) -> None:
