@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -293,59 +293,15 @@ def test_a_tool_that_overruns_its_deadline_is_a_timeout_and_does_not_hold_up_the
 
 BROKEN = {
     "importing": "raise RuntimeError('not today')",
-    "missing": "import there_is_no_such_module",
-    "exiting": "import sys; sys.exit(3)",
-    "classless": "ClasslessPlugin = 1",
-    "hooked": "def register_toolz(self): return []",
-    "named": "TOOLS = [Tool(name='bad name!', description='x', function=f)]",
-    "a_clashing": "TOOLS = [Tool(name='get_standard_details', description='x', function=f)]",
-    "silent": "TOOLS = [Tool(name='silent', description=' ', function=f)]",
-    "shapeless": "TOOLS = [Tool(name='s', description='x', function=f, input_schema={'x':1})]",
-    "raising": "def register_tools(self): raise ValueError('in the hook')",
-    "startless": "def lifespan(self): raise ConnectionError('no database')",
+    "startless": """
+        from standards_mcp import Plugin, hookimpl
+
+        class StartlessPlugin(Plugin):
+            @hookimpl
+            def lifespan(self):
+                raise ConnectionError("no database")
+    """,
 }
-TEMPLATE = """
-from standards_mcp import Plugin, PluginSettings, Tool, hookimpl
-
-def f(x: int) -> int:
-    return x
-
-class {class_name}(Plugin):
-    {hook}
-"""
-
-
-def broken_source(name: str, code: str) -> str:
-    if code.startswith("TOOLS"):
-        code = f"def register_tools(self): return {code.removeprefix('TOOLS = ')}"
-    elif not code.startswith("def"):
-        return code
-    return TEMPLATE.format(class_name=f"{name.capitalize()}Plugin", hook=f"@hookimpl\n    {code}")
-
-
-@pytest.fixture
-def broken(install: Callable[..., Path]) -> Iterable[str]:
-    for name, code in BROKEN.items():
-        install(name, broken_source(name, code))
-    install("future", "raise AssertionError", requires=["standards-mcp>=99"])
-    return [*BROKEN, "future"]
-
-
-def test_a_dozen_broken_plugins_leave_the_others_serving(broken: list[str], peer: Peer):
-    peer.call(1, "get_standard_details", standard_id="MP1")
-    assert content(peer.answer())["success"] is True
-    assert peer.end() == 0
-    (started,) = [event for event in peer.events() if event["event"] == "started"]
-    assert started["plugins"]["lookup"] == "started"
-    for name in broken:
-        assert started["plugins"][name].startswith("failed: "), name
-    listed = subprocess.run(
-        [*COMMAND, "plugins", "list", "--json"], capture_output=True, check=True, text=True
-    )
-    states = {plugin["name"]: plugin for plugin in json.loads(listed.stdout)}
-    assert {name: states[name]["status"] for name in broken} == dict.fromkeys(broken, "failed")
-    assert "not today" in states["importing"]["reason"]
-    assert "it needs standards-mcp>=99" in states["future"]["reason"]
 
 
 @pytest.mark.measured
@@ -364,7 +320,7 @@ def test_a_dozen_broken_plugins_leave_the_others_serving(broken: list[str], peer
 def test_a_failure_that_matters_ends_the_process_with_one_line(
     start: Start, install: Callable[..., Path], name: str, setting: str, reason: str
 ):
-    install(name, broken_source(name, BROKEN[name]))
+    install(name, BROKEN[name])
     peer = start("--set", setting)
     assert peer.end() == 1
     lines = [line for line in peer.log().splitlines() if line.startswith("standards-mcp: ")]
