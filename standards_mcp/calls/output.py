@@ -107,9 +107,11 @@ async def contain(call: Call, call_next: CallNext) -> Any:
             raise InvalidInputError(text_of(exc)) from exc
         raise _crash(call, exc) from None
     except BaseException as exc:
-        # Anything else, such as sys.exit or a panic in native code, is a crash of the plugin.
-        if is_from_outside(exc) or (isinstance(exc, asyncio.CancelledError) and _is_cancelled()):
+        # This call is cancelled, and not only another task that the tool awaited.
+        task = asyncio.current_task() if isinstance(exc, asyncio.CancelledError) else None
+        if is_from_outside(exc) or (task and task.cancelling()):
             raise
+        # Anything else, such as sys.exit or a panic in native code, is a crash of the plugin.
         raise _crash(call, exc) from None
 
 
@@ -129,12 +131,6 @@ def _is_meant_for_client(error: ValueError, function: Callable[..., Any]) -> boo
     module: str = getattr(plain_function(function), "__module__", "")
     where: str = frame.f_globals.get("__name__", "")
     return bool(module) and where.partition(".")[0] == module.partition(".")[0]
-
-
-def _is_cancelled() -> bool:
-    """Return True if this call is cancelled, and not another task that the tool awaited."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _crash(call: Call, cause: BaseException) -> CrashedError:

@@ -137,11 +137,8 @@ class Wrapper:
             except InputRequiredError:
                 raise
             except BaseException as exc:
-                task = asyncio.current_task()
-                is_cancelled = (
-                    isinstance(exc, asyncio.CancelledError) and task and task.cancelling()
-                )
-                if is_cancelled or is_from_outside(exc):
+                task = asyncio.current_task() if isinstance(exc, asyncio.CancelledError) else None
+                if is_from_outside(exc) or (task and task.cancelling()):
                     raise
                 return await self._recover(exc, call)
         return self._late(call)

@@ -53,7 +53,6 @@ class _Subscriber:
     session: ServerSession
     principal_now: Callable[[], Principal]
     releases: dict[str, Callable[[], None]] = field(default_factory=dict[str, Callable[[], None]])
-    has_left: bool = False
 
 
 class Subscriptions:
@@ -84,7 +83,8 @@ class Subscriptions:
         await self._host.manager.wait_listed()
         with as_protocol_errors(self._host, {"uri": uri}):
             release = await self._host.subscribe(uri, client.principal_now())
-        if client.has_left or uri in client.releases:  # while this waited
+        # The client may have left, or subscribed twice, while this waited.
+        if client not in self._subscribers.values() or uri in client.releases:
             release()
         else:
             client.releases[uri] = release
@@ -173,9 +173,7 @@ class Subscriptions:
         return self._subscribers[connection]
 
     def _forget(self, connection: Connection) -> None:
-        client = self._subscribers.pop(connection)
-        client.has_left = True
-        for release in client.releases.values():
+        for release in self._subscribers.pop(connection).releases.values():
             release()
 
 
