@@ -75,6 +75,10 @@ class Audit(Observer):
             self.problem, self._lost_now = "", 0
         return self.problem
 
+    def begin(self, version: str) -> None:
+        """Write that the service has started."""
+        self._write({"event": "service started", "version": version, "process": os.getpid()})
+
     def admit(self, record: CallRecord) -> None:
         """Write that a call begins.
 
@@ -175,7 +179,7 @@ def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]
         yield None
         return
     audit = Audit(host, settings.path, transport)
-    audit.note("service started", {"version": version, "process": os.getpid()})
+    audit.begin(version)
     if settings.required:
         if problem := audit.check():
             raise StandardsMcpError(
