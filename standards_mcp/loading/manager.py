@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import pluggy
@@ -388,4 +388,4 @@ class PluginManager:
         for handler in self.call(record, "wrap_tool_call", call_next=wrapper.call_next):
             if not callable(handler):
                 raise TypeError(f"wrap_tool_call returned a {type(handler).__name__}")
-            wrapper.handler = handler
+            wrapper.handler = cast("ToolHandler", handler)

@@ -74,11 +74,11 @@ def reload(host: Host, loaded: LoadedSettings) -> Reload:
     in_force, waiting = _in_force(host.settings, loaded.settings)
     host.take_over(loaded, in_force)
     now = {access: host.select(access).definitions for access in before}
-    changed = (
+    changed: list[Kind] = [
         kind
         for kind in host.visible().definitions
         if any(now[access][kind] != old[kind] for access, old in before.items())
-    )
+    ]
     return Reload(tuple(changed), (*waiting, *_unloaded(host)))
 
 

@@ -163,7 +163,8 @@ class HostServer(Server[None]):
     def _introduced(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result with the current title and instructions of the server."""
         answer = dict(result)
-        info: Mapping[str, Any] = (answer.get("_meta") or {}).get(SERVER_INFO_META_KEY) or {}
+        meta: dict[str, Any] = answer.get("_meta") or {}
+        info: Mapping[str, Any] = meta.get(SERVER_INFO_META_KEY) or {}
         if ctx.method != "initialize" and not info:
             return answer
         principal = self._principal_of(ctx)
@@ -171,7 +172,7 @@ class HostServer(Server[None]):
         if ctx.method == "initialize":
             answer["serverInfo"] = {**answer.get("serverInfo", {}), **title}
         else:
-            answer["_meta"] = {**answer["_meta"], SERVER_INFO_META_KEY: {**info, **title}}
+            answer["_meta"] = {**meta, SERVER_INFO_META_KEY: {**info, **title}}
         is_introduction = ctx.method in ("initialize", "server/discover")
         if is_introduction and (text := self._host.instructions(principal)):
             answer["instructions"] = text
