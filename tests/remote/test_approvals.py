@@ -24,7 +24,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.plugin import ToolResult
 from standards_mcp.remote.approvals import Approvals
-from standards_mcp.server.http.admin.controls import plugin_facts
+from standards_mcp.server.http.admin.facts import plugin_facts
 from standards_mcp.server.server import build_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
