@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
@@ -37,7 +36,7 @@ from support.http import (
     served_over_http,
     told_url,
 )
-from support.peer import COMMAND, Peer
+from support.peer import Peer
 from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
@@ -223,6 +222,12 @@ async def test_the_root_names_the_paths_of_the_service(make_books: MakeHost):
             assert answer.json()["message"] == f"nothing is here; MCP is at /mcp. See also: {paths}"
 
 
+async def test_pages_that_are_not_configured_do_not_exist(url: str):
+    async with patient_client(base_url=url) as client:
+        for path in ("/tools", "/openapi.json", "/docs", "/metrics", "/admin", "/admin/tools"):
+            assert (await client.get(path)).status_code == 404
+
+
 async def test_limits_of_rate_count_for_each_token(make_books: MakeHost):
     other = auth()
     other["tokens"]["ann"]["scopes"] = ["*"]
@@ -234,29 +239,33 @@ async def test_limits_of_rate_count_for_each_token(make_books: MakeHost):
                 assert second.is_error
 
 
+HOSTS = {
+    200: ["localhost:1", "[::1]:8000", "LOCALHOST"],
+    421: [
+        *(f"localhost{mark}.evil.example" for mark in "#?/@\\ ,;%\t."),
+        *("evil.example", "[bad", "evil@localhost", "localhost:", "localhost:x", "localhost:1:2"),
+        "[::1].evil.example",
+    ],
+}
+ORIGINS = {
+    200: ["http://localhost:1", "HTTP://Localhost:1"],
+    403: [
+        *("https://evil.example", "null", "https://localhost:1", "ftp://localhost:1"),
+        *("localhost:1", "http://localhost:2", "http://localhost:1/"),
+    ],
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"host": "evil.example"}, 421),
-        ({"host": "localhost.evil.example"}, 421),
-        ({"host": "[bad"}, 421),
-        ({"host": "localhost:1"}, 200),
-        ({"host": "[::1]:8000"}, 200),
-        ({"host": "LOCALHOST"}, 200),
-        *(({"host": f"localhost{mark}.evil.example"}, 421) for mark in "#?/@\\ ,;%\t"),
-        *(({"host": host}, 421) for host in ("evil@localhost", "localhost:", "localhost:x")),
-        ({"host": "localhost:1:2"}, 421),
-        ({"host": "[::1].evil.example"}, 421),
-        ({"origin": "https://evil.example"}, 403),
-        ({"origin": "null"}, 403),
-        ({"host": "localhost:1", "origin": "http://localhost:1"}, 200),
-        ({"host": "localhost:1", "origin": "HTTP://Localhost:1"}, 200),
-        ({"host": "localhost:1", "origin": "https://localhost:1"}, 403),
-        ({"host": "localhost:1", "origin": "ftp://localhost:1"}, 403),
-        ({"host": "localhost:1", "origin": "localhost:1"}, 403),
-        ({"host": "localhost:1", "origin": "http://localhost:2"}, 403),
-        ({"host": "localhost:1", "origin": "http://localhost:1/"}, 403),
+        *(({"host": host}, status) for status, hosts in HOSTS.items() for host in hosts),
+        *(
+            ({"host": "localhost:1", "origin": origin}, status)
+            for status, origins in ORIGINS.items()
+            for origin in origins
+        ),
     ],
     ids=str,
 )
@@ -366,13 +375,6 @@ async def test_bodies_and_sessions_have_limits(make_books: MakeHost):
     async with requests_to(host, headers=ACCEPT) as client:
         large = INITIALIZE | {"id": "x" * 1000}
         assert (await client.post("/mcp", json=large)).status_code == 413
-
-        async def chunks() -> AsyncGenerator[bytes]:
-            for _ in range(100):
-                yield b"x" * 100
-
-        chunked = {"content-type": "application/json"}
-        assert (await client.post("/mcp", content=chunks(), headers=chunked)).status_code == 413
         assert (await client.post("/mcp", json=INITIALIZE)).status_code == 200
         assert (await client.post("/mcp", json=INITIALIZE)).status_code == 503
 
@@ -497,16 +499,6 @@ def test_hosts_origins_and_keys_that_are_of_no_use_are_refused(wrong: dict[str, 
         HttpSettings.model_validate(wrong)
 
 
-def test_a_token_is_not_revoked_where_another_source_of_settings_has_it(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    Path("standards-mcp.toml").write_text("", encoding="utf-8")
-    monkeypatch.setenv("STANDARDS_MCP_SERVER__AUTH__TOKENS__LIB__SHA256", "0" * 64)
-    refused = CliRunner().invoke(cli, ["auth", "token", "revoke", "lib"])
-    assert refused.exit_code == 1
-    assert "a variable or --set overrides the file" in refused.output
-
-
 def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
     file = Path("standards-mcp.toml")
     file.write_text("", encoding="utf-8")
@@ -518,23 +510,25 @@ def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "told"),
+    ("command", "variable", "value", "told"),
     [
-        ("TOKENS__LIB__SHA256", "0" * 64, "another token 'lib' would be in force"),
-        ("REQUIRED", "false", "requests would not need the token"),
+        ("new lib --scope metrics --replace", "TOKENS__LIB__SHA256", "0" * 64, "would be in force"),
+        ("new lib --scope metrics", "REQUIRED", "false", "requests would not need the token"),
+        ("revoke lib", "TOKENS__LIB__SHA256", "0" * 64, "overrides the file"),
     ],
+    ids=["made", "needed", "revoked"],
 )
-def test_a_token_that_would_not_count_is_not_made(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
+def test_a_change_of_a_token_that_would_not_count_is_refused(
+    monkeypatch: pytest.MonkeyPatch, command: str, variable: str, value: str, told: str
 ):
-    file, text = Path("standards-mcp.toml"), '[server.auth.scopes]\nreader = ["find_*"]\n'
-    file.write_text(text, encoding="utf-8")
+    file = Path("standards-mcp.toml")
+    file.write_text("", encoding="utf-8")
     monkeypatch.setenv(f"STANDARDS_MCP_SERVER__AUTH__{variable}", value)
-    made = ["auth", "token", "new", "lib", "--scope", "reader"]
-    refused = CliRunner().invoke(cli, [*made, *(["--replace"] if "SHA256" in variable else [])])
+    refused = CliRunner().invoke(cli, ["auth", "token", *command.split()])
     assert refused.exit_code == 1, refused.output
-    assert f"{told}: a variable or --set overrides the file" in refused.output
-    assert file.read_text("utf-8") == text
+    assert told in refused.output
+    assert "a variable or --set overrides the file" in refused.output
+    assert file.read_text("utf-8") == ""
 
 
 def test_revoking_the_last_token_leaves_tokens_required():
@@ -647,13 +641,6 @@ async def test_a_wrong_token_is_refused_even_if_tokens_are_optional(make_books: 
         assert (await client.get("/health", headers=bearer("smcp_wrong"))).status_code == 401
 
 
-async def test_health_shows_plugins_only_with_the_admin_scope(guarded: str):
-    async with patient_client(base_url=guarded) as client:
-        assert "plugins" in (await client.get("/health", headers=bearer(BOB))).json()
-        told = (await client.get("/health", headers=bearer(ANN))).json()
-    assert told.keys() == {"version", "uptime_seconds"}
-
-
 def test_globs_of_scopes_add_up_and_profiles_narrow():
     scopes = {"a": ("find_*",), "b": ("get_*",), "c": {"profile": "readers"}}
     settings = AuthSettings.model_validate({"scopes": scopes})
@@ -690,19 +677,20 @@ async def test_a_revoked_token_is_refused_and_sigterm_ends_the_service():
         peer.kill()
 
 
-@pytest.mark.parametrize("option", [["--port", "1"], ["--insecure"], ["--stateless"]], ids=str)
-def test_options_of_the_service_need_it(option: list[str]):
-    refused = CliRunner().invoke(cli, ["serve", *option])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--port", "1"], "need --transport http"),
+        (["--insecure"], "need --transport http"),
+        (["--stateless"], "need --transport http"),
+        (["--transport", "http", "--host", "192.0.2.1"], "`standards-mcp auth token new NAME`"),
+    ],
+    ids=str,
+)
+def test_options_that_cannot_be_served_are_refused(options: list[str], says: str):
+    refused = CliRunner().invoke(cli, ["serve", *options])
     assert refused.exit_code == 2
-    assert "need --transport http" in refused.output
-
-
-@pytest.mark.slow
-def test_the_service_does_not_start_beyond_this_machine_by_accident():
-    command = [*COMMAND, "serve", "--transport", "http", "--host", "0.0.0.0"]  # noqa: S104
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert refused.returncode == 2
-    assert "`standards-mcp auth token new NAME`" in refused.stderr
+    assert says in refused.output
 
 
 HEAD = b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
