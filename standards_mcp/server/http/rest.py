@@ -128,7 +128,7 @@ class Rest:
             Route("/tools/{name}", self._call, methods=["POST"]),
             Route("/openapi.json", self._describe, methods=["GET"]),
             *_docs_routes(),
-            Route("/{group}.{name}", self._call_declared, methods=["POST"]),
+            Route("/{group}.{name}", self._call, methods=["POST"]),
         ]
 
     async def _list(self, request: Request) -> Response:
@@ -145,13 +145,7 @@ class Rest:
         return self._host.visible(self._principal_of(request)).visible_tools
 
     async def _call(self, request: Request) -> Response:
-        return await self._answer(request, request.path_params["name"])
-
-    async def _call_declared(self, request: Request) -> Response:
-        parts = request.path_params
-        return await self._answer(request, f"{parts['group']}.{parts['name']}")
-
-    async def _answer(self, request: Request, name: str) -> Response:
+        name = ".".join(request.path_params.values())
         request = await with_body(request, self._host.settings.server.max_request_bytes)
         body = await request.body()
         async with while_connected(request):
@@ -229,7 +223,15 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
         needs_token: True if requests need a bearer token.
     """
     schemas: dict[str, Schema] = {"failure": _FAILURE, "tools": _LIST}
-    paths: dict[str, Any] = {"/tools": {"get": _list_operation()}}
+    listing = {
+        "operationId": "list_tools",
+        "summary": "List the tools",
+        "responses": {
+            "200": {"description": "The tools, as MCP lists them.", **_body("tools")},
+            "401": _UNAUTHORIZED,
+        },
+    }
+    paths: dict[str, Any] = {"/tools": {"get": listing}}
     for item in tools:
         # The references in a schema count from the document, so they must be resolved.
         schemas[f"{item.published}.arguments"] = plain_object(item.arguments.schema)
@@ -248,17 +250,6 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
         document["components"]["securitySchemes"] = {"token": scheme}
         document["security"] = [{"token": []}]
     return document
-
-
-def _list_operation() -> dict[str, Any]:
-    return {
-        "operationId": "list_tools",
-        "summary": "List the tools",
-        "responses": {
-            "200": {"description": "The tools, as MCP lists them.", **_body("tools")},
-            "401": _UNAUTHORIZED,
-        },
-    }
 
 
 def _call_operation(item: RegisteredTool, operation: str) -> dict[str, Any]:
