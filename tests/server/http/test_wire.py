@@ -236,7 +236,8 @@ async def test_a_connection_without_a_request_is_closed(url: str, monkeypatch: p
 
 async def test_the_time_of_a_request_begins_with_its_first_byte(url: str):
     request = head("/plugins/notes/echo", "Content-Length: 2", "Connection: close")
-    async with await connect(url) as stream, patient_client(base_url=url) as other:
+    close = {"connection": "close"}
+    async with await connect(url) as stream, patient_client(base_url=url, headers=close) as other:
         for part in (request, b"ab"):
             # The service has accepted the connection, or read the part before.
             assert (await other.get("/health/live")).status_code == 200
