@@ -114,7 +114,7 @@ async def test_the_log_health_and_the_admin_page_tell_the_change_as_a_diff(
         health = await check_health(host.manager)
         assert health["peer"].status == "degraded"
         assert COMMAND in health["peer"].message
-        (facts,) = (each for each in plugin_facts(host, health, {}) if each.name == "peer")
+        (facts,) = (each for each in plugin_facts(host, health, {}) if each.record.name == "peer")
         assert "send the keys" in facts.unapproved
         assert not facts.is_well
 

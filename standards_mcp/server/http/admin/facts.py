@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from standards_mcp._utils.secrets import mask
 from standards_mcp.calls.call import NO_ERRORS, CallRecord
 from standards_mcp.calls.output import definition_tokens
 from standards_mcp.config.models.tools import ToolSettings
@@ -172,18 +171,12 @@ class ToolFacts:
     """A tool.
 
     Attributes:
-        name: The name that its plugin declares.
-        published: The name for clients.
-        reason: The reason why it is hidden, or an empty string.
         tokens: Approximate size of its definition in a model's context.
         figures: Its calls of the last hour.
         action: The action of its switch: ``disable``, ``enable``, or empty without a switch.
     """
 
-    name: str
-    published: str
-    description: str
-    reason: str
+    item: RegisteredTool
     tokens: int
     figures: Figures
     action: str
@@ -195,17 +188,14 @@ class PluginFacts:
 
     Attributes:
         kind: The place where its code runs, in words.
-        reason: The reason for its state, or an empty string.
         health: The result of its own health check, if it has one.
         is_well: True if neither the plugin nor its check has failed.
         unapproved: The diff of server definitions that are not approved.
     """
 
-    name: str
-    version: str
+    record: PluginRecord
     kind: str
     state: str
-    reason: str
     health: Health | None
     tools: Sequence[ToolFacts]
     is_well: bool
@@ -215,7 +205,7 @@ class PluginFacts:
 def plugin_facts(
     host: Host, health: Mapping[str, Health], by_name: Mapping[Called, Figures]
 ) -> list[PluginFacts]:
-    """Return all plugins with their tools, failed ones first. Secrets are masked."""
+    """Return all plugins with their tools, failed ones first."""
     records = host.manager.records.values()
     plugins = [_plugin(host, record, health.get(record.name), by_name) for record in records]
     return sorted(plugins, key=lambda plugin: plugin.is_well)
@@ -224,40 +214,34 @@ def plugin_facts(
 def _plugin(
     host: Host, record: PluginRecord, health: Health | None, by_name: Mapping[Called, Figures]
 ) -> PluginFacts:
-    name, provider = record.name, provider_of(record)
+    provider = provider_of(record)
+    tools = [item for item in host.visible().tools if item.plugin == record.name]
     # A plugin that is disabled while it runs stays started, and serves nothing.
-    is_off = host.settings.section(name).enabled is False and record.status is Status.STARTED
+    is_off = host.settings.section(record.name).enabled is False
     return PluginFacts(
-        name=name,
-        version=record.info.version,
+        record=record,
         kind=_KINDS[record.info.kind],
-        state=Status.DISABLED if is_off else record.status,
-        reason=mask(record.reason, host.secrets()),
+        state=Status.DISABLED if is_off and record.status is Status.STARTED else record.status,
         health=health,
-        tools=[_tool(host, item, by_name) for item in host.visible().tools if item.plugin == name],
+        tools=[
+            ToolFacts(
+                item=item,
+                tokens=definition_tokens(item),
+                figures=by_name.get(Called("tool", item.declared, item.plugin), Figures()),
+                action=_action(item, host.settings.tools),
+            )
+            for item in tools
+        ],
         is_well=is_well(record, health),
-        unapproved=mask(provider.unapproved, host.secrets()) if provider else "",
+        unapproved=provider.unapproved if provider else "",
     )
 
 
-def _tool(host: Host, item: RegisteredTool, by_name: Mapping[Called, Figures]) -> ToolFacts:
-    action = "" if item.hidden_reason else "disable"
-    if _can_be_enabled(item, host.settings.tools):
-        action = "enable"
-    return ToolFacts(
-        name=item.declared,
-        published=item.published,
-        description=item.description,
-        reason=mask(item.hidden_reason, host.secrets()),
-        tokens=definition_tokens(item),
-        figures=by_name.get(Called("tool", item.declared, item.plugin), Figures()),
-        action=action,
-    )
-
-
-def _can_be_enabled(item: RegisteredTool, tools: ToolSettings) -> bool:
-    """True if a tool is hidden only by the keys that its switch changes."""
-    without = tools.model_copy(
+def _action(item: RegisteredTool, tools: ToolSettings) -> str:
+    """Return the action of a switch; a tool that other keys hide as well has none."""
+    if not item.hidden_reason:
+        return "disable"
+    switched = tools.model_copy(
         update={
             "disable": tuple(name for name in tools.disable if name not in item.names),
             "enable": (*tools.enable, item.declared),
@@ -265,6 +249,6 @@ def _can_be_enabled(item: RegisteredTool, tools: ToolSettings) -> bool:
     )
     now, then = (
         settings.hidden_reason(item.names, read_only=item.tool.read_only)
-        for settings in (tools, without)
+        for settings in (tools, switched)
     )
-    return bool(now) and now == item.hidden_reason and not then
+    return "enable" if now == item.hidden_reason and not then else ""

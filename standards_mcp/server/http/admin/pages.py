@@ -80,7 +80,7 @@ class Admin:
             autoescape=True,
             loader=FileSystemLoader(_FOLDER),
             undefined=StrictUndefined,
-            finalize=_plain,
+            finalize=self._shown,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -159,7 +159,7 @@ class Admin:
     ) -> Response:
         await self._other_worker(request)
         plugins = await self._plugins()
-        tools = {tool.name: tool for plugin in plugins for tool in plugin.tools}
+        tools = {tool.item.declared: tool for plugin in plugins for tool in plugin.tools}
         changed = tools.get(request.query_params.get("changed", ""))
         return self._show(
             request, "tools.html", status, plugins=plugins, problem=problem, changed=changed
@@ -173,8 +173,7 @@ class Admin:
         try:
             await self._controls.switch(tool, principal.name, enabled=action == "enable")
         except RefusedError as exc:
-            problem = mask(str(exc), self._host.secrets())
-            return await self._tools(request, principal, 409, problem)
+            return await self._tools(request, principal, 409, str(exc))
         return RedirectResponse(f"tools?{urlencode({'changed': tool})}", 303)
 
     async def _style(self, _: Request, __: Principal) -> Response:
@@ -188,6 +187,12 @@ class Admin:
         now = f"{datetime.now(UTC):%H:%M:%S}"
         page = self._templates.get_template(template)
         return HTMLResponse(page.render(values, path=path, base=base, now=now), status, _HEADERS)
+
+    def _shown(self, value: object) -> object:
+        """Mask secrets, and make control characters visible, such as a change of direction."""
+        if not isinstance(value, str) or isinstance(value, Markup):
+            return value
+        return readable(mask(value, self._host.secrets()))
 
     async def _other_worker(self, request: Request) -> None:
         """After a change, wait until this worker has applied the change of another one."""
@@ -232,8 +237,3 @@ def _duration(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:,.1f} s"
-
-
-def _plain(value: object) -> object:
-    """Make control characters visible, such as a change of the text direction."""
-    return readable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
