@@ -24,7 +24,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.plugin import ToolResult
 from standards_mcp.remote.approvals import Approvals
-from standards_mcp.server.http.admin.controls import plugin_facts
+from standards_mcp.server.http.admin.facts import plugin_facts
 from standards_mcp.server.server import build_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
@@ -114,7 +114,7 @@ async def test_the_log_health_and_the_admin_page_tell_the_change_as_a_diff(
         health = await check_health(host.manager)
         assert health["peer"].status == "degraded"
         assert COMMAND in health["peer"].message
-        (facts,) = (each for each in plugin_facts(host, health, {}) if each.name == "peer")
+        (facts,) = (each for each in plugin_facts(host, health, {}) if each.record.name == "peer")
         assert "send the keys" in facts.unapproved
         assert not facts.is_well
 

@@ -12,8 +12,7 @@ import base64
 import hmac
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, cast
 
@@ -38,6 +37,7 @@ from standards_mcp.config.models.http import (
     BUILT_IN,
     METRICS,
     AuthSettings,
+    JwtSettings,
     Scope,
     TokenSection,
 )
@@ -53,12 +53,11 @@ EXPIRED: Final = "expired"
 """The key, in the state of a request, of the time at which its token expired."""
 
 _OPERATORS: Final = frozenset({ADMIN, METRICS})
-_FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
-    "EC": ("ES256", "ES384", "ES512"),
-    "OKP": ("EdDSA",),
-}
-"""The algorithms by kind of key.
+_ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+"""The algorithms of signatures.
 
 A symmetric algorithm must not be added: the public key of the server would then be the secret.
 """
@@ -112,16 +111,7 @@ class Tokens:
     def __init__(self, settings: Callable[[], AuthSettings]) -> None:
         self._settings = settings
         jwt_settings = settings().jwt
-        self._of_issuer = None
-        if jwt_settings.issuer and jwt_settings.audience:
-            self._of_issuer = JwtTokens(
-                jwt_settings.issuer, jwt_settings.audience, jwt_settings.jwks_url
-            )
-
-    def close(self) -> None:
-        """Stop fetching the keys of the issuer."""
-        if self._of_issuer:
-            self._of_issuer.close()
+        self._of_issuer = JwtTokens(jwt_settings) if jwt_settings.issuer else None
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of a token, or None if it is not valid.
@@ -238,21 +228,11 @@ def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
 
 
 class JwtTokens:
-    """Verify the JSON Web Tokens of an authorization server.
+    """Verify the JSON Web Tokens of an authorization server."""
 
-    Args:
-        issuer: The claim ``iss``, the address of the server.
-        audience: The claim ``aud``, the address of this service.
-        jwks_url: The address of the keys; by default it is read from the OpenID configuration.
-    """
-
-    def __init__(self, issuer: str, audience: str, jwks_url: str | None) -> None:
-        self._issuer, self._audience = issuer, audience
-        self._keys = _Keys(issuer, jwks_url)
-
-    def close(self) -> None:
-        """Stop fetching keys."""
-        self._keys.close()
+    def __init__(self, settings: JwtSettings) -> None:
+        self._issuer, self._audience = settings.issuer, settings.audience
+        self._keys = _Keys(settings)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of a token, or None if it is not valid."""
@@ -280,7 +260,7 @@ class JwtTokens:
         claims: dict[str, Any] = jwt.decode(
             token,
             key.key,
-            algorithms=key.algorithms,
+            algorithms=[key.algorithm_name],
             audience=self._audience,
             issuer=self._issuer,
             leeway=_LEEWAY_SECONDS,
@@ -289,25 +269,17 @@ class JwtTokens:
         return claims
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """A public key and the algorithms that its signatures may use."""
-
-    key: Any
-    algorithms: Sequence[str]
-
-
 class _Keys:
     """The public keys of an authorization server; the last ones stay valid during an outage."""
 
-    def __init__(self, issuer: str, url: str | None) -> None:
-        self._issuer, self._url = issuer, url
-        self._keys: dict[str, _Key] = {}
+    def __init__(self, settings: JwtSettings) -> None:
+        self._issuer, self._url = str(settings.issuer), settings.jwks_url
+        self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched = self._tried = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
         self._is_awaited = True
 
-    async def find(self, kid: str) -> _Key:
+    async def find(self, kid: str) -> jwt.PyJWK:
         """Return the key with this id, without a wait if it is in the cache.
 
         Raises:
@@ -321,11 +293,6 @@ class _Keys:
         if kid not in self._keys:
             raise jwt.InvalidTokenError("unknown key")
         return self._keys[kid]
-
-    def close(self) -> None:
-        """Cancel a fetch."""
-        if self._fetching:
-            self._fetching.cancel()
 
     def _refresh(self, kid: str) -> None:
         now = time.monotonic()
@@ -349,7 +316,7 @@ class _Keys:
         finally:
             self._fetching = None
 
-    async def _fetched_keys(self) -> dict[str, _Key]:
+    async def _fetched_keys(self) -> dict[str, jwt.PyJWK]:
         async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
             if self._url is None:
                 issuer = self._issuer.rstrip("/")
@@ -366,19 +333,15 @@ class _Keys:
         return usable
 
 
-def _usable(jwk: dict[str, Any]) -> _Key | None:
-    """Return a key for its algorithm; an RSA key without ``alg`` is for all RSA algorithms."""
-    family, named = _FAMILIES.get(str(jwk.get("kty")), ()), jwk.get("alg")
-    if named is not None and named not in family:
+def _usable(jwk: dict[str, Any]) -> jwt.PyJWK | None:
+    """Return a key for the algorithm that it names, or for the usual one of its type."""
+    if jwk.get("alg") not in (None, *_ALGORITHMS):
         return None
     try:
-        parsed = jwt.PyJWK(jwk)
+        key = jwt.PyJWK(jwk)
     except jwt.PyJWTError:
         return None
-    is_any = named is None and jwk["kty"] == "RSA"
-    # An elliptic curve determines its algorithm.
-    algorithms = tuple(name for name in family if is_any or name == parsed.algorithm_name)
-    return _Key(parsed.key, algorithms) if algorithms else None
+    return key if key.algorithm_name in _ALGORITHMS else None
 
 
 async def _object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:

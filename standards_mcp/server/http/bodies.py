@@ -1,4 +1,4 @@
-"""Bodies of plain HTTP: requests read whole within a limit, failures as JSON, HTML pages."""
+"""Bodies of plain HTTP: requests read whole within a limit, and failures as JSON."""
 
 from __future__ import annotations
 
@@ -139,21 +139,3 @@ async def refused(_: Request, exc: Exception) -> Response:
     error_type = _TYPE_OF.get(exc.status_code, "tool_error")
     body = error_result(error_type, exc.detail).structured or {}
     return json_response(body, exc.status_code, exc.headers)
-
-
-def html_page(title: str, style: str, body: str) -> str:
-    """Return a page of HTML."""
-    return f"""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-{style}
-</head>
-<body>
-{body}
-</body>
-</html>
-"""

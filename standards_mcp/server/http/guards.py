@@ -1,4 +1,4 @@
-"""Middleware for every request: check host and origin, end expired streams, track requests."""
+"""Middleware for every request: check host, origin and token, track requests and end them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from fnmatch import translate
+from functools import partial
 from typing import Final
 
 import anyio
 from h11 import LocalProtocolError
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from pydantic import AnyHttpUrl
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .authorization import EXPIRED
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +30,12 @@ LIVE: Final = "/health/live"
 CANCELLING: Final = "cancelling"
 """The key, in the state of a request, of the cancel scope that ends its answer early."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
+_NOT_SIGNED_IN: Final = (
+    "a token is needed, as Authorization: Bearer TOKEN; who runs the service can make one with"
+    " standards-mcp auth token new NAME"
+)
+_NOT_VALID: Final = "the token is not valid here; check it, or ask for a new one"
 _AUTHORITY: Final = re.compile(
     r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<address>[0-9a-f:.]+)\])(?::\d{1,5})?"
 )
@@ -33,7 +43,7 @@ _AUTHORITY: Final = re.compile(
 
 # For all routes; the SDK checks its own route only.
 class KnownHosts:
-    """Refuse requests to other hosts, and from pages of other origins.
+    """Refuse requests to other hosts, from pages of other origins, and of unexpected proxies.
 
     A web page can point its own name to the address of this machine (DNS rebinding). The browser
     then sends the name of the page as the host.
@@ -41,61 +51,48 @@ class KnownHosts:
     Args:
         hosts: Names or globs; ``*`` matches any.
         origins: Origins in addition to the service's own, in lower case.
+        is_private: True if the service accepts only local, unauthenticated callers.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
-        self._app = app
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Collection[str],
+        origins: Collection[str],
+        is_private: Callable[[], bool],
+    ) -> None:
+        self._app, self._origins, self._is_private = app, frozenset(origins), is_private
         self._hosts = [re.compile(translate(host.casefold())) for host in hosts]
-        self._origins = frozenset(origins)
+        self._has_warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer 421 or 403."""
         headers = Headers(scope=scope)
         host = headers.get("host", "").casefold()
         origin = headers.get("origin", "").casefold()
+        name, app = _name(host), self._app
         if scope["path"] == LIVE:  # probes may know the address only
-            await self._app(scope, receive, send)
-            return
-        name = _name(host)
-        if (host and not name) or not any(pattern.match(name) for pattern in self._hosts):
-            refused = PlainTextResponse("this host is not served here", 421)
+            pass
+        elif (host and not name) or not any(pattern.match(name) for pattern in self._hosts):
+            app = PlainTextResponse("this host is not served here", 421)
         elif origin and origin not in self._origins and not is_own_origin(scope):
-            refused = PlainTextResponse("this origin may not use the service", 403)
-        else:
-            await self._app(scope, receive, send)
-            return
-        await refused(scope, receive, send)
+            app = PlainTextResponse("this origin may not use the service", 403)
+        elif self._is_private() and _is_forwarded(headers):
+            self._warn()
+            app = PlainTextResponse("this service accepts local requests only", 421)
+        await app(scope, receive, send)
 
-
-class NotForwarded:
-    """Refuse proxied requests unless tokens or allowed hosts are configured.
-
-    Args:
-        is_private: True if the service accepts only local, unauthenticated callers.
-    """
-
-    def __init__(self, app: ASGIApp, is_private: Callable[[], bool]) -> None:
-        self._app, self._is_private = app, is_private
-        self._has_warned = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 421."""
-        if not self._is_private() or scope["path"] == LIVE or not _is_forwarded(scope):
-            await self._app(scope, receive, send)
-            return
+    def _warn(self) -> None:
         if not self._has_warned:
             log.warning(
                 "requests of a proxy are refused: make a token, or name the hosts in"
                 " [server] allowed_hosts"
             )
         self._has_warned = True
-        refused = PlainTextResponse("this service accepts local requests only", 421)
-        await refused(scope, receive, send)
 
 
-def _is_forwarded(scope: Scope) -> bool:
-    names = Headers(scope=scope).keys()
-    return any(name in ("forwarded", "via") or name.startswith("x-forwarded-") for name in names)
+def _is_forwarded(headers: Headers) -> bool:
+    return any(name in ("forwarded", "via") or name.startswith("x-forwarded-") for name in headers)
 
 
 def _name(host: str) -> str:
@@ -113,6 +110,61 @@ def is_own_origin(scope: Scope) -> bool:
     host = headers.get("host", "").casefold()
     schemes = {scope["scheme"]} if _name(host) in LOOPBACK else {scope["scheme"], "https"}
     return headers.get("origin", "").casefold() in {f"{scheme}://{host}" for scheme in schemes}
+
+
+class Authorized:
+    """Refuse requests without a valid token, if one is required; end a stream when it expires.
+
+    Args:
+        metadata: The address of the metadata that names the issuer of tokens (RFC 9728).
+    """
+
+    def __init__(
+        self, app: ASGIApp, is_required: Callable[[], bool], metadata: AnyHttpUrl | None
+    ) -> None:
+        self._app, self._is_required, self._metadata = app, is_required, metadata
+        self._open = {LIVE, metadata.path if metadata else None}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer 401."""
+        user = scope["user"]
+        # A wrong token is refused, because an anonymous caller may see more than its owner.
+        has_token = "authorization" in Headers(scope=scope)
+        if isinstance(user, AuthenticatedUser):
+            _limit_stream(scope, user.access_token.expires_at)
+            is_welcome = True
+        else:
+            is_welcome = not has_token and not self._is_required()
+            if has_token:
+                client = str(scope["client"][0]) if scope["client"] else ""  # none at a Unix socket
+                log.info("a request is refused", extra={"client": client, "reason": "token"})
+        app = self._app
+        if not is_welcome and scope["path"] not in self._open:
+            app = self._refusal(scope, has_token=has_token)
+        await app(scope, receive, send)
+
+    def _refusal(self, scope: Scope, *, has_token: bool) -> Response:
+        """Return the answer to a request without a valid token (RFC 6750)."""
+        error, why = "invalid_token", _NOT_VALID
+        if expired := scope["state"].get(EXPIRED):
+            why = f"the token expired at {expired}; ask for a new one"
+        challenge = [f'error="{error}"', f'error_description="{why}"']
+        if not has_token:  # the RFC wants no error in the challenge then
+            error, why, challenge = "missing_token", _NOT_SIGNED_IN, ['realm="standards-mcp"']
+        if self._metadata:
+            challenge.append(f'resource_metadata="{self._metadata}"')
+        headers = {"www-authenticate": f"Bearer {', '.join(challenge)}"}
+        refusal = JSONResponse({"error": error, "error_description": why}, 401, headers)
+        if scope.get("method") == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
+            refusal.headers.append("www-authenticate", _CHALLENGE)  # the browser asks its user
+        return refusal
+
+
+def _limit_stream(scope: Scope, expires: int | None) -> None:
+    """End a stream when its token expires; calls are still answered."""
+    if expires is not None and _is_stream(scope):
+        cancelling: anyio.CancelScope = scope["state"][CANCELLING]
+        cancelling.deadline = anyio.current_time() + expires - time.time()
 
 
 class WholeBodies:
@@ -141,15 +193,17 @@ class WholeBodies:
 class InFlight:
     """Track requests, and end them with the service: streams at once, calls after a grace time."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self) -> None:
         self._calls, self._streams = set[anyio.CancelScope](), set[anyio.CancelScope]()
         self._is_ending = False
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 503 while the service ends."""
+    def tracked(self, app: ASGIApp) -> ASGIApp:
+        """Return *app* with its requests tracked; it answers 503 while the service ends."""
+        return partial(self._track, app)
+
+    async def _track(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         response = Answer(send)
         if self._is_ending:
             await response.finish()
@@ -160,7 +214,7 @@ class InFlight:
             answered.add(cancelling)
             self._note()
             try:
-                await self._app(scope, receive, response.send)
+                await app(scope, receive, response.send)
             except LocalProtocolError:
                 pass  # the client broke the rules of HTTP, and uvicorn has answered
             finally:
@@ -212,22 +266,6 @@ def _is_stream(scope: Scope) -> bool:
 def listens(scope: Scope) -> bool:
     """True if a client of 2026-07-28 opens a stream of changes."""
     return Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
-
-
-class UntilExpiry:
-    """End a stream when its token expires; calls are still answered."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        user = scope.get("user")
-        expires = user.access_token.expires_at if isinstance(user, AuthenticatedUser) else None
-        if expires is not None and _is_stream(scope):
-            cancelling: anyio.CancelScope = scope["state"][CANCELLING]
-            cancelling.deadline = anyio.current_time() + expires - time.time()
-        await self._app(scope, receive, send)
 
 
 class Answer:

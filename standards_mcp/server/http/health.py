@@ -42,16 +42,11 @@ class Fresh(Generic[_T]):
         """Return the result."""
         return await asyncio.shield(self._answer())
 
-    async def within(self, seconds: float) -> _T | None:
-        """Return the result, or None if it takes longer."""
-        answer = self._answer()
-        await asyncio.wait([answer], timeout=seconds)
-        return answer.result() if answer.done() else None
-
     async def soon(self, seconds: float) -> _T | None:
         """Return the result, or the previous one if it takes longer."""
-        result = await self.within(seconds)
-        return self._before if result is None else result
+        answer = self._answer()
+        await asyncio.wait([answer], timeout=seconds)
+        return answer.result() if answer.done() else self._before
 
     def _answer(self) -> asyncio.Future[_T]:
         if self._refresh is None or (self._refresh.done() and time.monotonic() > self._stale_at):
@@ -88,12 +83,11 @@ class Health:
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes below ``/health``."""
-        pages: dict[str, Callable[[Request], Any]] = {
-            LIVE: self._live,
-            "/health/ready": self._ready,
-            "/health": self._whole,
-        }
-        return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
+        return [
+            Route(LIVE, self._live, methods=["GET"]),
+            Route("/health/ready", self._ready, methods=["GET"]),
+            Route("/health", self._whole, methods=["GET"]),
+        ]
 
     def uptime(self) -> int:
         """Return the time since the start, in seconds."""
@@ -113,30 +107,26 @@ class Health:
         return self._audit is not None and self._audit.is_required and bool(self._audit.check())
 
     async def _whole(self, request: Request) -> JSONResponse:
-        own = {
-            "version": self.version,
-            "uptime_seconds": self.uptime(),
-        }
+        own = {"version": self.version, "uptime_seconds": self.uptime()}
         if not self._principal_of(request).holds(ADMIN):
             return JSONResponse(own)
         services, health = await self.services(), await self.plugins()
-        audit = _audit_report(self._audit)
+        audit = {"status": "ok" if self._audit else "off"}
+        if problem := self._audit and self._audit.check():
+            audit = {"status": "failed", "reason": problem}
         records = self._host.manager.records
-        plugins = {name: _report(records[name], health.get(name)) for name in records}
         are_well = (
-            all(each.status == "ok" for each in services.values())
-            and audit.get("status") != "failed"
-            and all(is_well(records[name], health.get(name)) for name in records)
+            all(service.status == "ok" for service in services.values())
+            and audit["status"] != "failed"
+            and all(is_well(record, health.get(name)) for name, record in records.items())
         )
-        return JSONResponse(
-            own
-            | {
-                "status": "ok" if are_well else "degraded",
-                "services": {name: asdict(each) for name, each in services.items()},
-                "plugins": plugins,
-                "audit": audit,
-            }
-        )
+        details = {
+            "status": "ok" if are_well else "degraded",
+            "services": {name: asdict(service) for name, service in services.items()},
+            "plugins": {name: _report(records[name], health.get(name)) for name in records},
+            "audit": audit,
+        }
+        return JSONResponse(own | details)
 
     async def _check_services(self) -> Healths:
         return await services_health(self._host.manager)
@@ -155,10 +145,3 @@ def _report(record: PluginRecord, health: PluginHealth | None) -> dict[str, Any]
 def is_well(record: PluginRecord, health: PluginHealth | None) -> bool:
     """True if neither a plugin nor its own health check has failed."""
     return record.status is not Status.FAILED and (health is None or health.status == "ok")
-
-
-def _audit_report(audit: Audit | None) -> dict[str, Any]:
-    if audit is None:
-        return {"status": "off"}
-    problem = audit.check()
-    return {"status": "failed", "reason": problem} if problem else {"status": "ok"}

@@ -13,13 +13,11 @@ import json
 import logging
 import os
 import secrets
-import select
 import signal
 import socket
 import stat
-import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -35,15 +33,7 @@ _BACKLOG: Final = 2048
 _PROBE_SECONDS: Final = 1.0
 _MODE: Final = 0o660
 """Access to a Unix socket for the user and the group of the process, such as the proxy's."""
-_STEADY_SECONDS: Final = 60.0
-_LONGEST_DELAY: Final = 30.0
-_READY: Final = b"."
-_RELOAD: Final = b"r"
-_SIGNALS: Final = tuple(
-    getattr(signal, name)
-    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGCHLD")
-    if hasattr(signal, name)
-)
+_RESTART_SECONDS: Final = 1
 
 
 def is_local(settings: HttpSettings) -> bool:
@@ -80,25 +70,20 @@ def listen(settings: HttpSettings) -> socket.socket:
     if settings.uds is not None:
         return _listen_at_path(settings.uds)
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        # Only with the protocol, asyncio disables Nagle's algorithm, which adds 40 ms to a call.
-        listening = socket.socket(family, kind, protocol)
-        with ExitStack() as undo:
-            undo.callback(listening.close)
-            if os.name != "nt":  # on Windows, two servers could then have one port
-                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(_BACKLOG)
-            undo.pop_all()
-            return listening
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listening = socket.create_server(
+            (settings.host, settings.port), family=family, backlog=_BACKLOG
+        )
+        # Accepted sockets inherit it. Nagle's algorithm would add 40 ms to a call, and asyncio
+        # disables it only for sockets that were made with the number of the protocol.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as exc:
         where = f"{settings.host}:{settings.port}"
         why = exc.strerror if isinstance(exc, socket.gaierror) else os.strerror(exc.errno or 0)
         raise StandardsMcpError(
             f"cannot listen at {where}: {why}; choose another [server] host or --port"
         ) from None
+    return listening
 
 
 def _listen_at_path(path: Path) -> socket.socket:
@@ -131,9 +116,7 @@ def _remove_stale(path: Path) -> None:
             suppress(ConnectionRefusedError),
         ):
             probe.settimeout(_PROBE_SECONDS)
-            # A process with a full backlog listens, too.
-            with suppress(TimeoutError, BlockingIOError):
-                probe.connect(str(path))
+            probe.connect(str(path))
             raise StandardsMcpError(
                 f"another process listens at {path}; choose another [server] uds"
             )
@@ -183,52 +166,35 @@ def shared_settings(settings: HttpSettings) -> dict[str, str]:
 
 
 class Parent:
-    """A worker's channel to its parent process."""
+    """The parent process of a worker.
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
+    Args:
+        pid: The process id of the parent.
+        end: The end of a pipe that the parent holds open while it lives.
+    """
+
+    def __init__(self, pid: int, end: int) -> None:
+        self._pid, self._end_of_parent = pid, end
 
     def tell_ready(self) -> None:
         """Report that this worker serves; from now on, end it if the parent is gone.
 
         Call it in the event loop.
         """
-        with suppress(OSError):
-            self._channel.send(_READY)
-        asyncio.get_running_loop().add_reader(self._channel, self._end)
+        asyncio.get_running_loop().add_reader(self._end_of_parent, self._end)
+        self._signal(signal.SIGUSR1)
 
     def ask_for_reload(self) -> None:
         """Let all workers reload the configuration."""
-        with suppress(OSError):
-            self._channel.send(_RELOAD)
+        self._signal(signal.SIGHUP)
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, number)
 
     def _end(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._channel)
+        asyncio.get_running_loop().remove_reader(self._end_of_parent)
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-@dataclass(slots=True, eq=False)
-class _WorkerSlot:
-    """One worker after the other.
-
-    Attributes:
-        pid: The process id, or 0 without a process.
-        channel: Carries the messages `_READY` and `_RELOAD` of the worker.
-        began: The start of the worker, on the monotonic clock.
-        due: The time for the start of the next worker.
-        delay: The delay before that start, in seconds.
-    """
-
-    pid: int = 0
-    channel: socket.socket | None = None
-    began: float = 0.0
-    due: float = 0.0
-    delay: float = 0.0
-
-    def close(self) -> None:
-        if self.channel:
-            self.channel.close()
-        self.channel = None
 
 
 class Workers:
@@ -243,87 +209,62 @@ class Workers:
     """
 
     def __init__(self, count: int, listening: socket.socket) -> None:
-        self._slots = [_WorkerSlot() for _ in range(count)]
-        self._listening = listening
-        self._is_serving = self._is_ending = False
+        self._count, self._listening = count, listening
+        self._pids = set[int]()
+        self._is_serving = self._is_ending = self._is_pausing = False
         self._code = 0
-        self._old_handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-        self._signals, self._wakeup = socket.socketpair()
 
     def run(self) -> Parent | int:
         """Run the workers.
 
         Returns:
-            In each worker, at once, the channel to its parent. In the parent, the exit code after
-            all workers have ended.
+            In each worker, at once, its parent. In the parent, the exit code after all workers
+            have ended.
         """
-        log.info("starting workers", extra={"workers": len(self._slots)})
-        for end in (self._signals, self._wakeup):
-            end.setblocking(False)
-        signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
-        for number in _SIGNALS:
-            signal.signal(number, lambda _number, _frame: None)
-        while True:
-            for slot in self._due():
-                if parent := self._start(slot):
-                    return parent
-            self._wait()
-            self._reap()
-            if self._is_ending and not any(slot.pid for slot in self._slots):
+        log.info("starting workers", extra={"workers": self._count})
+        actions: dict[int, Callable[[], None]] = {
+            signal.SIGTERM: self._end,
+            signal.SIGINT: self._end,
+            signal.SIGHUP: lambda: self._send(signal.SIGHUP),
+            signal.SIGUSR1: self._note_ready,
+            signal.SIGCHLD: self._reap,
+            signal.SIGALRM: self._resume,
+        }
+        end, held = os.pipe()
+        parent = Parent(os.getpid(), end)
+        # A worker must not receive a signal before it has its own handlers.
+        signal.pthread_sigmask(signal.SIG_BLOCK, actions)
+        # Some systems drop a blocked signal that has no handler.
+        before = {number: signal.signal(number, lambda *_: None) for number in actions}
+        while not self._is_worker():
+            actions[signal.sigwait(actions)]()
+            if self._is_ending and not self._pids:
                 return self._code
-
-    def _due(self) -> list[_WorkerSlot]:
-        if self._is_ending:
-            return []
-        slots = self._slots if self._is_serving else self._slots[:1]
-        return [slot for slot in slots if not slot.pid and slot.due <= time.monotonic()]
-
-    def _start(self, slot: _WorkerSlot) -> Parent | None:
-        ours, theirs = socket.socketpair()
-        # A worker must not receive a signal while it still has the handlers of its parent.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        slot.pid, slot.channel, slot.began = os.fork(), ours, time.monotonic()
-        if not slot.pid:
-            self._become_worker()
-        else:
-            theirs.close()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        return None if slot.pid else Parent(theirs)
-
-    def _become_worker(self) -> None:
-        signal.set_wakeup_fd(-1)
-        for number, handler in self._old_handlers.items():
+        os.close(held)
+        for number, handler in before.items():
             signal.signal(number, handler)
-        # With the channels of other workers open, those could not see the end of the parent.
-        for slot in self._slots:
-            slot.close()
-        self._signals.close()
-        self._wakeup.close()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, actions)
+        return parent
 
-    def _wait(self) -> None:
-        """Wait for a signal, a message of a worker, or the time to start a worker."""
-        due = [slot.due for slot in self._slots if not slot.pid]
-        seconds = None
-        if due and self._is_serving and not self._is_ending:
-            seconds = max(0.0, min(due) - time.monotonic())
-        slots = {slot.channel: slot for slot in self._slots if slot.channel}
-        readable, _, _ = select.select([self._signals, *slots], [], [], seconds)
-        for channel in readable:
-            if channel is self._signals:
-                for number in self._signals.recv(1024):
-                    self._pass_on(number)
-            elif message := channel.recv(1):
-                self._is_serving = True
-                if message == _RELOAD:
-                    self._send(signal.SIGHUP)
-            else:
-                slots[channel].close()
+    def _is_worker(self) -> bool:
+        """Start the missing workers; return True in each of them."""
+        while len(self._pids) < self._wanted():
+            pid = os.fork()
+            if not pid:
+                return True
+            self._pids.add(pid)
+        return False
 
-    def _pass_on(self, number: int) -> None:
-        if number in (signal.SIGTERM, signal.SIGINT):
-            self._end()
-        elif number == signal.SIGHUP:
-            self._send(signal.SIGHUP)
+    def _wanted(self) -> int:
+        if self._is_ending or self._is_pausing:
+            return 0
+        return self._count if self._is_serving else 1
+
+    def _note_ready(self) -> None:
+        self._is_serving = True
+
+    def _resume(self) -> None:
+        self._is_pausing = False
 
     def _end(self) -> None:
         self._is_ending = True
@@ -331,18 +272,17 @@ class Workers:
         self._send(signal.SIGTERM)
 
     def _send(self, number: int) -> None:
-        for slot in self._slots:
-            if slot.pid:
-                os.kill(slot.pid, number)
+        for pid in self._pids:
+            os.kill(pid, number)
 
     def _reap(self) -> None:
-        for slot in self._slots:
-            if slot.pid and (ended := os.waitpid(slot.pid, os.WNOHANG))[0]:
-                self._note_end(slot, os.waitstatus_to_exitcode(ended[1]))
+        for pid in list(self._pids):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                self._pids.remove(pid)
+                self._note_end(pid, os.waitstatus_to_exitcode(status))
 
-    def _note_end(self, slot: _WorkerSlot, code: int) -> None:
-        pid, slot.pid, now = slot.pid, 0, time.monotonic()
-        slot.close()
+    def _note_end(self, pid: int, code: int) -> None:
         if self._is_ending:
             # The signal itself ends a worker that is still starting.
             self._code = self._code or (0 if code == -signal.SIGTERM else abs(code))
@@ -350,8 +290,7 @@ class Workers:
             self._code = max(code, 1)
             self._end()
         else:
-            is_steady = now - slot.began > _STEADY_SECONDS
-            slot.delay = 0 if is_steady else min(2 * slot.delay or 1, _LONGEST_DELAY)
-            slot.due = now + slot.delay
-            fields = {"worker": pid, "code": code, "seconds": slot.delay}
-            log.error("a worker ended, and is replaced", extra=fields)
+            log.error("a worker ended, and is replaced", extra={"worker": pid, "code": code})
+            # A worker that fails at once must not keep the machine busy.
+            self._is_pausing = True
+            signal.alarm(_RESTART_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from prometheus_client import (
@@ -49,7 +50,7 @@ _MOST_NAMES: Final = 2000
 
 
 class Metrics:
-    """Count calls, and show the state of a host.
+    """Count calls and requests, and show the state of a host.
 
     Clients must not choose the values of labels: calls of unknown items have no name, and types of
     errors that plugins define are ``other``.
@@ -59,75 +60,68 @@ class Metrics:
         audit: The audit log, if there is one.
     """
 
-    def __init__(self, host: Host, version: str, health: Health, audit: Audit | None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        health: Health,
+        audit: Audit | None,
+        in_flight: InFlight,
+        sessions: Sessions,
+    ) -> None:
         self._services = health.services
         # The global registry would also show metrics of plugins and their libraries, with labels
         # that have no bound.
-        self.registry = registry = CollectorRegistry()
+        registry = CollectorRegistry()
+        gauge = partial(Gauge, namespace=_PREFIX, registry=registry)
+        counter = partial(Counter, namespace=_PREFIX, registry=registry)
         labels = ("kind", "name", "plugin")
-        self._calls = Counter(
-            f"{_PREFIX}_calls",
+        self._calls = counter(
+            "calls",
             "Calls that have ended, by their outcome: ok, asked, cancelled, or the type of error.",
             (*labels, "outcome"),
-            registry=registry,
         )
         self._seconds = Histogram(
-            f"{_PREFIX}_call_seconds",
+            "call_seconds",
             "How long calls took.",
             labels,
+            namespace=_PREFIX,
             buckets=_SECONDS,
             registry=registry,
         )
-        self._cached = Counter(
-            f"{_PREFIX}_cached_answers",
-            "Calls that were answered as an equal call before.",
-            ("name", "plugin"),
-            registry=registry,
+        self._cached = counter(
+            "cached_answers", "Calls that were answered as an equal call before.", labels[1:]
         )
-        self._running = Gauge(
-            f"{_PREFIX}_calls_in_flight", "Calls that run or wait.", registry=registry
-        )
+        self._running = gauge("calls_in_flight", "Calls that run or wait.")
         self._names = set[tuple[str, str, str]]()
-        self._responses = Counter(
-            f"{_PREFIX}_http_requests",
-            "Requests that have been answered, by the status of HTTP.",
-            ("status",),
-            registry=registry,
+        self._responses = counter(
+            "http_requests", "Requests that have been answered, by the status of HTTP.", ("status",)
         )
-        about = {"version": version, "python": platform.python_version()}
+        requests = gauge(
+            "http_requests_in_flight",
+            "Requests that are being answered; a stream waits for what may come.",
+            ("kind",),
+        )
+        requests.labels("request").set_function(lambda: in_flight.requests)
+        requests.labels("stream").set_function(lambda: in_flight.streams)
+        gauge("sessions", "Sessions that are open.").set_function(lambda: sessions.count)
+        about = {"version": health.version, "python": platform.python_version()}
         Info(f"{_PREFIX}_build", "What runs.", registry=registry).info(about)
-        self._service_up = Gauge(
-            f"{_PREFIX}_service_up",
-            "Whether a service that plugins share works.",
-            ("service",),
-            registry=registry,
+        self._service_up = gauge(
+            "service_up", "Whether a service that plugins share works.", ("service",)
         )
-        self._service_facts = Gauge(
-            f"{_PREFIX}_service_fact",
+        self._service_facts = gauge(
+            "service_fact",
             "A number that a service gives, such as its records.",
             ("service", "fact"),
-            registry=registry,
         )
         registry.register(_State(host, audit))
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
         # The library adds up processes by a folder that must be emptied at the right moment, and
         # then has no gauges that are read at the scrape.
         is_one_of_several = host.settings.server.workers > 1
-        self._shown = _OfProcess(registry, os.getpid()) if is_one_of_several else registry
-        ProcessCollector(registry=registry)
-        GCCollector(registry=registry)
-
-    def show_server(self, app: InFlight, open_sessions: Sessions) -> None:
-        """Add the current state of the HTTP server."""
-        in_flight = Gauge(
-            f"{_PREFIX}_http_requests_in_flight",
-            "Requests that are being answered; a stream waits for what may come.",
-            ("kind",),
-            registry=self.registry,
-        )
-        in_flight.labels("request").set_function(lambda: app.requests)
-        in_flight.labels("stream").set_function(lambda: app.streams)
-        sessions = Gauge(f"{_PREFIX}_sessions", "Sessions that are open.", registry=self.registry)
-        sessions.set_function(lambda: open_sessions.count)
+        self._shown = _OfProcess(registry) if is_one_of_several else registry
+        host.observe(self)
 
     def call_started(self, record: CallRecord) -> None:
         """Count a running call."""
@@ -200,17 +194,17 @@ class _State(Collector):
         """Return the metrics."""
         waiting = self._host.waiting_calls
         yield _gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.", waiting)
-        yield self._plugins()
-        if self._audit:
-            yield from _audit_metrics(self._audit)
-
-    def _plugins(self) -> Metric:
         states = GaugeMetricFamily(
             f"{_PREFIX}_plugins", "1 for the state of each plugin.", labels=("plugin", "state")
         )
         for name, record in self._host.manager.records.items():
             states.add_metric((name, str(record.status)), 1)
-        return states
+        yield states
+        if self._audit:
+            is_up = not self._audit.problem
+            yield _gauge("audit_up", "Whether the audit log can be written.", is_up)
+            meaning = "Calls and changes without a line in the audit log."
+            yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, self._audit.lost)
 
 
 class _OfProcess(CollectorRegistry):
@@ -219,9 +213,9 @@ class _OfProcess(CollectorRegistry):
     Without the label, the counters of several workers would look like one counter that jumps.
     """
 
-    def __init__(self, registry: CollectorRegistry, pid: int) -> None:
+    def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__()
-        self._registry, self._label = registry, {"pid": str(pid)}
+        self._registry, self._label = registry, {"pid": str(os.getpid())}
 
     def collect(self) -> Iterator[Metric]:
         """Return the metrics."""
@@ -235,9 +229,3 @@ class _OfProcess(CollectorRegistry):
 
 def _gauge(name: str, meaning: str, value: float) -> Metric:
     return GaugeMetricFamily(f"{_PREFIX}_{name}", meaning, value)
-
-
-def _audit_metrics(audit: Audit) -> Iterator[Metric]:
-    yield _gauge("audit_up", "Whether the audit log can be written.", int(not audit.problem))
-    meaning = "Calls and changes without a line in the audit log."
-    yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, audit.lost)

@@ -125,27 +125,17 @@ async def _respond(
     try:
         async with while_connected(request):
             # The response is sent within the call, because a stream runs code of the plugin, too.
-            response = await response_of(route, passed)
+            try:
+                response: Any = await route.route.function(passed)
+            except HTTPException as exc:
+                response = await refused(passed, exc)
+            if not isinstance(response, Response):
+                raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
     except ClientDisconnect:
         context.add_log_fields(status=_LEFT)
         return
     context.add_log_fields(status=response.status_code)
     await response(passed.scope, request.receive, answer.send)
-
-
-async def response_of(route: RegisteredRoute, request: Request) -> Response:
-    """Return the response of the function of a route.
-
-    Raises:
-        TypeError: The function did not return a response.
-    """
-    try:
-        response: Any = await route.route.function(request)
-    except HTTPException as exc:
-        return await refused(request, exc)
-    if not isinstance(response, Response):
-        raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
-    return response
 
 
 def _passed(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -31,7 +31,6 @@ from standards_mcp.server.handlers import wire_result, wire_tool
 from .bodies import (
     failed,
     has_more_values,
-    html_page,
     json_response,
     media_type,
     while_connected,
@@ -44,12 +43,23 @@ _LONGEST_HEADER: Final = 1000
 # It follows the releases of Swagger UI, which OpenAPI 3.1 needs; `swagger-ui-bundle` has stayed at
 # 4.15. Only its files are read: Flask is installed with it, but not imported.
 _PACKAGE: Final = "flask-swagger-ui"
-# Relative, so that the page works below the path of a proxy, too.
-_STYLE: Final = '<link rel="stylesheet" href="docs/assets/swagger-ui.css">'
-_BODY: Final = """\
+# Addresses are relative, so that the page works below the path of a proxy, too.
+_PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Tools of standards-mcp</title>
+<link rel="stylesheet" href="docs/assets/swagger-ui.css">
+</head>
+<body>
 <div id="page"></div>
 <script src="docs/assets/swagger-ui-bundle.js"></script>
-<script src="docs/start.js"></script>"""
+<script src="docs/start.js"></script>
+</body>
+</html>
+"""
 _START: Final = (
     'SwaggerUIBundle({url: "openapi.json", dom_id: "#page", tryItOutEnabled: true,'
     " displayRequestDuration: true});\n"
@@ -83,16 +93,9 @@ _LIST: Final[Schema] = {
     "required": ["tools"],
 }
 _FAILURES: Final = {
-    "400": "The body is not a JSON object, or the arguments do not fit.",
-    "403": "The tool is not served here, or not for pages of this origin.",
-    "404": "The tool, or an item that the arguments name, does not exist.",
-    "413": "The body is too large.",
-    "415": "The body is not JSON.",
-    "422": "The tool cannot do what was asked.",
-    "429": "The tool was called too often.",
-    "500": "The tool failed unexpectedly; the log has the reason under the id in the message.",
-    "502": "A service or a store that the tool needs has failed.",
-    "504": "The tool did not answer in time.",
+    "429": "The tool was called too often; the header Retry-After has the seconds to wait.",
+    "4XX": "The request is refused, or the tool cannot do what was asked.",
+    "5XX": "The tool, or a service that it needs, has failed or did not answer in time.",
 }
 _UNAUTHORIZED: Final[Schema] = {
     "description": "The request has no token, or one that is not valid.",
@@ -124,8 +127,8 @@ class Rest:
             Route("/tools", self._list, methods=["GET"]),
             Route("/tools/{name}", self._call, methods=["POST"]),
             Route("/openapi.json", self._describe, methods=["GET"]),
-            *docs_routes(),
-            Route("/{group}.{name}", self._call_declared, methods=["POST"]),
+            *_docs_routes(),
+            Route("/{group}.{name}", self._call, methods=["POST"]),
         ]
 
     async def _list(self, request: Request) -> Response:
@@ -142,13 +145,7 @@ class Rest:
         return self._host.visible(self._principal_of(request)).visible_tools
 
     async def _call(self, request: Request) -> Response:
-        return await self._answer(request, request.path_params["name"])
-
-    async def _call_declared(self, request: Request) -> Response:
-        parts = request.path_params
-        return await self._answer(request, f"{parts['group']}.{parts['name']}")
-
-    async def _answer(self, request: Request, name: str) -> Response:
+        name = ".".join(request.path_params.values())
         request = await with_body(request, self._host.settings.server.max_request_bytes)
         body = await request.body()
         async with while_connected(request):
@@ -189,7 +186,7 @@ def _arguments(body: bytes, kind: str, most: int) -> Mapping[str, Any]:
         InvalidInputError: The body is not a JSON object.
         HTTPException: The body has another media type, or more than *most* values.
     """
-    if kind != "application/json":
+    if kind != _JSON:
         raise HTTPException(415, "send the arguments as JSON, with Content-Type: application/json")
     if has_more_values(body, most):
         raise HTTPException(413, f"the body has more than {most:,} values; send fewer")
@@ -226,7 +223,15 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
         needs_token: True if requests need a bearer token.
     """
     schemas: dict[str, Schema] = {"failure": _FAILURE, "tools": _LIST}
-    paths: dict[str, Any] = {"/tools": {"get": _list_operation()}}
+    listing = {
+        "operationId": "list_tools",
+        "summary": "List the tools",
+        "responses": {
+            "200": {"description": "The tools, as MCP lists them.", **_body("tools")},
+            "401": _UNAUTHORIZED,
+        },
+    }
+    paths: dict[str, Any] = {"/tools": {"get": listing}}
     for item in tools:
         # The references in a schema count from the document, so they must be resolved.
         schemas[f"{item.published}.arguments"] = plain_object(item.arguments.schema)
@@ -247,17 +252,6 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
     return document
 
 
-def _list_operation() -> dict[str, Any]:
-    return {
-        "operationId": "list_tools",
-        "summary": "List the tools",
-        "responses": {
-            "200": {"description": "The tools, as MCP lists them.", **_body("tools")},
-            "401": _UNAUTHORIZED,
-        },
-    }
-
-
 def _call_operation(item: RegisteredTool, operation: str) -> dict[str, Any]:
     return {
         "operationId": operation,
@@ -269,45 +263,38 @@ def _call_operation(item: RegisteredTool, operation: str) -> dict[str, Any]:
             "200": {"description": "The answer.", **_body(f"{item.published}.result")},
             "401": _UNAUTHORIZED,
             **{
-                status: {"description": why, **_body("failure"), **_retry(status)}
+                status: {"description": why, **_body("failure")}
                 for status, why in _FAILURES.items()
             },
         },
     }
 
 
-def _retry(status: str) -> dict[str, Any]:
-    if status != "429":
-        return {}
-    header = {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
-    return {"headers": {"Retry-After": header}}
-
-
 def _body(schema: str) -> dict[str, Any]:
     return {"content": {_JSON: {"schema": {"$ref": f"{_COMPONENTS}{schema}"}}}}
 
 
-def docs_routes() -> list[BaseRoute]:
+def _docs_routes() -> list[BaseRoute]:
     """Return the routes of ``/docs``; without Swagger UI, the page names the missing package."""
     try:
         # Only its files are used: importing the package would import Flask.
         folder = Path(str(distribution(_PACKAGE).locate_file("flask_swagger_ui/dist")))
     except PackageNotFoundError:
         return [Route("/docs", _docs_missing, methods=["GET"])]
+    script = Response(_START, media_type="text/javascript")
+    page = HTMLResponse(_PAGE, headers={"content-security-policy": _POLICY})
     return [
-        Route("/docs", _docs_page, methods=["GET"]),
-        Route("/docs/start.js", _docs_script, methods=["GET"]),
+        Route("/docs", _always(page), methods=["GET"]),
+        Route("/docs/start.js", _always(script), methods=["GET"]),
         Mount("/docs/assets", StaticFiles(directory=folder)),
     ]
 
 
-async def _docs_page(_: Request) -> Response:
-    page = html_page("Tools of standards-mcp", _STYLE, _BODY)
-    return HTMLResponse(page, headers={"content-security-policy": _POLICY})
+def _always(response: Response) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(_: Request) -> Response:
+        return response
 
-
-async def _docs_script(_: Request) -> Response:
-    return Response(_START, media_type="text/javascript")
+    return answer
 
 
 async def _docs_missing(_: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The transport over HTTP: run uvicorn with the app until the last answer."""
+"""The service over HTTP: assemble its routes and middleware, and run it until the last answer."""
 
 from __future__ import annotations
 
@@ -6,44 +6,47 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import anyio
 import uvicorn
+from mcp.server.auth.routes import build_resource_metadata_url, cors_middleware
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
+from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.host import Host
-from standards_mcp.server.audit import audited
+from standards_mcp.server.audit import Audit, audited
 from standards_mcp.server.reload import Reloading
 from standards_mcp.server.server import HostServer
-from standards_mcp.server.tracing import traced
+from standards_mcp.server.tracing import traced, with_parents
 
-from .app import Service, build_service
-from .authorization import Principals
-from .listening import url_of
+from .authorization import Credentials, Principals, Tokens, is_revoked
+from .bodies import refused
+from .guards import LOOPBACK, MCP, Authorized, InFlight, KnownHosts, WholeBodies
+from .health import Health
+from .listening import is_local, is_private, url_of
+from .metrics import Metrics
+from .plugin_routes import PluginRoutes
+from .rest import NOTES, Rest, most_values
+from .sessions import Sessions
 from .wire import BoundedProtocol
 
 log = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 2.0
-
-
-class _Uvicorn(uvicorn.Server):
-    """A uvicorn server that leaves signals to `run`, and reports when it accepts connections."""
-
-    def __init__(self, config: uvicorn.Config, on_open: Callable[[], None]) -> None:
-        super().__init__(config)
-        self.servers = list[asyncio.Server]()  # the base class sets it only at the start
-        self._on_open = on_open
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._on_open()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
 
 
 async def serve_http(
@@ -73,61 +76,194 @@ async def serve_http(
     version = server.version or ""
     async with traced(host, "tcp", version):
         with audited(host, "http", version) as audit:
-            service = build_service(server, host, principals, audit, reloading)
-            await _serve(service, listening, host.settings.server.drain, on_open)
+            service = _Service(server, host, principals, audit, reloading)
+            await service.serve(listening, on_open)
 
 
-async def _serve(
-    service: Service, listening: socket.socket, drain: float, on_open: Callable[[], None]
-) -> None:
-    class Protocol(BoundedProtocol):
-        most_bytes = service.max_request_bytes
+class _Service:
+    """The app that the settings of a host describe, and what must end with it."""
 
-    proxies = service.trusted_proxies
-    # Without "none", uvicorn would accept WebSockets if a package for them is installed.
-    config = uvicorn.Config(
-        service.app,
-        http=Protocol,
-        ws="none",
-        lifespan="off",
-        # Any client could send these headers, so only the ones of trusted proxies count.
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-    )
-    cancelled = asyncio.Event()
-    # In its own task, so that cancelling this one does not cancel the calls in flight.
-    serving = asyncio.create_task(
-        _serve_until(cancelled, _Uvicorn(config, on_open), service, listening, drain)
-    )
-    try:
-        await asyncio.shield(serving)
-    finally:
-        cancelled.set()
-        with anyio.CancelScope(shield=True):
-            await serving
+    def __init__(
+        self,
+        server: HostServer,
+        host: Host,
+        principals: Principals,
+        audit: Audit | None,
+        reloading: Reloading | None,
+    ) -> None:
+        self._host, self._was_required = host, False
+        self._settings = settings = host.settings.server
+        self._in_flight = InFlight()
+        self._sessions = Sessions(server, settings, lambda: most_values(host.settings.tools))
+        host.on_taken_over.append(
+            lambda: self._sessions.close_where(partial(is_revoked, self._auth()))
+        )
+        if not self._is_required() and not is_private(settings):
+            log.warning("the service is open to all who reach it: it asks for no token")
+        version, principal_of = server.version or "", principals.of_request
+        health = Health(host, version, principal_of, audit)
+        routes = [*health.routes(), *PluginRoutes(host, principal_of).routes()]
+        if settings.rest:
+            routes += Rest(host, version, principal_of, self._is_required).routes()
+        metrics = None
+        if settings.metrics:
+            metrics = Metrics(host, health, audit, self._in_flight, self._sessions)
+            routes.append(metrics.route(principal_of))
+        if settings.admin:
+            from .admin.controls import Controls  # noqa: PLC0415  - only if it is configured
+            from .admin.pages import Admin  # noqa: PLC0415  - its templates cost start-up time
+
+            controls = Controls(host, reloading, server.tell_changed, audit)
+            admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
+            routes += admin.routes()
+        app = self._in_flight.tracked(self._guarded([*routes, _start_route(settings)]))
+        if metrics:
+            app = metrics.counted(app)
+        self._app = with_parents(app) if settings.telemetry.traces else app
+
+    def _auth(self) -> AuthSettings:
+        return self._host.settings.server.auth
+
+    def _is_required(self) -> bool:
+        # Revoking the last token must not open the service.
+        self._was_required = self._was_required or self._auth().is_required
+        return self._was_required
+
+    def _guarded(self, routes: Sequence[BaseRoute]) -> ASGIApp:
+        """Return the app of MCP and these routes, behind the middleware."""
+        settings = self._settings
+        hosts: Collection[str] = settings.allowed_hosts
+        if not hosts:
+            hosts = LOOPBACK if is_local(settings) else ("*",)
+        middleware = [
+            Middleware(
+                KnownHosts,
+                hosts=hosts,
+                origins=settings.allowed_origins,
+                is_private=lambda: is_private(settings) and not self._is_required(),
+            )
+        ]
+        if settings.allowed_origins:
+            middleware.append(
+                Middleware(
+                    CORSMiddleware,
+                    allow_origins=settings.allowed_origins,
+                    allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+                    allow_headers=["*"],
+                    expose_headers=["mcp-session-id", "www-authenticate", "retry-after", NOTES],
+                )
+            )
+        metadata, metadata_routes = _metadata(settings.auth)
+        middleware += [
+            Middleware(AuthenticationMiddleware, backend=Credentials(Tokens(self._auth))),
+            Middleware(Authorized, is_required=self._is_required, metadata=metadata),
+            Middleware(WholeBodies),
+        ]
+        mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(self._sessions))
+        app = Starlette(
+            routes=[mcp, *metadata_routes, *routes],
+            middleware=middleware,
+            exception_handlers={HTTPException: refused},
+        )
+        # Behind a proxy, the address of a redirect would be wrong.
+        app.router.redirect_slashes = False
+        return app
+
+    async def serve(self, listening: socket.socket, on_open: Callable[[], None]) -> None:
+        """Serve until cancelled, then finish the calls in flight."""
+
+        class Protocol(BoundedProtocol):
+            most_bytes = self._settings.max_request_bytes
+
+        proxies = self._settings.trusted_proxies
+        # Without "none", uvicorn would accept WebSockets if a package for them is installed.
+        config = uvicorn.Config(
+            self._app,
+            http=Protocol,
+            interface="asgi3",
+            ws="none",
+            lifespan="off",
+            # Any client could send these headers, so only the ones of trusted proxies count.
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=list(proxies),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+        )
+        cancelled = asyncio.Event()
+        # In its own task, so that cancelling this one does not cancel the calls in flight.
+        serving = asyncio.create_task(
+            self._serve_until(cancelled, _Uvicorn(config, on_open), listening)
+        )
+        try:
+            await asyncio.shield(serving)
+        finally:
+            cancelled.set()
+            with anyio.CancelScope(shield=True):
+                await serving
+
+    async def _serve_until(
+        self, cancelled: asyncio.Event, web: uvicorn.Server, listening: socket.socket
+    ) -> None:
+        drain = self._settings.drain
+        async with self._sessions.run():
+            serving = asyncio.create_task(web.serve([listening]))
+            await cancelled.wait()
+            for port in web.servers:
+                port.close()  # uvicorn checks `should_exit` only from time to time
+            web.should_exit = True
+            # Calls end before sessions and streams, because uvicorn's own limit counts open
+            # streams as calls.
+            if left := await self._in_flight.end(drain):
+                log.warning("calls are given up", extra={"calls": left, "seconds": drain})
+        await asyncio.wait([serving], timeout=CLOSING_SECONDS)
+        web.force_exit = True
+        await serving
 
 
-async def _serve_until(
-    cancelled: asyncio.Event,
-    web: uvicorn.Server,
-    service: Service,
-    listening: socket.socket,
-    drain: float,
-) -> None:
-    async with service.sessions.run():
-        serving = asyncio.create_task(web.serve([listening]))
-        await cancelled.wait()
-        for port in web.servers:
-            port.close()  # uvicorn checks `should_exit` only from time to time
-        web.should_exit = True
-        # Calls end before sessions and streams, because uvicorn's own limit counts open streams as
-        # calls.
-        if left := await service.in_flight.end(drain):
-            log.warning("calls are given up", extra={"calls": left, "seconds": drain})
-    service.tokens.close()
-    await asyncio.wait([serving], timeout=CLOSING_SECONDS)
-    web.force_exit = True
-    await serving
+class _Uvicorn(uvicorn.Server):
+    """A uvicorn server that leaves signals to `run`, and reports when it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, on_open: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.servers = list[asyncio.Server]()  # the base class sets it only at the start
+        self._on_open = on_open
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_open()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
+    """Return the address and the route of the metadata that names the issuer (RFC 9728)."""
+    if settings.jwt.issuer is None or settings.jwt.audience is None:
+        return None, []
+    # Unchanged from the configuration, because clients compare them letter by letter.
+    metadata: dict[str, Any] = {
+        "resource": settings.jwt.audience,
+        "authorization_servers": [settings.jwt.issuer],
+        "bearer_methods_supported": ["header"],
+    }
+    if settings.scopes:
+        metadata["scopes_supported"] = sorted(settings.scopes)
+
+    async def describe(_: Request) -> Response:
+        return JSONResponse(metadata, headers={"cache-control": "public, max-age=3600"})
+
+    url = build_resource_metadata_url(AnyHttpUrl(settings.jwt.audience))
+    methods = ["GET", "OPTIONS"]
+    return url, [Route(url.path or "/", cors_middleware(describe, methods), methods=methods)]
+
+
+def _start_route(settings: HttpSettings) -> Route:
+    """Return the route of ``/``, which names the paths of the service."""
+    pages = ["/health", *["/docs"] * settings.rest, *["/admin"] * settings.admin]
+
+    async def start(_: Request) -> Response:
+        raise HTTPException(404, f"nothing is here; MCP is at {MCP}. See also: {', '.join(pages)}")
+
+    return Route("/", start, methods=["GET", "POST"])

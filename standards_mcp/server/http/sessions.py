@@ -6,10 +6,9 @@ and so gets the answer of its call. Clients of 2026-07-28 have no sessions; they
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
-from http import HTTPStatus
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -36,7 +35,6 @@ from mcp_types import (
     JSONRPCResponse,
     jsonrpc_message_adapter,
 )
-from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -51,11 +49,6 @@ _EVENT_OVERHEAD: Final = 512
 """About the memory of an event in addition to its text."""
 _RETRY_MILLISECONDS: Final = 1000
 """Time after which a client resumes a broken stream."""
-_NO_SESSION: Final = b"Missing session ID"
-_INITIALIZE_FIRST: Final = (
-    b"Missing session ID: send initialize first, and the mcp-session-id of its answer with each "
-    b"request after it"
-)
 
 
 # The SDK keeps sessions and their owners in private attributes. Only this module reads them.
@@ -82,7 +75,6 @@ class Sessions(StreamableHTTPSessionManager):
             retry_interval=_RETRY_MILLISECONDS,
         )
         self._share, self._most_values = settings.session_share, most_values
-        self._events = Events()
         self._events_of = dict[str, SessionEvents]()
         self._listening = dict[anyio.CancelScope, AuthorizationContext | None]()
 
@@ -117,17 +109,21 @@ class Sessions(StreamableHTTPSessionManager):
         if self.json_response:  # a JSON response has no events
             return super()._admit_session(requestor)
         # One store a session: streams have the ids of requests, which repeat in other sessions.
-        self.event_store = events = SessionEvents(self._events)
+        self.event_store = events = SessionEvents(self._event_bytes)
         session = super()._admit_session(requestor)
         if session is not None and session.mcp_session_id is not None:
             self._events_of[session.mcp_session_id] = events
+            for others in self._events_of.values():
+                others.trim()
         return session
+
+    def _event_bytes(self) -> int:
+        return min(SESSION_BYTES, MOST_BYTES // max(1, len(self._events_of)))
 
     async def _discard_session(
         self, session_id: str, transport: StreamableHTTPServerTransport
     ) -> None:
-        if events := self._events_of.pop(session_id, None):
-            events.close()
+        self._events_of.pop(session_id, None)
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,32 +157,13 @@ class Sessions(StreamableHTTPSessionManager):
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await super()._handle_stateful_request(scope, receive, _explaining(send))
+            await super()._handle_stateful_request(scope, receive, send)
         except _ShareUsedError:
             await _too_many("sessions", self._share)(scope, receive, send)
 
 
 class _ShareUsedError(Exception):
     """A client has reached its limit of sessions."""
-
-
-def _explaining(send: Send) -> Send:
-    """Return *send* with a next step in the SDK's refusal of a request without a session."""
-    refusals: list[Message] = []
-
-    async def explain(message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.BAD_REQUEST:
-            refusals.append(message)
-            return
-        if refusals:
-            start = refusals.pop()
-            body: bytes = message.get("body", b"").replace(_NO_SESSION, _INITIALIZE_FIRST)
-            MutableHeaders(scope=start)["content-length"] = str(len(body))
-            await send(start)
-            message = {**message, "body": body}
-        await send(message)
-
-    return explain
 
 
 def _too_many(kind: str, share: int) -> Response:
@@ -205,8 +182,10 @@ def _refused(message: str, status: int) -> Response:
 class _Event(NamedTuple):
     """A message of a stream; the event that begins a stream has no text."""
 
+    number: int
     stream: str
     text: bytes
+    ends_stream: bool
 
     @property
     def size(self) -> int:
@@ -214,77 +193,34 @@ class _Event(NamedTuple):
         return len(self.text) + len(self.stream) + _EVENT_OVERHEAD
 
 
-class Events:
-    """The memory of the events of all sessions; the oldest events make room for new ones.
+class SessionEvents(EventStore):
+    """The last events of one session, which other sessions cannot read.
 
     Args:
-        most_bytes: Limit for all sessions.
-        session_bytes: Limit for one session.
+        most_bytes: Returns the limit of their memory.
     """
 
-    def __init__(self, most_bytes: int = MOST_BYTES, session_bytes: int = SESSION_BYTES) -> None:
-        self._most_bytes, self.session_bytes = most_bytes, session_bytes
-        self.numbers = count(1)
-        self._sessions = OrderedDict[int, SessionEvents]()
+    def __init__(self, most_bytes: Callable[[], int]) -> None:
+        self._most_bytes = most_bytes
+        self._numbers = count(1)
+        self._stored = deque[_Event]()
         self._bytes = 0
-
-    def add(self, number: int, size: int, session: SessionEvents) -> None:
-        """Count an event of a session, and drop the oldest events if the memory is full."""
-        self._sessions[number] = session
-        self._bytes += size
-        while self._bytes > self._most_bytes:
-            oldest = next(iter(self._sessions))
-            self._sessions[oldest].drop(oldest)
-
-    def remove(self, number: int, size: int) -> None:
-        """Free the memory of an event."""
-        del self._sessions[number]
-        self._bytes -= size
-
-
-class SessionEvents(EventStore):
-    """The events of one session, which other sessions cannot read."""
-
-    def __init__(self, events: Events) -> None:
-        self._events = events
-        self._stored = OrderedDict[int, _Event]()
-        self._bytes = 0
-        self._open = set[str]()
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Store a message; None begins a stream. See `EventStore`."""
-        number, text = next(self._events.numbers), b""
-        if message is not None:
-            # Stored as text, because its size is known.
-            text = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        is_stored = self._store(number, _Event(stream_id, text))
-        if is_stored and not isinstance(message, JSONRPCResponse | JSONRPCError):
-            self._open.add(stream_id)
-        else:
-            self._open.discard(stream_id)
-        return _event_id(number, stream_id)
-
-    def _store(self, number: int, event: _Event) -> bool:
-        if event.size > self._events.session_bytes:
-            return False
-        while self._bytes + event.size > self._events.session_bytes:
-            self.drop(next(iter(self._stored)))
-        self._stored[number] = event
+        # Stored as text, because its size is known.
+        text = message.model_dump_json(by_alias=True, exclude_unset=True) if message else ""
+        ends_stream = isinstance(message, JSONRPCResponse | JSONRPCError)
+        event = _Event(next(self._numbers), stream_id, text.encode(), ends_stream)
+        self._stored.append(event)
         self._bytes += event.size
-        self._events.add(number, event.size, self)
-        return True
+        self.trim()
+        return _event_id(event.number, stream_id)
 
-    def drop(self, number: int) -> None:
-        """Forget an event, and its stream, because a cancelled call never ends its stream."""
-        event = self._stored.pop(number)
-        self._open.discard(event.stream)
-        self._bytes -= event.size
-        self._events.remove(number, event.size)
-
-    def close(self) -> None:
-        """Forget all events at the end of the session."""
-        for number in list(self._stored):
-            self.drop(number)
+    def trim(self) -> None:
+        """Drop the oldest events beyond the limit."""
+        while self._bytes > self._most_bytes():
+            self._bytes -= self._stored.popleft().size
 
     async def replay_events_after(
         self, last_event_id: str, send_callback: EventCallback
@@ -299,12 +235,17 @@ class SessionEvents(EventStore):
         with suppress(ValueError):
             text, _, encoded = last_event_id.partition("-")
             last, stream = int(text), bytes.fromhex(encoded).decode()
-            for number, event in list(self._stored.items()):
-                if number > last and event.stream == stream and event.text:
+            for event in list(self._stored):
+                if event.number > last and event.stream == stream and event.text:
                     message = jsonrpc_message_adapter.validate_json(event.text, by_name=False)
-                    await send_callback(EventMessage(message, _event_id(number, stream)))
-            return stream if stream == GET_STREAM_KEY or stream in self._open else None
+                    await send_callback(EventMessage(message, _event_id(event.number, stream)))
+            return stream if stream == GET_STREAM_KEY or self._is_open(stream) else None
         return None
+
+    def _is_open(self, stream: str) -> bool:
+        """True if the stream goes on; one without an event is forgotten."""
+        events = [event for event in self._stored if event.stream == stream]
+        return bool(events) and not events[-1].ends_stream
 
 
 def _event_id(number: int, stream: str) -> str:

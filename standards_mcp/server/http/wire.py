@@ -7,7 +7,7 @@ so that a client without a token could occupy the process.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
@@ -43,7 +43,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
-        super().connection_made(_Transport(transport, self))
+        super().connection_made(cast("asyncio.Transport", _Transport(transport, self)))
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -167,25 +167,15 @@ class _Connection(h11.Connection):
         return super().send_with_data_passthrough(event)
 
 
-class _Transport(asyncio.Transport):
-    """The part of a transport that uvicorn uses; `_Lingering` closes it after half a request."""
+class _Transport:
+    """A transport whose end `_Lingering` delays if the request is incomplete."""
 
     def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
-        super().__init__()
         self._transport, self._protocol = transport, protocol
         self._is_lingering = False
 
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._transport.get_extra_info(name, default)
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self._transport.write(data)
-
-    def pause_reading(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._transport.resume_reading()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
         return self._is_lingering or self._transport.is_closing()

@@ -1,5 +1,5 @@
 """Several services behind balancers, with the configuration of docs/serving.md."""
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC240  files tell one process of another
+# ruff: noqa: ASYNC220, ASYNC240  files tell one process of another
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ import mcp_types as types
 import pytest
 from anyio import to_thread
 from mcp import Client
-from pydantic import BaseModel
 from support.http import free_port, http_client, patient_client, served_over_http, told_url
 from support.peer import Peer
 from support.waiting import WAIT
 
-from standards_mcp import CallContext, Plugin, tool
 from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
 
@@ -208,43 +206,3 @@ async def test_the_log_has_the_address_that_the_proxy_saw_and_not_one_that_a_cli
         assert (await client.get(f"{url}/health", auth=("", "wrong"))).status_code == 401
     refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
     assert refused == ["127.0.0.1"]
-
-
-class Reply(BaseModel):
-    value: bool
-
-
-class BooksPlugin(Plugin):
-    @tool
-    async def lend(self, context: CallContext) -> str:
-        """Ask."""
-        answer = await context.ask("Sure?", Reply)
-        return f"{answer and answer.value}"
-
-    @tool
-    async def wait(self, context: CallContext) -> str:
-        """Wait."""
-        await context.report_progress(1)
-        while not Path("go").exists():
-            await anyio.sleep(0.01)
-        return "waited"
-
-
-async def test_services_without_sessions_answer_any_request(make_host: MakeHost, tmp_path: Path):
-    server = {"port": 0, "stateless": True, "state_key": "k" * 32, "allowed_hosts": ["127.0.0.1"]}
-    one, other = (
-        make_host({"books": BooksPlugin}, server=server | address)
-        for address in ({}, {"uds": tmp_path / "socket"})
-    )
-    async with (
-        served_over_http(one) as first,
-        served_over_http(other) as second,
-        balanced("nginx", [first, second]) as url,
-    ):
-        for mode in ("auto", "legacy"):
-            async with http_client(url, mode=mode, elicitation_callback=agree) as client:
-                for _ in range(4):
-                    assert len((await client.list_tools()).tools) == 2
-                await hears_at_once(client)
-                if mode == "auto":
-                    assert {await text_of(client, "lend") for _ in range(4)} == {"True"}

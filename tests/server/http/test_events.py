@@ -16,7 +16,7 @@ from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, tool
 from standards_mcp.host import Host
-from standards_mcp.server.http.sessions import Events, SessionEvents
+from standards_mcp.server.http.sessions import SessionEvents
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -123,7 +123,7 @@ async def replayed(session: SessionEvents, last: str) -> tuple[list[JSONRPCMessa
 
 
 async def test_later_events_of_a_stream_are_sent_again_up_to_its_answer():
-    session = SessionEvents(Events())
+    session = SessionEvents(lambda: 10_000)
     begun = await session.store_event("7\n", None)
     assert "\n" not in begun
     await session.store_event("8", answer(number=8))
@@ -136,42 +136,25 @@ async def test_later_events_of_a_stream_are_sent_again_up_to_its_answer():
         assert await replayed(session, wrong) == ([], None)
 
 
-async def test_a_session_reads_its_own_events_only_and_takes_them_along():
-    events = Events()
-    one, other = SessionEvents(events), SessionEvents(events)
+async def test_the_oldest_events_make_room_and_a_session_reads_only_its_own():
+    limit = 3000
+    one, other = SessionEvents(lambda: limit), SessionEvents(lambda: limit)
     begun = await one.store_event("7", None)
-    await one.store_event("7", answer())
+    for _ in range(9):
+        await one.store_event("7", answer())
+    assert len((await replayed(one, begun))[0]) == 5
     assert await replayed(other, begun) == ([], None)
-    one.close()
+    limit = 2000
+    one.trim()
+    assert len((await replayed(one, begun))[0]) == 3, "more sessions leave less for each"
+    await one.store_event("7", answer("x" * 9000))
     assert await replayed(one, begun) == ([], None)
 
 
-async def test_the_oldest_events_make_room():
-    events = Events(most_bytes=5000, session_bytes=3000)
-    one, other = SessionEvents(events), SessionEvents(events)
-    begun = [await each.store_event("7", None) for each in (one, other)]
-
-    async def kept() -> list[int]:
-        return [
-            len((await replayed(session, first))[0])
-            for session, first in zip((one, other), begun, strict=True)
-        ]
-
-    for _ in range(9):
-        await one.store_event("7", answer())
-    assert await kept() == [5, 0], "a session has its own bound"
-    for _ in range(9):
-        await other.store_event("7", answer())
-    assert await kept() == [3, 5], "and all together have one"
-    await other.store_event("7", answer("x" * 9000))
-    assert await kept() == [3, 5], "what has no room at all is not kept"
-
-
 async def test_calls_that_are_never_answered_are_forgotten_as_their_events_are():
-    session = SessionEvents(Events(session_bytes=3000))
+    session = SessionEvents(lambda: 3000)
     begun = [await session.store_event(f"{number}", None) for number in range(100)]
     still = [(await replayed(session, each))[1] for each in begun]
     assert still == [None] * 95 + ["95", "96", "97", "98", "99"]
     long = await session.store_event("x" * 3000, None)
     assert await replayed(session, long) == ([], None), "the id of a request counts, too"
-    assert (await replayed(session, begun[-1]))[1] == "99"

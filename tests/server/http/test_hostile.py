@@ -13,7 +13,7 @@ import pytest
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from support.http import bearer, patient_client, served_over_http
+from support.http import ACCEPT, MODERN, bearer, patient_client, rpc, served_over_http
 
 from standards_mcp import Plugin, Prompt, Resource, Route, hookimpl, tool
 from standards_mcp._utils.secrets import new_token, token_hash
@@ -25,43 +25,20 @@ ALL, NONE = new_token(), new_token()
 SEEDS: Final = range(20)
 EACH: Final = 100
 SECONDS: Final = 90
-PATHS: Final = (
-    *("/mcp", "/mcp", "/mcp", "/mcp/", "//mcp", "/mcp/../mcp", "/mcp%00", "/mcp?a=b#c", "*", ""),
-    *("/tools", "/tools/echo", "/tools/%2e%2e/echo", "/tools/echo%0d%0aX-A:%20b", "/secret.echo"),
-    *("/plugins/odd/echo", "/plugins/odd/../odd/echo", "/plugins//echo", "/plugins/odd/%2e%2e"),
-    *(
-        "/health",
-        "/health/live",
-        "/openapi.json",
-        "/docs/assets/../../etc/passwd",
-        "/\xff",
-        "/" * 99,
-    ),
-    *("http://other.example/mcp", "/docs/assets/%2e%2e/%2e%2e/pyproject.toml", "/x" * 20_000),
-)
-METHODS: Final = (
-    "POST",
-    "POST",
-    "POST",
-    "GET",
-    "DELETE",
-    "PUT",
-    "OPTIONS",
-    "TRACE",
-    "X",
-    "post",
-    "",
-)
+ODD_PATHS: Final = """
+    /mcp /mcp /mcp /mcp/ //mcp /mcp/../mcp /mcp%00 /mcp?a=b#c * /tools /tools/echo
+    /tools/%2e%2e/echo /tools/echo%0d%0aX-A:%20b /secret.echo /plugins/odd/echo
+    /plugins/odd/../odd/echo /plugins//echo /plugins/odd/%2e%2e /health /health/live
+    /openapi.json /docs/assets/../../etc/passwd /\xff http://other.example/mcp
+    /docs/assets/%2e%2e/%2e%2e/pyproject.toml
+"""
+PATHS: Final = (*ODD_PATHS.split(), "/" * 99, "/x" * 20_000, "")
+METHODS: Final = (*["POST"] * 3, "GET", "DELETE", "PUT", "OPTIONS", "TRACE", "X", "post", "")
 HEADERS: Final = (
-    *(
-        "Content-Length: 0",
-        "Content-Length: 5",
-        "Content-Length: -1",
-        "Content-Length: 99999999999",
-    ),
-    *("Content-Length: 5\r\nContent-Length: 6", "Content-Length: +5", "Content-Length: 5, 5"),
-    *("Transfer-Encoding: chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding: chunked, x"),
-    *("Transfer-Encoding: chunked\r\nContent-Length: 5", "Transfer-Encoding : chunked"),
+    *(f"Content-Length: {length}" for length in ("0", "5", "-1", "99999999999", "+5", "5, 5")),
+    *(f"Transfer-Encoding: {coding}" for coding in ("chunked", "xchunked", "chunked, x")),
+    *("Content-Length: 5\r\nContent-Length: 6", "Transfer-Encoding : chunked"),
+    "Transfer-Encoding: chunked\r\nContent-Length: 5",
     *("Content-Type: text/plain", "Content-Type: application/json\r\n folded: x", "Content-Type:"),
     *("Mcp-Session-Id: x", f"Mcp-Session-Id: {'y' * 5000}", "Mcp-Session-Id: \xff\x00"),
     *("Mcp-Protocol-Version: 1999-01-01", "Mcp-Protocol-Version: 2026-07-28", "Last-Event-Id: 7"),
@@ -73,12 +50,8 @@ HEADERS: Final = (
 )
 BODIES: Final = (
     *(b"", b"{", b"null", b"[]", b"[[]]", b"{}" * 99, b"\xff\xfe", b"[" * 5000, b'{"a":' * 5000),
-    *(
-        b"5\r\nabcde\r\n0\r\n\r\n",
-        b"zz\r\nabc",
-        b"ffffffffffffffff\r\nabc",
-        b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
-    ),
+    *(b"5\r\nabcde\r\n0\r\n\r\n", b"zz\r\nabc", b"ffffffffffffffff\r\nabc"),
+    b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
 )
 
 
@@ -243,7 +216,7 @@ async def test_no_spelling_of_a_name_evades_a_scope(url: str, method: str, path:
 
 
 @pytest.mark.parametrize(
-    "request_of",
+    ("method", "params"),
     [
         ("tools/call", {"name": "secret.echo", "arguments": {}}),
         ("tools/call", {"name": "secret_echo", "arguments": {}}),
@@ -258,25 +231,17 @@ async def test_no_spelling_of_a_name_evades_a_scope(url: str, method: str, path:
             },
         ),
     ],
-    ids=lambda given: given[0],
 )
-async def test_no_method_of_mcp_evades_a_scope(url: str, request_of: tuple[str, dict[str, Any]]):
-    method, params = request_of
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    }
-    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+async def test_no_method_of_mcp_evades_a_scope(url: str, method: str, params: dict[str, Any]):
     headers = {
-        "accept": "application/json, text/event-stream",
+        **ACCEPT,
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": method,
         **({"mcp-name": params["name"]} if "name" in params else {}),
         **({"mcp-name": params["uri"]} if method == "resources/read" else {}),
     }
     async with patient_client(base_url=url, headers=headers | bearer(NONE)) as client:
-        answer = await client.post("/mcp", json=sent)
+        answer = await client.post("/mcp", json=rpc(method, **params, _meta=MODERN))
     assert '"error"' in answer.text
     assert "result" not in answer.json()
 

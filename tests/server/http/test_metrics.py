@@ -159,8 +159,3 @@ async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
     assert told.headers["content-type"].startswith("application/openmetrics-text")
     assert told.text.endswith("# EOF\n")
     assert 'http_requests_total{status="401"} 2.0' in told.text
-
-
-async def test_a_service_has_no_metrics_unless_they_are_configured(make_host: MakeHost):
-    async with requests_to(make_desk(make_host, metrics=False)) as http:
-        assert (await http.get("/metrics")).status_code == 404

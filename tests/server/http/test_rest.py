@@ -13,8 +13,6 @@ import anyio
 import anyio.to_thread
 import httpx2
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pydantic import Field
 from support.http import bearer, requests_to, served_over_http
 from support.schemathesis import check_openapi
@@ -211,22 +209,6 @@ async def test_arguments_that_do_not_fit_the_schema_are_refused(
     assert says in answer.json()["message"]
 
 
-@pytest.mark.slow
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(path=st.text(max_size=20), body=st.binary(max_size=50))
-async def test_any_path_and_body_gets_an_answer_of_the_client_s_kind(
-    client: httpx2.AsyncClient, path: str, body: bytes
-):
-    headers = {"content-type": "application/json"}
-    url = httpx2.URL("/tools/").join(f"./{path.encode('utf-8', 'replace').hex()}")
-    for target in (url, "/tools/shelf_find", "/x.y"):
-        answer = await client.post(target, content=body, headers=headers)
-        assert answer.status_code in (400, 404)
-        assert answer.json()["success"] is False
-
-
 async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
     async with requests_to(make_shelf(max_request_bytes=50)) as client:
         refused = {
@@ -321,12 +303,6 @@ async def test_a_browser_asks_for_the_token_as_a_password(make_shelf: MakeHost):
         for wrong in (ANN, b64encode(ANN.encode()).decode(), "%%%", b64encode(b"\xff:\xff")):
             given = {"authorization": f"Basic {wrong}"}
             assert (await client.get("/docs", headers=given)).status_code == 401
-
-
-async def test_without_the_setting_there_is_no_rest(make_shelf: MakeHost):
-    async with requests_to(make_shelf(rest=False)) as client:
-        for path in ("/tools", "/openapi.json", "/docs"):
-            assert (await client.get(path)).status_code == 404
 
 
 @pytest.mark.slow

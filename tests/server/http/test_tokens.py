@@ -23,7 +23,6 @@ from standards_mcp.cli import cli
 from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.http import AuthSettings, TokenSection
 from standards_mcp.host import Host
-from standards_mcp.server.http.authorization import is_revoked
 
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
@@ -120,11 +119,6 @@ async def test_a_new_expiry_holds_for_open_streams_and_sessions_after_a_reload(
                 assert [line async for line in stream.aiter_lines()] == []
         status = (await client.post("/mcp", json=rpc("ping"), headers=session)).status_code
         assert status == (401 if expires == PAST else 404)
-
-
-def test_an_expired_token_is_revoked():
-    owner: Any = {"client_id": "ann", "issuer": None, "subject": f"{token_hash(ANN)} {PAST}"}
-    assert is_revoked(AuthSettings.model_validate(auth(PAST)), owner)
 
 
 @pytest.mark.parametrize("expires", ["tomorrow", "2026-01-01", "2026-13-01T00:00:00Z", ""])

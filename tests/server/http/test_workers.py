@@ -137,23 +137,6 @@ async def end_during_a_call(peer: Peer) -> None:
     Path("go").touch()
 
 
-async def test_the_metrics_of_workers_have_different_labels(install: Install):
-    install("books", BOOKS)
-    Path("standards-mcp.toml").write_text("[server]\nmetrics = true\n", encoding="utf-8")
-    async with served(*BOTH) as (_, url):
-        workers = await all_who(url)
-        found = set[str]()
-        with anyio.fail_after(WAIT):
-            while len(found) < len(workers):
-                async with patient_client(base_url=url, headers=CLOSE) as client:
-                    told = (await client.get("/metrics")).text
-                samples = [line for line in told.splitlines() if not line.startswith("#")]
-                pids = {re.search(r'pid="(\d+)"', line)[1] for line in samples}
-                assert len(pids) == 1, "a scrape is of one worker"
-                found |= pids
-        assert found == {str(each) for each in workers}
-
-
 async def test_workers_end_with_their_parent(install: Install):
     install("books", BOOKS)
     async with served(*BOTH) as (peer, url):
@@ -186,12 +169,14 @@ async def test_an_error_at_the_start_of_workers_is_reported_once(install: Instal
         peer.kill()
 
 
-async def test_a_switch_of_the_admin_page_reaches_all_workers(install: Install):
+async def test_a_switch_reaches_all_workers_and_their_metrics_have_different_labels(
+    install: Install,
+):
     install("books", BOOKS)
-    file = Path("standards-mcp.toml")
-    file.write_text("[server]\nadmin = true\n", encoding="utf-8")
+    file, text = Path("standards-mcp.toml"), "[server]\nadmin = true\nmetrics = true\n"
+    file.write_text(text, encoding="utf-8")
     async with served(*BOTH) as (peer, url), patient_client(headers=CLOSE) as http:
-        await all_who(url)
+        workers = await all_who(url)
         for action, count in (("disable", 1), ("enable", 2)):
             form = {"tool": "lend", "action": action}
             pressed = await http.post(f"{url}/admin/tools", data=form, headers={"origin": url})
@@ -208,7 +193,16 @@ async def test_a_switch_of_the_admin_page_reaches_all_workers(install: Install):
                 ),
                 peer.log,
             )
-    assert file.read_text(encoding="utf-8") == "[server]\nadmin = true\n"
+        assert file.read_text(encoding="utf-8") == text
+        found = set[str]()
+        with anyio.fail_after(WAIT):
+            while len(found) < len(workers):
+                lines = (await http.get(f"{url}/metrics")).text.splitlines()
+                samples = [line for line in lines if not line.startswith("#")]
+                pids = {re.search(r'pid="(\d+)"', sample)[1] for sample in samples}
+                assert len(pids) == 1, "a scrape is of one worker"
+                found |= pids
+        assert found == {str(worker) for worker in workers}
 
 
 def test_several_workers_keep_no_sessions():

@@ -28,7 +28,7 @@ from standards_mcp.server.reload import Reloading
 pytestmark = pytest.mark.anyio
 MakeHost = Callable[..., Host]
 ANN, BOB, ROOT = (new_token() for _ in range(3))
-PAGES = ("/admin", "/admin/tools", "/admin/configuration", "/admin/style.css")
+PAGES = ("/admin", "/admin/tools", "/admin/style.css")
 TEXT = '[server]\nadmin = true\nport = 0\n\n[tools]\nrate_limit = "60/minute"\n'
 
 
@@ -99,26 +99,16 @@ def written(text: str = TEXT, name: str = "service.toml") -> Path:
     return file
 
 
-async def press(url: str, action: str, tool: str, **more: str) -> httpx2.Response:
+async def press(url: str, action: str, tool: str) -> httpx2.Response:
     """Send the form of a switch as the page would."""
-    return await sent(f"{url}/admin/tools", action=action, tool=tool, **more)
-
-
-async def sent(address: str, **form: str) -> httpx2.Response:
-    own = {"origin": "/".join(address.split("/")[:3]), "sec-fetch-site": "same-origin"}
+    own = {"origin": url, "sec-fetch-site": "same-origin"}
     async with patient_client(headers=own) as http:
-        return await http.post(address, data=form)
+        return await http.post(f"{url}/admin/tools", data={"action": action, "tool": tool})
 
 
 async def read(url: str, page: str = "", **options: Any) -> str:
     async with patient_client(**options) as http:
         return unescape((await http.get(f"{url}/admin{page}")).text)
-
-
-async def test_there_is_no_page_unless_it_is_configured(make_host: MakeHost):
-    host = make_host({"desk": DeskPlugin}, server={"port": 0, "rest": True})
-    async with served_over_http(host) as url, patient_client() as http:
-        assert {(await http.get(url + page)).status_code for page in PAGES} == {404}
 
 
 async def test_the_pages_are_for_tokens_with_the_scope_admin(make_host: MakeHost):
@@ -181,7 +171,8 @@ async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_services(
             '<dd>3</dd><dd class="more">1 running now</dd>',
             '<dd>1</dd><dd class="more">33.3 % of the calls</dd>',
             "<dd>1 <small>of 1,000</small></dd>",
-            "3 in all, 3 in the busiest minute, 1 with an error.",
+            "3 calls in all, 3 in the busiest minute, 1 with an error.",
+            '<rect class="errors" x="591"',
             'wait <span class="quiet">tool</span></th><td>anonymous</td>',
             'look <span class="quiet">tool</span></th><td class="number">3</td>',
             "Errors: tool_error 1",
@@ -239,17 +230,16 @@ async def test_a_switch_reaches_clients_of_both_generations_and_gives_the_file_b
         assert [each.name for each in (await client.list_tools()).tools] == ["look", "wait"]
 
 
-async def test_a_switch_asks_before_it_serves_more_than_its_tool():
-    file = written(f'{TEXT}disable = ["wait"]\n')
+async def test_a_switch_that_would_serve_more_than_its_tool_is_refused_with_the_next_step():
+    text = f'{TEXT}disable = ["wait"]\n'
+    file = written(text)
     async with administered(file) as (host, url):
         assert host.visible().prompts[0].hidden_reason
-        asked = await press(url, "enable", "wait")
-        assert asked.status_code == 200
-        assert "wait, the prompt greet" in asked.text
-        assert "disable" in file.read_text()
-        agreed = await press(url, "enable", "wait", agreed="wait, the prompt greet")
-        assert agreed.status_code == 303
-        assert file.read_text() == TEXT
+        refused = await press(url, "enable", "wait")
+    assert refused.status_code == 409
+    assert "this would also serve the prompt greet" in refused.text
+    assert "standards-mcp tools enable wait --yes" in refused.text
+    assert file.read_text() == text
 
 
 async def test_a_tool_that_something_else_hides_has_no_switch():
@@ -279,10 +269,9 @@ async def test_a_form_of_another_page_changes_nothing(headers: dict[str, str]):
     file = written(text)
     async with administered(file) as (_, url), patient_client() as http:
         given = {key: url if value == "OWN" else value for key, value in headers.items()}
-        for page in ("/admin/tools", "/admin/configuration"):
-            form = {"action": "disable", "tool": "look"}
-            answer = await http.post(f"{url}{page}", data=form, headers=given)
-            assert answer.status_code == 403
+        form = {"action": "disable", "tool": "look"}
+        answer = await http.post(f"{url}/admin/tools", data=form, headers=given)
+        assert answer.status_code == 403
     assert file.read_text() == text
 
 
@@ -301,42 +290,18 @@ async def test_only_forms_are_read():
             assert 'role="alert"' in answer.text
 
 
-async def test_secrets_are_masked_on_every_page(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("STANDARDS_MCP_SERVER__STATE_KEY", "a-key-that-nobody-should-see-32-ch")
-    text = f"""{TEXT}storage = "redis://me:pass-of-redis@127.0.0.1:1/0"
+async def test_a_secret_in_the_reason_of_a_plugin_is_masked(make_host: MakeHost):
+    key = "a-key-of-the-service-with-32-letters"
 
-[plugins.broken]
-greeting = "unknown-but-maybe-secret"
+    class LeakyPlugin(Plugin):
+        def __init__(self, *args: Any) -> None:
+            raise RuntimeError(f"cannot log in as {key}{args and ''}")
 
-[servers.far]
-enabled = false
-url = "https://far.example/mcp?api_key=key-in-a-query"
-headers = {{ authorization = "Bearer of-another-server" }}
-
-[server.auth.tokens.root]
-sha256 = "{token_hash(ROOT)}"
-"""
-    text = text.replace("rate_limit", "timeout = 9\nrate_limit")
-    async with administered(written(text)) as (_, url):
-        pages = "".join(
-            [
-                await read(url, page, headers=bearer(ROOT))
-                for page in ("", "/tools", "/configuration", "/configuration?all=")
-            ]
-        )
-    for secret in (
-        "nobody-should-see",
-        "pass-of-redis",
-        "maybe-secret",
-        "key-in-a-query",
-        "of-another-server",
-        token_hash(ROOT),
-        ROOT,
-    ):
-        assert secret not in pages, secret
-    assert 'url = "https' not in pages
-    assert '"https://far.example/mcp?api_key=***"' in pages
-    assert "service.toml:" in pages
+    host = make_host({"leaky": LeakyPlugin}, server={"port": 0, "admin": True, "state_key": key})
+    async with served_over_http(host) as url:
+        pages = await read(url) + await read(url, "/tools")
+    assert "cannot log in as ***" in pages
+    assert key not in pages
 
 
 async def test_a_file_that_cannot_be_written_stays_as_it_is():
@@ -358,9 +323,6 @@ async def test_a_file_with_mistakes_stays_unchanged_and_the_page_says_so():
             assert answer.status_code == 409
             assert "The file has mistakes, and nothing is changed" in answer.text
             assert file.read_text() == mistake
-            again = await sent(f"{url}/admin/configuration", action="reload")
-            assert again.status_code == 409
-            assert "the old one stays in force" in again.text
         file.unlink()
         assert (await press(url, "disable", "look")).status_code == 409
         assert [item.published for item in host.visible().visible_tools] == ["look", "wait"]
@@ -371,24 +333,16 @@ async def test_later_edits_of_the_file_are_kept_and_applied():
     told = list[str]()
     async with administered(file, tell_others=lambda: told.append("others")) as (host, url):
         file.write_text(f"# mine\n{TEXT}timeout = 7\n")
-        assert "It has changed since it was read." in await read(url, "/configuration")
         assert (await press(url, "disable", "look")).status_code == 303
         assert file.read_text() == f'# mine\n{TEXT}timeout = 7\ndisable = ["look"]\n'
         assert host.settings.tools.timeout == 7
-        file.write_text(TEXT.replace("port = 0", "port = 0\ndrain = 5"))
-        reloaded = await sent(f"{url}/admin/configuration", action="reload")
-        assert reloaded.headers["location"] == "configuration?changed="
-        page = await read(url, "/configuration?changed=")
-        assert "What the file says is in force." in page
-        assert "From the next start on: <code>server.drain</code>" in page
-        assert told == ["others", "others"]
+        assert told == ["others"]
 
 
 async def test_the_first_switch_makes_a_file_if_there_is_no_file(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("STANDARDS_MCP_SERVER__ADMIN", "true")
     monkeypatch.setenv("STANDARDS_MCP_SERVER__PORT", "0")
     async with administered(None) as (host, url):
-        assert "There is none." in await read(url, "/configuration")
         assert (await press(url, "disable", "look")).status_code == 303
         assert host.loaded.file
         assert host.loaded.file.read_text() == '[tools]\ndisable = ["look"]\n'
@@ -409,7 +363,7 @@ async def test_a_service_without_a_source_of_its_configuration_has_no_switches(
 ):
     host = make_host({"desk": DeskPlugin}, server={"port": 0, "admin": True})
     async with served_over_http(host) as url:
-        assert "<button" not in await read(url, "/tools") + await read(url, "/configuration")
+        assert "<button" not in await read(url, "/tools")
         assert (await press(url, "disable", "look")).status_code == 409
 
 
@@ -436,12 +390,9 @@ async def test_without_a_line_nothing_changes_where_the_audit_log_is_required():
         await read(url)
         log.unlink()
         log.symlink_to("/dev/full")
-        for refused in (
-            await press(url, "disable", "look"),
-            await sent(f"{url}/admin/configuration", action="reload"),
-        ):
-            assert refused.status_code == 409
-            assert "Nothing is changed" in unescape(refused.text)
+        refused = await press(url, "disable", "look")
+        assert refused.status_code == 409
+        assert "Nothing is changed" in unescape(refused.text)
         assert file.read_text("utf-8") == text
         log.unlink()
         log.symlink_to("real.jsonl")
@@ -472,16 +423,11 @@ async def test_the_log_and_the_audit_log_name_the_caller_of_a_change(
     caplog: pytest.LogCaptureFixture,
 ):
     caplog.set_level("INFO", "standards_mcp")
-    text = f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\n'
-    async with administered(written(text)) as (_, url):
+    async with administered(written(f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\n')) as (_, url):
         await press(url, "disable", "look")
         await press(url, "disable", "look")
     lines = [json.loads(line) for line in Path("audit.jsonl").read_text().splitlines()]
-    changes = [
-        {key: value for key, value in line.items() if key != "time"}
-        for line in lines
-        if line["event"] == "configuration changed"
-    ]
+    (change,) = (line for line in lines if line["event"] == "configuration changed")
     who = {"caller": "anonymous", "action": "tools disable", "tool": "look"}
-    assert changes == [{"event": "configuration changed", **who}]
+    assert change == {"time": change["time"], "event": "configuration changed", **who}
     assert caplog.messages.count("the configuration is changed") == 1

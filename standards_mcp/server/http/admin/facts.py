@@ -1,0 +1,254 @@
+"""The facts that the admin page shows: the calls of the last hour, and the plugins."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from standards_mcp.calls.call import NO_ERRORS, CallRecord
+from standards_mcp.calls.output import definition_tokens
+from standards_mcp.config.models.tools import ToolSettings
+from standards_mcp.contributions.tools import RegisteredTool
+from standards_mcp.host import Host
+from standards_mcp.loading.providers import provider_of
+from standards_mcp.loading.records import PluginKind, PluginRecord, Status
+from standards_mcp.plugin import Health
+from standards_mcp.server.http.health import is_well
+
+_MINUTES: Final = 60
+# About 3 MB; `/metrics` counts all calls, and for longer.
+_MOST_CALLS: Final = 20_000
+_KINDS: Final[Mapping[PluginKind, str]] = {
+    PluginKind.IMPORTED: "in the service's process",
+    PluginKind.ISOLATED: "in a process of its own",
+    PluginKind.SERVER: "another MCP server",
+}
+
+
+class Called(NamedTuple):
+    """The item of a call: a tool, a prompt, a resource or a route of a plugin."""
+
+    kind: str
+    name: str
+    plugin: str
+
+
+class _Ended(NamedTuple):
+    """A call that has ended at *time*, in seconds since 1970."""
+
+    time: float
+    called: Called
+    seconds: float
+    outcome: str
+
+    @property
+    def is_error(self) -> bool:
+        return self.outcome not in NO_ERRORS
+
+
+class Running(NamedTuple):
+    """A call that runs for *seconds*."""
+
+    called: Called
+    caller: str
+    seconds: float
+
+
+class Minute(NamedTuple):
+    """The calls of one minute, with its time as text."""
+
+    time: str
+    calls: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Number and latency of some calls.
+
+    Attributes:
+        median: Half of the calls took so many seconds or less; None without calls.
+        slow: 95 % of the calls took so many seconds or less.
+    """
+
+    calls: int = 0
+    errors: int = 0
+    median: float | None = None
+    slow: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """The last hour.
+
+    Attributes:
+        minutes: The oldest first; the last one has not ended.
+        by_name: The calls by item, the most called first.
+        errors: Number of errors by type, the most frequent first.
+    """
+
+    minutes: Sequence[Minute]
+    all: Figures
+    by_name: Mapping[Called, Figures]
+    errors: Sequence[tuple[str, int]]
+
+
+class History:
+    """Observe calls. Names that clients invent are not stored.
+
+    Args:
+        clock: Returns the time in seconds since 1970.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._ended = deque[_Ended](maxlen=_MOST_CALLS)
+        self._running: dict[int, tuple[CallRecord, float]] = {}
+
+    def call_started(self, record: CallRecord) -> None:
+        """Note a running call."""
+        self._running[id(record)] = record, time.monotonic()
+
+    def call_ended(self, record: CallRecord) -> None:
+        """Note a call that has ended."""
+        self._running.pop(id(record), None)
+        self._ended.append(_Ended(self._clock(), _called(record), record.seconds, record.outcome))
+
+    @property
+    def running(self) -> list[Running]:
+        """The running calls, the longest first."""
+        now = time.monotonic()
+        return [
+            Running(_called(record), record.caller, now - began)
+            for record, began in self._running.values()
+        ]
+
+    def hour(self) -> Hour:
+        """Return the last hour, including the current minute."""
+        last = int(self._clock() // 60)
+        first = last - _MINUTES + 1
+        while self._ended and self._ended[0].time < 60 * first:
+            self._ended.popleft()
+        by_name = defaultdict[Called, list[_Ended]](list)
+        for call in self._ended:
+            by_name[call.called].append(call)
+        calls = Counter(int(call.time // 60) for call in self._ended)
+        errors = Counter(int(call.time // 60) for call in self._ended if call.is_error)
+        return Hour(
+            minutes=[
+                Minute(f"{datetime.fromtimestamp(60 * at, UTC):%H:%M}", calls[at], errors[at])
+                for at in range(first, last + 1)
+            ],
+            all=_figures(self._ended),
+            by_name={
+                called: _figures(ended)
+                for called, ended in sorted(by_name.items(), key=lambda item: -len(item[1]))
+            },
+            errors=Counter(call.outcome for call in self._ended if call.is_error).most_common(),
+        )
+
+
+def _called(record: CallRecord) -> Called:
+    return Called(record.kind, record.name if record.plugin else "not served", record.plugin)
+
+
+def _figures(ended: Iterable[_Ended]) -> Figures:
+    calls = list(ended)
+    seconds = sorted(call.seconds for call in calls)
+    median, slow = (
+        seconds[math.ceil(share * len(seconds)) - 1] if seconds else None for share in (0.5, 0.95)
+    )
+    return Figures(len(calls), sum(call.is_error for call in calls), median, slow)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """A tool.
+
+    Attributes:
+        tokens: Approximate size of its definition in a model's context.
+        figures: Its calls of the last hour.
+        action: The action of its switch: ``disable``, ``enable``, or empty without a switch.
+    """
+
+    item: RegisteredTool
+    tokens: int
+    figures: Figures
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFacts:
+    """A plugin or another MCP server.
+
+    Attributes:
+        kind: The place where its code runs, in words.
+        health: The result of its own health check, if it has one.
+        is_well: True if neither the plugin nor its check has failed.
+        unapproved: The diff of server definitions that are not approved.
+    """
+
+    record: PluginRecord
+    kind: str
+    state: str
+    health: Health | None
+    tools: Sequence[ToolFacts]
+    is_well: bool
+    unapproved: str
+
+
+def plugin_facts(
+    host: Host, health: Mapping[str, Health], by_name: Mapping[Called, Figures]
+) -> list[PluginFacts]:
+    """Return all plugins with their tools, failed ones first."""
+    records = host.manager.records.values()
+    plugins = [_plugin(host, record, health.get(record.name), by_name) for record in records]
+    return sorted(plugins, key=lambda plugin: plugin.is_well)
+
+
+def _plugin(
+    host: Host, record: PluginRecord, health: Health | None, by_name: Mapping[Called, Figures]
+) -> PluginFacts:
+    provider = provider_of(record)
+    tools = [item for item in host.visible().tools if item.plugin == record.name]
+    # A plugin that is disabled while it runs stays started, and serves nothing.
+    is_off = host.settings.section(record.name).enabled is False
+    return PluginFacts(
+        record=record,
+        kind=_KINDS[record.info.kind],
+        state=Status.DISABLED if is_off and record.status is Status.STARTED else record.status,
+        health=health,
+        tools=[
+            ToolFacts(
+                item=item,
+                tokens=definition_tokens(item),
+                figures=by_name.get(Called("tool", item.declared, item.plugin), Figures()),
+                action=_action(item, host.settings.tools),
+            )
+            for item in tools
+        ],
+        is_well=is_well(record, health),
+        unapproved=provider.unapproved if provider else "",
+    )
+
+
+def _action(item: RegisteredTool, tools: ToolSettings) -> str:
+    """Return the action of a switch; a tool that other keys hide as well has none."""
+    if not item.hidden_reason:
+        return "disable"
+    switched = tools.model_copy(
+        update={
+            "disable": tuple(name for name in tools.disable if name not in item.names),
+            "enable": (*tools.enable, item.declared),
+        }
+    )
+    now, then = (
+        settings.hidden_reason(item.names, read_only=item.tool.read_only)
+        for settings in (tools, switched)
+    )
+    return "enable" if now == item.hidden_reason and not then else ""
