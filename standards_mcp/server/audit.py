@@ -249,9 +249,8 @@ class RotatedFile:
 
     Each line is one write to the end of the file, so lines of several processes do not mix. After
     `append` the operating system has the line, so that it survives the process, but not a power
-    failure. After a line that did not fit on the disk, the next one begins on a new line. If
-    another program renames the file, a new one is begun. A link, such as ``/dev/stderr``, is never
-    renamed.
+    failure. A line that does not fit on the disk is removed again. If another program renames the
+    file, a new one is begun. A link, such as ``/dev/stderr``, is never renamed.
 
     Args:
         max_bytes: The size at which the file is full.
@@ -279,10 +278,18 @@ class RotatedFile:
         # In the event loop, because it takes microseconds. `fsync` would take milliseconds for each
         # call, and protects against a loss of power only.
         written = os.write(descriptor, data)
-        self._size = size + written
         if written < len(data):
-            self._size = 0
+            self._remove_end(descriptor, written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size = size + written
+
+    def _remove_end(self, descriptor: int, length: int) -> None:
+        """Remove the incomplete line that was just written, unless another process wrote more."""
+        self._size = 0
+        with suppress(OSError):  # a pipe cannot be cut
+            end = os.lseek(descriptor, 0, os.SEEK_CUR)
+            if os.fstat(descriptor).st_size == end:
+                os.ftruncate(descriptor, end - length)
 
     def _ends_within_line(self, size: int) -> bool:
         """True if this or another process has left an incomplete line at the end."""
