@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -100,7 +101,7 @@ class Host:
             try:
                 self.manager.load(again=again, only=only)
             finally:
-                self._save_outcomes("load")
+                self._save_outcomes("loading")
             if only is not None:
                 return
             self._pipeline.wrap(self.manager.wrap)
@@ -117,13 +118,14 @@ class Host:
         found: T = self.manager.services.open(wanted)
         return found
 
-    def _try_apart(self, info: PluginInfo, phase: str) -> str:
+    def _try_apart(self, info: PluginInfo, step: Step, seconds: float) -> str:
         """Try a plugin in another process. See `Quarantine`."""
         from .remote.worker import try_apart, worker_config  # noqa: PLC0415  - few starts need it
 
         own = [name for name, record in self.manager.records.items() if record.info.is_own]
-        worker = worker_config(info.name, self.loaded, self.state_dir, self.manager.timing, own)
-        return try_apart(worker, phase, self.loaded)
+        timing = replace(self.manager.timing, trial=seconds)
+        worker = worker_config(info.name, self.loaded, self.state_dir, timing, own)
+        return try_apart(worker, step, self.loaded)
 
     def observe(self, observer: Observer) -> None:
         """Give *observer* the record of each call from now on."""
@@ -349,9 +351,9 @@ class Host:
                 if only is not None:  # the outcome of a start is that of all plugins
                     yield
                     return
-                self._save_outcomes("start")
+                self._save_outcomes("starting")
                 # An isolated plugin may fail later, and a client may kill this process at any time.
-                self.manager.on_status_changed = partial(self._save_outcomes, "start")
+                self.manager.on_status_changed = partial(self._save_outcomes, "starting")
                 yield
         finally:
             self._is_running = False

@@ -172,7 +172,7 @@ class PluginManager:
     def leave_out_quarantined(self) -> None:
         """Fail the plugins that a trial has refused, without a trial; required ones stay."""
         for record in self._suspects():
-            why = self.quarantine.reason(record.info)
+            why = self.quarantine.verdict(record.info)
             if why and not self._is_required(record):
                 self.fail(record, why)
 
