@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.contributions.resources import find_resource
 from standards_mcp.contributions.selection import Contributions
 

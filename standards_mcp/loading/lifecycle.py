@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import anyio
 
 from standards_mcp._utils.exceptions import is_from_outside
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.errors import PluginError
 

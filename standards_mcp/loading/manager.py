@@ -23,7 +23,7 @@ import pluggy
 from standards_mcp import hookspecs
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.calls.wrappers import Wrapper
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing

@@ -30,7 +30,7 @@ import pydantic_core
 
 from standards_mcp._utils.logs import PLUGIN_LOGGERS, configure_logging
 from standards_mcp._utils.secrets import declares_secret, long_texts, masked_data
-from standards_mcp._utils.stdio.streams import claim_standard_streams, fill_closed_streams
+from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
 from standards_mcp.calls.call import CallRecord
 from standards_mcp.calls.context import LOCAL, Principal
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layer, Layers

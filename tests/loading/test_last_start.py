@@ -60,7 +60,10 @@ STARTED = {"status": Status.STARTED}
     [
         ([("loading", LOADED), ("starting", FAILED), ("loading", LOADED)], FAILED),
         ([("loading", LOADED), ("starting", STARTED), ("loading", LOADED)], STARTED),
-        ([("loading", LOADED), ("starting", FAILED), ("loading", LOADED), ("starting", STARTED)], STARTED),
+        (
+            [("loading", LOADED), ("starting", FAILED), ("loading", LOADED), ("starting", STARTED)],
+            STARTED,
+        ),
         ([("loading", FAILED), ("loading", LOADED)], LOADED),
         ([("loading", FAILED), ("starting", FAILED), ("loading", LOADED)], LOADED),
         ([("loading", LOADED), ("starting", STARTED), ("loading", FAILED)], FAILED),

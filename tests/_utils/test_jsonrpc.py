@@ -17,7 +17,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from standards_mcp._utils.stdio.messages import MessageError, read_message
+from standards_mcp._utils.messages import MessageError, read_message
 
 
 def message(**fields: Any) -> bytes:

@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 from support.waiting import WAIT, wait_until
 
-from standards_mcp._utils.stdio.messages import LineReader, LineWriter
+from standards_mcp._utils.messages import LineReader, LineWriter
 
 pytestmark = pytest.mark.anyio
 Pipe = tuple[int, int]
