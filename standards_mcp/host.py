@@ -34,7 +34,7 @@ from .loading.discovery import check_sections, installed_plugins
 from .loading.lifecycle import running
 from .loading.manager import PluginManager
 from .loading.providers import provider_of
-from .loading.quarantine import Quarantine, Step, restore, save
+from .loading.quarantine import Quarantine, Step
 from .loading.records import PluginInfo, PluginKind, Status
 from .loading.services import used_services
 from .plugin import ToolResult
@@ -88,7 +88,6 @@ class Host:
         self._pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)
         self.content = ContentCalls(self.visible, self._pipeline)
         self.on_taken_over: list[Callable[[], None]] = []
-        self._remembers = remembers
         self._is_running = False
 
     def load(self, *, again: bool = False, only: Collection[str] | None = None) -> None:
@@ -97,11 +96,12 @@ class Host:
         Raises:
             ConfigError: Under ``strict``, a pattern or an override names no tool.
         """
-        with self.manager.quarantine.watch("loading", self.manager.records.values()):
+        quarantine, records = self.manager.quarantine, self.manager.records.values()
+        with quarantine.watch("loading", records):
             try:
                 self.manager.load(again=again, only=only)
             finally:
-                self._save_outcomes("loading")
+                quarantine.save(records, "loading")
             if only is not None:
                 return
             self._pipeline.wrap(self.manager.wrap)
@@ -177,9 +177,7 @@ class Host:
 
     def restore(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
-        self.manager.quarantine.load()
-        self.manager.leave_out_quarantined()
-        restore(self.manager.records.values(), self.state_dir)
+        self.manager.quarantine.restore(self.manager.records.values())
 
     def secrets(self) -> frozenset[str]:
         """Return all secrets of the configuration and of the loaded plugins' settings."""
@@ -351,9 +349,12 @@ class Host:
                 if only is not None:  # the outcome of a start is that of all plugins
                     yield
                     return
-                self._save_outcomes("starting")
+                save = partial(
+                    self.manager.quarantine.save, self.manager.records.values(), "starting"
+                )
+                save()
                 # An isolated plugin may fail later, and a client may kill this process at any time.
-                self.manager.on_status_changed = partial(self._save_outcomes, "starting")
+                self.manager.on_status_changed = save
                 yield
         finally:
             self._is_running = False
@@ -389,10 +390,6 @@ class Host:
             raise ConfigError("\n".join(warnings))
         for warning in warnings:
             log.warning(warning)
-
-    def _save_outcomes(self, step: Step) -> None:
-        if self._remembers:
-            save(self.manager.records.values(), self.state_dir, step)
 
 
 def _with_remote(

@@ -16,7 +16,7 @@ import pytest
 from mcp import Client
 from mcp_types import ResourceTemplateReference
 
-from standards_mcp import Plugin, PluginDeprecationWarning, Tool, cli, hookimpl
+from standards_mcp import Plugin, PluginDeprecationWarning, Tool, cli, hookimpl, hookspecs
 from standards_mcp.config.loading import LoadedSettings, load_settings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.hookspecs import PROJECT
@@ -80,10 +80,9 @@ def test_its_command_and_its_settings_work(install: Install, capfd: pytest.Captu
     assert capfd.readouterr().out == "Hi, all (warm)\n"
 
 
-class OldSpecs:
-    @pluggy.HookspecMarker(PROJECT)(warn_on_impl=PluginDeprecationWarning(INSTEAD))
-    def old_hook(self) -> None:
-        """Go away."""
+@pluggy.HookspecMarker(PROJECT)(warn_on_impl=PluginDeprecationWarning(INSTEAD))
+def old_hook() -> None:
+    """Go away."""
 
 
 class OldPlugin(Plugin):
@@ -103,14 +102,15 @@ def loaded(*plugins: type[Plugin]) -> Host:
         for number, plugin in enumerate(plugins)
     ]
     host = Host(LoadedSettings(Settings(), None), installed=records)
-    host.manager._hookspecs.append(OldSpecs)
     host.load()
     return host
 
 
 def test_a_plugin_that_uses_what_goes_away_works_and_is_told_what_to_use(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(hookspecs, "old_hook", old_hook, raising=False)
+
     class NewPlugin(Plugin):
         pass
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -35,7 +35,10 @@ log = logging.getLogger(__name__)
 
 QUARANTINE_SECONDS: Final = 86_400.0
 _NAME: Final = "quarantine"
+_OUTCOMES_NAME: Final = "last-start"
 _UNDECIDED: Final = "an earlier start ended at it, and another process is trying it now"
+
+_T = TypeVar("_T")
 
 Step: TypeAlias = Literal["loading", "starting"]
 Trial: TypeAlias = Callable[[PluginInfo, Step, float], str]
@@ -98,31 +101,20 @@ class Quarantine:
         self._entries: dict[str, _Entry] = {}
         self._step: Step = "loading"
 
-    def load(self) -> None:
-        """Read the entries of earlier starts."""
-        self._entries = {}
-        if self._folder:
-            with suppress(OSError, ValueError):
-                data = of_environment(self._folder, _NAME, ".json").read_bytes()
-                self._entries = _ENTRIES.validate_json(data)
-
-    def verdict(self, info: PluginInfo) -> str:
-        """Return why a plugin is left out since an earlier trial, or an empty string."""
-        entry = self._entry(info)
-        return entry.verdict if entry and _age(entry) < QUARANTINE_SECONDS else ""
-
     def judge(self, info: PluginInfo, *, again: bool) -> str:
         """Return why a plugin is left out, or an empty string; try it if a start ended at it.
 
         Args:
             again: Also try a plugin that failed a trial, and give it more time.
         """
-        entry = self._entry(info)
-        verdict = "" if again else self.verdict(info)
-        if entry is None or verdict:
-            return verdict
+        entry = self._entries.get(info.name)
+        if entry is None or not _is_of(info, entry):
+            return ""
+        age = time.time() - entry.since
+        if entry.verdict and age < QUARANTINE_SECONDS and not again:
+            return entry.verdict
         # Without the lock, another process runs the plugin's code now. It may hang there.
-        if not (self._is_locked or again) and _age(entry) < self._timing.hung:
+        if not (self._is_locked or again) and age < self._timing.hung:
             return _UNDECIDED if entry.is_suspect else ""
         suspect = replace(entry, since=time.time(), is_suspect=True, verdict="")
         self._set(info.name, suspect)
@@ -165,7 +157,7 @@ class Quarantine:
             lock = filelock.FileLock(file, mode=FILE_MODE)
             lock.acquire(timeout=0)
             self._is_locked = True
-        self.load()
+        self._entries = self._read(_NAME, _ENTRIES)
         try:
             yield
         finally:
@@ -186,7 +178,13 @@ class Quarantine:
         timer.daemon = True
         timer.start()
         if self._is_locked:
-            self._set(info.name, _Entry(**_identity(info), step=self._step, since=time.time()))
+            entry = _Entry(
+                distribution=info.distribution,
+                version=info.version,
+                step=self._step,
+                since=time.time(),
+            )
+            self._set(info.name, entry)
         try:
             yield
         finally:
@@ -194,9 +192,45 @@ class Quarantine:
             if self._is_locked:
                 self._set(info.name, None)
 
-    def _entry(self, info: PluginInfo) -> _Entry | None:
-        entry = self._entries.get(info.name)
-        return entry if entry and _is_of(info, entry) else None
+    def save(self, records: Iterable[PluginRecord], step: Step) -> None:
+        """Write the outcome of each plugin that was tried, if the folder is writable.
+
+        Args:
+            step: The last step. Loading says nothing about starting, so a failure to start stays
+                until the next start.
+        """
+        if self._folder is None:
+            return
+        earlier = self._read(_OUTCOMES_NAME, _OUTCOMES)
+        outcomes = {
+            record.name: _outcome(record, earlier.get(record.name), step)
+            for record in records
+            if record.status in _TRIED
+        }
+        text = _OUTCOMES.dump_json(earlier | outcomes, indent=1).decode()
+        keep_text(of_environment(self._folder, _OUTCOMES_NAME, ".json"), text)
+
+    def restore(self, records: Iterable[PluginRecord]) -> None:
+        """Set the status of discovered plugins to the outcome of their last start.
+
+        Outcomes of other versions or distributions are ignored.
+        """
+        outcomes = self._read(_OUTCOMES_NAME, _OUTCOMES)
+        for record in records:
+            outcome = outcomes.get(record.name)
+            if outcome and record.status is Status.DISCOVERED and _is_of(record.info, outcome):
+                reason = f"{outcome.reason} (at the last start, {outcome.time})"
+                record.status, record.reason = outcome.status, reason if outcome.reason else ""
+
+    def _read(self, name: str, content: TypeAdapter[dict[str, _T]]) -> dict[str, _T]:
+        """Return the content of a file by plugin name; empty if it is missing or damaged."""
+        try:
+            folder = self._folder
+            return content.validate_json(
+                of_environment(folder, name, ".json").read_bytes() if folder else b"{}"
+            )
+        except (OSError, ValueError):
+            return {}
 
     def _set(self, name: str, entry: _Entry | None) -> None:
         """Keep the entry of a plugin, or forget it."""
@@ -218,41 +252,6 @@ def _may_crash(record: PluginRecord) -> bool:
     return not record.info.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
 
 
-def _age(entry: _Entry) -> float:
-    return time.time() - entry.since
-
-
-def save(records: Iterable[PluginRecord], folder: Path, step: Step) -> None:
-    """Write the outcome of each plugin that was tried, if the folder is writable.
-
-    Args:
-        folder: The host's state folder.
-        step: The last step. Loading says nothing about starting, so a failure to start stays until
-            the next start.
-    """
-    earlier = _read(folder)
-    outcomes = {
-        record.name: _outcome(record, earlier.get(record.name), step)
-        for record in records
-        if record.status in _TRIED
-    }
-    text = _OUTCOMES.dump_json(earlier | outcomes, indent=1).decode()
-    keep_text(of_environment(folder, "last-start", ".json"), text)
-
-
-def restore(records: Iterable[PluginRecord], folder: Path) -> None:
-    """Set the status of discovered plugins to the outcome of their last start.
-
-    Outcomes of other versions or distributions are ignored.
-    """
-    outcomes = _read(folder)
-    for record in records:
-        outcome = outcomes.get(record.name)
-        if outcome and record.status is Status.DISCOVERED and _is_of(record.info, outcome):
-            reason = f"{outcome.reason} (at the last start, {outcome.time})"
-            record.status, record.reason = outcome.status, reason if outcome.reason else ""
-
-
 def _outcome(record: PluginRecord, earlier: _Outcome | None, step: Step) -> _Outcome:
     if earlier and _is_of(record.info, earlier):
         # Most commands only load plugins; they must not overwrite the last start.
@@ -262,7 +261,8 @@ def _outcome(record: PluginRecord, earlier: _Outcome | None, step: Step) -> _Out
         if record.status is Status.FAILED and earlier.reason == record.reason:
             step = earlier.step
     return _Outcome(
-        **_identity(record.info),
+        distribution=record.info.distribution,
+        version=record.info.version,
         status=record.status,
         reason=record.reason,
         step=step,
@@ -270,17 +270,5 @@ def _outcome(record: PluginRecord, earlier: _Outcome | None, step: Step) -> _Out
     )
 
 
-def _read(folder: Path) -> dict[str, _Outcome]:
-    """Return the outcomes by plugin name; empty if the file is missing or damaged."""
-    try:
-        return _OUTCOMES.validate_json(of_environment(folder, "last-start", ".json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-
-
 def _is_of(info: PluginInfo, noted: _Entry | _Outcome) -> bool:
     return (noted.distribution, noted.version) == (info.distribution, info.version)
-
-
-def _identity(info: PluginInfo) -> dict[str, str]:
-    return {"distribution": info.distribution, "version": info.version}
