@@ -54,12 +54,12 @@ class PluginManager:
 
     Attributes:
         services: The services that plugins provide to each other.
-        refuses_mistakes: Whether a mistake in the table of a plugin that provides services stops
-            the host, as a mistake in a table of its own does. Otherwise the plugins that depend on
-            it would be missing, and only the log would say why.
+        refuses_mistakes: True if a mistake in the table of a plugin that provides services stops
+            the host. Otherwise the plugins that need it would be missing, and only the log would
+            say why.
         wrapping: The names of the plugins that wrap calls of tools.
-        changes: What plugins say has changed while they run.
-        contributed: What plugins contribute, and who listens to its changes.
+        changes: The changes that plugins report while they run.
+        contributed: The contributions of all plugins.
 
     Raises:
         ConfigError: A table names a plugin that is not installed.
@@ -86,7 +86,7 @@ class PluginManager:
         self._hooks: dict[str, pluggy.PluginManager] = {}
         self.on_status_changed: Callable[[], None] = lambda: None
         self.contributed = Contributed(self.records, self.call)
-        self.changes = Changes(self.contributed.reread, self.contributed.by)
+        self.changes = Changes(self.contributed, self.records)
         self.wrapping = set[str]()
         self.refuses_mistakes = True
         self._discover(plugins)
