@@ -15,7 +15,7 @@ import anyio
 
 from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
-from .calls.call import Call, CallLog, Gate, Observer
+from .calls.call import CallLog, Gate, Observer
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal, Unattended
 from .calls.pipeline import Pipeline, UnjoinedExecutor
@@ -52,6 +52,7 @@ class Host:
         remembers: Whether to record in the state folder how loading and starting plugins went.
 
     Attributes:
+        pipeline: Runs the calls of all plugins.
         on_taken_over: Called after each `take_over`.
 
     Raises:
@@ -85,8 +86,8 @@ class Host:
         self._observers: list[Observer] = [CallLog()]
         self._gates: list[Gate] = []
         url = storage.get_secret_value() if storage else None
-        self._pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)
-        self.content = ContentCalls(self.visible, self._pipeline)
+        self.pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)
+        self.content = ContentCalls(self.visible, self.pipeline)
         self.on_taken_over: list[Callable[[], None]] = []
         self._is_running = False
 
@@ -104,7 +105,7 @@ class Host:
                 quarantine.save(records, "loading")
             if only is not None:
                 return
-            self._pipeline.wrap(self.manager.wrap)
+            self.pipeline.wrap(self.manager.wrap)
         self._tell(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)
@@ -238,7 +239,7 @@ class Host:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
             item = self.visible(context.principal).find(name)
         if item is None or item.hidden_reason:
-            self._pipeline.refused("tool", name, arguments, context)
+            self.pipeline.refused("tool", name, arguments, context)
         if item is None or (item.hidden_reason and context.principal.is_restricted):
             try:
                 await self.count_refused(name, context)
@@ -250,7 +251,7 @@ class Host:
         if item.hidden_reason:
             message = f"{item.published} is not served here ({item.hidden_reason})."
             return error_result("disabled", f"{message} Ask the administrator.")
-        return await self._pipeline.call_tool(item, arguments, context)
+        return await self.pipeline.call_tool(item, arguments, context)
 
     async def count_refused(self, name: str, context: HostContext) -> None:
         """Count a call of a tool that is refused before the pipeline, as the pipeline counts.
@@ -259,20 +260,12 @@ class Host:
             RateLimitedError: There were too many. All unknown tools count together.
         """
         item = self.visible(context.principal).find(name)
-        count = self._pipeline.rate_limits.count_for
+        count = self.pipeline.rate_limits.count_for
         if item and not item.hidden_reason:
             counted, limits = f"{item.kind} {item.declared}", item.limits.rate_limits
             await count(context.caller, counted, item.published, limits)
         elif rate := self.settings.tools.rate_limit:
             await count(context.caller, "unknown tools", "a call of an unknown tool", (rate,))
-
-    def refused(self, kind: str, name: str, context: HostContext) -> None:
-        """Tell observers that a caller asked for something that is not served to them."""
-        self._pipeline.refused(kind, name, {}, context)
-
-    async def respond(self, call: Call) -> None:
-        """Answer the request of a route. See `Pipeline.respond`."""
-        await self._pipeline.respond(call)
 
     def plugins_behind(self, tool: str) -> Collection[str]:
         """Return the names of the plugins that a call of a tool needs; all if it is not known."""
@@ -310,15 +303,6 @@ class Host:
             return lambda: None
         await provider.subscribe(uri)
         return partial(provider.unsubscribe, uri)
-
-    @property
-    def waiting_calls(self) -> int:
-        """How many calls wait because as many run as may at a time."""
-        return self._pipeline.waiting
-
-    def stuck_seconds(self, plugin: str) -> float:
-        """Return the seconds that a plugin's function has run on after its call was given up."""
-        return self._pipeline.stuck_seconds(plugin)
 
     @asynccontextmanager
     async def running(self, only: Collection[str] | None = None) -> AsyncGenerator[None]:
@@ -360,7 +344,7 @@ class Host:
             self._is_running = False
             # Shielded, so that connections are closed even if the server is being cancelled.
             with anyio.CancelScope(shield=True):
-                await self._pipeline.aclose()
+                await self.pipeline.aclose()
                 await self.manager.services.aclose()
 
     def _warnings(

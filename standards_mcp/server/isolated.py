@@ -314,7 +314,7 @@ class _Answers:
 
     async def status(self, _: Context, request: wire.StatusRequest) -> dict[str, Any]:
         """Answer `STATUS`."""
-        status = wire.Status(stuck_seconds=self._host.stuck_seconds(self._plugin))
+        status = wire.Status(stuck_seconds=self._host.pipeline.stuck_seconds(self._plugin))
         if request.describe:
             record = self._host.manager.records[self._plugin]
             status.description = self._description(record)

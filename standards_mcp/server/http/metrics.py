@@ -198,7 +198,7 @@ class _State(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics."""
-        waiting = self._host.waiting_calls
+        waiting = self._host.pipeline.waiting
         yield _gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.", waiting)
         yield self._plugins()
         if self._audit:
