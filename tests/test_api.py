@@ -13,7 +13,6 @@ from standards_mcp import (
     ToolError,
     commands,
 )
-from standards_mcp._utils.text import did_you_mean
 
 EXPORTED = [
     "ApiError",
@@ -113,17 +112,3 @@ def test_every_public_name_exists_and_every_class_says_what_it_is(name: str):
 )
 def test_tool_errors_carry_the_type_that_clients_read(error: type[ToolError], error_type: str):
     assert error.error_type == error_type
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "hint"),
-    [
-        ("serch", ["search", "lookup"], "; did you mean 'search'?"),
-        ("SEARCH", ["Search"], "; did you mean 'Search'?"),
-        ("xyz", ["search"], ""),
-        ("", ["search"], ""),
-        ("search", [], ""),
-    ],
-)
-def test_the_nearest_name_is_suggested(name: str, known: list[str], hint: str):
-    assert did_you_mean(name, known) == hint

@@ -291,20 +291,6 @@ def test_a_plugin_that_breaks_imports_ends_the_start_with_a_reason(install: Inst
     assert "ImportError" in peer.log()
 
 
-@pytest.mark.parametrize("content", [b"[standards_mcp.plugins]\nx = \xff\n", b"[[[\nno ini"])
-def test_a_distribution_with_broken_metadata_is_passed_by(
-    install: Install, start: Start, content: bytes
-):
-    module = install("broken", "")
-    module.with_name("standards_mcp_broken-1.0.dist-info").joinpath("entry_points.txt").write_bytes(
-        content
-    )
-    peer = start()
-    check_neighbours(peer)
-    assert peer.end() == 0
-    assert b"\xff" not in content or "standards_mcp_broken-1.0.dist-info is ignored" in peer.log()
-
-
 BATCHES = 8
 
 

@@ -38,13 +38,6 @@ def _only_file(folder: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("status", [Status.REGISTERED, Status.STARTED])
-def test_a_plugin_is_shown_as_it_fared_last(folder: Path, status: Status):
-    _save(folder, "starting", _record(status=status))
-    found = _restored(folder)
-    assert (found.status, found.reason) == (status, "")
-
-
 def test_a_failure_is_shown_with_its_reason_and_when(folder: Path):
     _save(folder, "starting", _record(status=Status.FAILED, reason="it broke"))
     text = _only_file(folder).read_text(encoding="utf-8")
@@ -69,6 +62,7 @@ STARTED = {"status": Status.STARTED}
             [("loading", LOADED), ("starting", FAILED), ("loading", LOADED), ("starting", STARTED)],
             STARTED,
         ),
+        ([("loading", LOADED)], LOADED),
         ([("loading", FAILED), ("loading", LOADED)], LOADED),
         ([("loading", FAILED), ("starting", FAILED), ("loading", LOADED)], LOADED),
         ([("loading", LOADED), ("starting", STARTED), ("loading", FAILED)], FAILED),
@@ -83,22 +77,22 @@ def test_loading_tells_nothing_of_how_a_plugin_starts(folder: Path, runs: Any, s
     assert found.reason.startswith(shown.get("reason", ""))
 
 
-@pytest.mark.parametrize("status", [Status.DISCOVERED, Status.DISABLED])
-def test_a_plugin_that_was_not_tried_is_not_remembered(folder: Path, status: Status):
-    _save(folder, "starting", _record(status=status))
-    assert _restored(folder).status is Status.DISCOVERED
-
-
-@pytest.mark.parametrize("change", [{"version": "1.1"}, {"distribution": "other"}])
-def test_another_version_or_distribution_starts_afresh(folder: Path, change: dict[str, str]):
-    _save(folder, "starting", _record(status=Status.FAILED, reason="it broke"))
-    assert _restored(folder, **change).status is Status.DISCOVERED
-
-
-def test_a_plugin_that_is_disabled_now_stays_so(folder: Path):
-    _save(folder, "starting", _record(status=Status.STARTED))
-    found = _restored(folder, status=Status.DISABLED, reason="off")
-    assert (found.status, found.reason) == (Status.DISABLED, "off")
+@pytest.mark.parametrize(
+    ("saved", "listed", "shown"),
+    [
+        ({"status": Status.DISCOVERED}, {}, Status.DISCOVERED),
+        ({"status": Status.DISABLED}, {}, Status.DISCOVERED),
+        (FAILED, {"version": "1.1"}, Status.DISCOVERED),
+        (FAILED, {"distribution": "other"}, Status.DISCOVERED),
+        (STARTED, {"status": Status.DISABLED}, Status.DISABLED),
+    ],
+    ids=["not tried", "disabled then", "another version", "another distribution", "disabled now"],
+)
+def test_an_outcome_counts_for_the_same_plugin_only_and_if_it_was_tried(
+    folder: Path, saved: dict[str, Any], listed: dict[str, Any], shown: Status
+):
+    _save(folder, "starting", _record(**saved))
+    assert _restored(folder, **listed).status is shown
 
 
 GOOD = {"distribution": "standards-mcp-acme", "version": "1.0"}
