@@ -10,6 +10,8 @@ import codecs
 import json
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from standards_mcp._utils.installation import install_command, upgrade_command
-from standards_mcp._utils.progress import progress_lines
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import counted, printable
 from standards_mcp.errors import StandardsMcpError
 
@@ -51,6 +52,9 @@ __all__ = [
 ]
 
 _WIDTH: Final = 80
+PAUSE: Final = 10.0
+"""Seconds between two lines about progress."""
+_LAST_LINE_SECONDS: Final = 1.0
 _P = ParamSpec("_P")
 
 json_option: Final = click.option(
@@ -185,6 +189,34 @@ def ask_tool(
         message = str(data.get("message", answer.text))
         return Report(data, lambda: message, code, answer.notes, is_error=True)
     return Report(data, lambda: text(data), 0 if is_found(data) else 1, answer.notes)
+
+
+@contextmanager
+def progress_lines(line: Callable[[], str], write: Callable[[str], None]) -> Generator[None]:
+    """Write a line every ten seconds, also while no progress is reported.
+
+    A text encoder may be silent for minutes, while it downloads or loads its model.
+
+    Args:
+        line: Returns how far the command is. It is called in another thread.
+        write: Writes the line, with the seconds that have passed.
+    """
+    ended, began = threading.Event(), time.monotonic()
+
+    def write_lines() -> None:
+        while not ended.wait(PAUSE):
+            try:
+                write(f"{line()}, {time.monotonic() - began:,.0f} s")
+            except (OSError, ValueError):  # stderr is closed
+                return
+
+    thread = threading.Thread(target=write_lines, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_LAST_LINE_SECONDS)
 
 
 @contextmanager

@@ -1,27 +1,4 @@
-"""Every error of the host, in one tree.
-
-* StandardsMcpError
-  x ConfigError
-  x ClientFileError
-  x UnknownToolError
-  x NotServedError
-  x PluginError
-    + PluginConflictError
-    + FilterFailedError
-  x ServiceError
-    + FilterError
-  x ToolError
-    + InvalidInputError
-    + NotFoundError
-    + ApiError
-    + CannotAskError
-    + RateLimitedError
-    + TimedOutError
-    + CrashedError
-    + ThreadsStuckError
-    + NotAuditedError
-* PluginDeprecationWarning
-"""
+"""The errors of the host; `StandardsMcpError` is the base class of all."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -14,7 +15,7 @@ import anyio
 
 from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
-from .calls.call import Call, CallLog, Gate, Observer
+from .calls.call import CallLog, Gate, Observer
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal
 from .calls.pipeline import Pipeline, UnjoinedExecutor
@@ -33,7 +34,7 @@ from .loading.discovery import check_sections, installed_plugins
 from .loading.lifecycle import running
 from .loading.manager import PluginManager
 from .loading.providers import provider_of
-from .loading.quarantine import Quarantine, Step, restore, save
+from .loading.quarantine import Quarantine, Step
 from .loading.records import PluginInfo, PluginKind, Status
 from .loading.services import used_services
 from .plugin import ToolResult
@@ -51,6 +52,7 @@ class Host:
         remembers: Whether to record in the state folder how loading and starting plugins went.
 
     Attributes:
+        pipeline: Runs the calls of all plugins.
         on_taken_over: Called after each `take_over`.
 
     Raises:
@@ -84,10 +86,9 @@ class Host:
         self._observers: list[Observer] = [CallLog()]
         self._gates: list[Gate] = []
         url = storage.get_secret_value() if storage else None
-        self._pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)
-        self.content = ContentCalls(self.visible, self._pipeline)
+        self.pipeline = Pipeline(self.secrets, self._observers, self._gates, url, timing)
+        self.content = ContentCalls(self.visible, self.pipeline)
         self.on_taken_over: list[Callable[[], None]] = []
-        self._remembers = remembers
         self._is_running = False
 
     def load(self, *, again: bool = False, only: Collection[str] | None = None) -> None:
@@ -96,14 +97,15 @@ class Host:
         Raises:
             ConfigError: Under ``strict``, a pattern or an override names no tool.
         """
-        with self.manager.quarantine.watch("loading", self.manager.records.values()):
+        quarantine, records = self.manager.quarantine, self.manager.records.values()
+        with quarantine.watch("loading", records):
             try:
                 self.manager.load(again=again, only=only)
             finally:
-                self._save_outcomes("load")
+                quarantine.save(records, "loading")
             if only is not None:
                 return
-            self._pipeline.wrappers.wrap(self.manager.wrap)
+            self.pipeline.wrappers.wrap(self.manager.wrap)
         self._tell(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)
@@ -117,13 +119,14 @@ class Host:
         found: T = self.manager.services.open(wanted)
         return found
 
-    def _try_apart(self, info: PluginInfo, phase: str) -> str:
+    def _try_apart(self, info: PluginInfo, step: Step, seconds: float) -> str:
         """Try a plugin in another process. See `Quarantine`."""
         from .remote.worker import try_apart, worker_config  # noqa: PLC0415  - few starts need it
 
         own = [name for name, record in self.manager.records.items() if record.info.is_own]
-        worker = worker_config(info.name, self.loaded, self.state_dir, self.manager.timing, own)
-        return try_apart(worker, phase, self.loaded)
+        timing = replace(self.manager.timing, trial=seconds)
+        worker = worker_config(info.name, self.loaded, self.state_dir, timing, own)
+        return try_apart(worker, step, self.loaded)
 
     def observe(self, observer: Observer) -> None:
         """Give *observer* the record of each call from now on."""
@@ -175,9 +178,7 @@ class Host:
 
     def restore(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
-        self.manager.quarantine.load()
-        self.manager.leave_out_quarantined()
-        restore(self.manager.records.values(), self.state_dir)
+        self.manager.quarantine.restore(self.manager.records.values())
 
     def secrets(self) -> frozenset[str]:
         """Return all secrets of the configuration and of the loaded plugins' settings."""
@@ -238,7 +239,7 @@ class Host:
             await self.manager.wait_listed()  # it may be a tool of a server that is being started
             item = self.visible(context.principal).find(name)
         if item is None or item.hidden_reason:
-            self._pipeline.recording.refused("tool", name, arguments, context)
+            self.pipeline.recording.refused("tool", name, arguments, context)
         if item is None or (item.hidden_reason and context.principal.is_restricted):
             try:
                 await self.count_refused(name, context)
@@ -250,7 +251,7 @@ class Host:
         if item.hidden_reason:
             message = f"{item.published} is not served here ({item.hidden_reason})."
             return error_result("disabled", f"{message} Ask the administrator.")
-        return await self._pipeline.call_tool(item, arguments, context)
+        return await self.pipeline.call_tool(item, arguments, context)
 
     async def count_refused(self, name: str, context: HostContext) -> None:
         """Count a call of a tool that is refused before the pipeline, as the pipeline counts.
@@ -259,20 +260,12 @@ class Host:
             RateLimitedError: There were too many. All unknown tools count together.
         """
         item = self.visible(context.principal).find(name)
-        count = self._pipeline.rate_limits.count_for
+        count = self.pipeline.rate_limits.count_for
         if item and not item.hidden_reason:
             counted, limits = f"{item.kind} {item.declared}", item.limits.rate_limits
             await count(context.caller, counted, item.published, limits)
         elif rate := self.settings.tools.rate_limit:
             await count(context.caller, "unknown tools", "a call of an unknown tool", (rate,))
-
-    def refused(self, kind: str, name: str, context: HostContext) -> None:
-        """Tell observers that a caller asked for something that is not served to them."""
-        self._pipeline.recording.refused(kind, name, {}, context)
-
-    async def respond(self, call: Call) -> None:
-        """Answer the request of a route. See `Pipeline.respond`."""
-        await self._pipeline.respond(call)
 
     def plugins_behind(self, tool: str) -> Collection[str]:
         """Return the names of the plugins that a call of a tool needs; all if it is not known."""
@@ -311,15 +304,6 @@ class Host:
         await provider.subscribe(uri)
         return partial(provider.unsubscribe, uri)
 
-    @property
-    def waiting_calls(self) -> int:
-        """How many calls wait because as many run as may at a time."""
-        return self._pipeline.slots.waiting
-
-    def stuck_seconds(self, plugin: str) -> float:
-        """Return the seconds that a plugin's function has run on after its call was given up."""
-        return self._pipeline.invocation.stuck_seconds(plugin)
-
     @asynccontextmanager
     async def running(self, only: Collection[str] | None = None) -> AsyncGenerator[None]:
         """Start the plugins; stop them and close their services at the end.
@@ -349,15 +333,18 @@ class Host:
                 if only is not None:  # the outcome of a start is that of all plugins
                     yield
                     return
-                self._save_outcomes("start")
+                save = partial(
+                    self.manager.quarantine.save, self.manager.records.values(), "starting"
+                )
+                save()
                 # An isolated plugin may fail later, and a client may kill this process at any time.
-                self.manager.on_status_changed = partial(self._save_outcomes, "start")
+                self.manager.on_status_changed = save
                 yield
         finally:
             self._is_running = False
             # Shielded, so that connections are closed even if the server is being cancelled.
             with anyio.CancelScope(shield=True):
-                await self._pipeline.aclose()
+                await self.pipeline.aclose()
                 await self.manager.services.aclose()
 
     def _warnings(
@@ -387,10 +374,6 @@ class Host:
             raise ConfigError("\n".join(warnings))
         for warning in warnings:
             log.warning(warning)
-
-    def _save_outcomes(self, step: Step) -> None:
-        if self._remembers:
-            save(self.manager.records.values(), self.state_dir, step)
 
 
 def _with_remote(

@@ -15,8 +15,7 @@ import pytest
 from click.testing import CliRunner
 from support.waiting import wait_until
 
-from standards_mcp import ToolCaller, ToolResult
-from standards_mcp._utils import progress as progress_module
+from standards_mcp import ToolCaller, ToolResult, commands
 from standards_mcp.commands import (
     Report,
     ask_tool,
@@ -170,7 +169,7 @@ def test_progress_can_be_switched_off(
     is_terminal: bool, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    monkeypatch.setattr(progress_module, "PAUSE", 0.01)
+    monkeypatch.setattr(commands, "PAUSE", 0.01)
     with progress_bar("Reading", is_shown=False) as progress:
         progress(1, 1)
         assert not lines_are_printed()
@@ -180,7 +179,7 @@ def test_progress_can_be_switched_off(
 def test_without_a_terminal_a_line_says_how_far_it_is_also_before_anything_is_done(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(progress_module, "PAUSE", 0.01)
+    monkeypatch.setattr(commands, "PAUSE", 0.01)
     printed = ""
 
     def has(line: str) -> re.Match[str] | None:
@@ -202,7 +201,7 @@ def lines_are_printed() -> bool:
 
 
 def test_a_closed_stderr_does_not_end_a_command(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(progress_module, "PAUSE", 0.01)
+    monkeypatch.setattr(commands, "PAUSE", 0.01)
     closed = io.TextIOWrapper(io.BytesIO())
     closed.isatty = lambda: False  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", closed)

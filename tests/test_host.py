@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from standards_mcp import ConfigError, Filter, Plugin, PluginError, Tool, hookimpl
+from standards_mcp import Filter, Plugin, PluginError, Tool, hookimpl
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.errors import UnknownToolError
@@ -183,8 +183,3 @@ def test_a_service_may_be_given(tmp_path: Path):
     made = host.manager.records["acme"].plugin
     assert made is not None
     assert made.context.service(dict) is given
-
-
-def test_a_table_for_a_plugin_that_is_not_installed_stops_the_host(make_host: MakeHost):
-    with pytest.raises(ConfigError, match=r"settings: \[plugins.acne\]: no such plugin"):
-        make_host({"acme": Acme}, plugins={"acne": {"enabled": False}})

@@ -26,11 +26,8 @@ from typing import IO, Final, TextIO
 FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
 _KEPT_BACKUPS: Final = 10
-# Clients edit their files without a lock, so an edit is compared and tried again. Commands of this
-# host also take a lock: six at once could overtake one of them five times.
-_ATTEMPTS: Final = 5
-_LONGEST_WAIT: Final = 10.0  # seconds; the other edit may wait for a user's answer
-_ANY_TEXT: Final = object()
+# Clients edit their files without a lock, so an edit is compared and tried again.
+_ATTEMPTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +75,15 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
         OSError: The file or its folder cannot be read or written; nothing has changed then.
         UnicodeDecodeError: It is not UTF-8.
     """
-    if dry_run:
-        before = read_text(path) or ""
-        return Edit(before, change(before))
     target = path.resolve()
-    with _before_other_edits():
-        for _ in range(_ATTEMPTS):
-            current = read_text(target)
-            edit = Edit(current or "", change(current or ""))
-            if not edit.changes:
-                return edit
-            with suppress(_OvertakenError):
-                return replace(edit, backup=_replace(target, edit.after, current))
+    for _ in range(_ATTEMPTS):
+        before = read_text(target)
+        edit = Edit(before or "", change(before or ""))
+        if dry_run or not edit.changes:
+            return edit
+        with _scratch_file(target, edit.after) as scratch:
+            if read_text(target) == before:
+                return replace(edit, backup=_put_in_place(scratch, target))
     raise OSError(errno.EBUSY, "another program keeps changing it; try again")
 
 
@@ -103,7 +97,9 @@ def replace_text(path: Path, text: str) -> Path | None:
     Raises:
         OSError: The file or its folder cannot be written; nothing has changed then.
     """
-    return _replace(path.resolve(), text)
+    target = path.resolve()
+    with _scratch_file(target, text) as scratch:
+        return _put_in_place(scratch, target)
 
 
 def diff(path: Path, before: str, after: str) -> str:
@@ -127,46 +123,24 @@ def of_environment(folder: Path, name: str, suffix: str) -> Path:
     return folder / f"{name}-{environment}{suffix}"
 
 
-@contextmanager
-def _before_other_edits() -> Generator[None]:
-    """Let edits of our own commands wait for each other, if the system supports locks.
-
-    Without a lock, the comparison before the replacement finds another edit.
-    """
-    import filelock  # noqa: PLC0415  - only where something is edited
-
-    lock = None
-    with suppress(OSError):  # this includes filelock.Timeout
-        folder = private_folder(user_state_dir())
-        lock = filelock.FileLock(folder / "edits.lock", _LONGEST_WAIT, FILE_MODE)
-        lock.acquire()
+def _put_in_place(scratch: Path, target: Path) -> Path | None:
+    """Rename a scratch file to *target*, and return the path of the backup."""
+    if not target.exists():
+        scratch.replace(target)
+        return None
+    shutil.copymode(target, scratch)
+    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    backup = target.with_name(f"{target.name}.{moment}.bak")
     try:
-        yield
-    finally:
-        if lock:
-            lock.release()
-
-
-class _OvertakenError(Exception):
-    """The file has changed since its text was read."""
-
-
-def _replace(target: Path, text: str, expected: object = _ANY_TEXT) -> Path | None:
-    """Write a file if it still has the expected text; return the path of the backup."""
-    backup = None
-    try:
-        with _scratch_file(target, text) as written:
-            if target.exists():
-                shutil.copymode(target, written)
-                backup = _back_up(target)
-            # As late as possible: another program may have written meanwhile.
-            _check_still_holds(target, expected)
-            written.replace(target)
+        shutil.copy2(target, backup)
+        scratch.replace(target)
     except BaseException:
-        if backup:
-            backup.unlink()
+        backup.unlink(missing_ok=True)
         raise
-    _drop_old_backups(target)
+    ours = re.compile(re.escape(target.name) + r"\.\d{8}-\d{6}-\d{6}\.bak")
+    backups = sorted(item for item in target.parent.iterdir() if ours.fullmatch(item.name))
+    for old in backups[:-_KEPT_BACKUPS]:
+        old.unlink(missing_ok=True)
     return backup
 
 
@@ -204,8 +178,8 @@ def replace_privately(path: Path, text: str) -> None:
         OSError: The file or its folder cannot be written; nothing has changed then.
     """
     private_folder(path.parent)
-    with _scratch_file(path, text) as written:
-        written.replace(path)
+    with _scratch_file(path, text) as scratch:
+        scratch.replace(path)
 
 
 @contextmanager
@@ -230,26 +204,6 @@ def keep_text(path: Path, text: str) -> None:
         replace_privately(path, text)
 
 
-def _check_still_holds(target: Path, expected: object) -> None:
-    if expected is not _ANY_TEXT and read_text(target) != expected:
-        raise _OvertakenError
-
-
-def _back_up(target: Path) -> Path:
-    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    backup = target.with_name(f"{target.name}.{moment}.bak")
-    shutil.copy2(target, backup)
-    return backup
-
-
-def _drop_old_backups(target: Path) -> None:
-    ours = re.compile(re.escape(target.name) + r"\.\d{8}-\d{6}-\d{6}\.bak")
-    backups = sorted(path for path in target.parent.iterdir() if ours.fullmatch(path.name))
-    for path in backups[:-_KEPT_BACKUPS]:
-        with suppress(OSError):
-            path.unlink()
-
-
 def private_folder(path: Path) -> Path:
     """Create a folder and its missing parents with the mode 0700, and return *path*.
 
@@ -258,14 +212,9 @@ def private_folder(path: Path) -> Path:
     Raises:
         OSError: It cannot be created.
     """
-    try:
-        path.mkdir(_FOLDER_MODE)
-    except FileNotFoundError:
+    if not path.parent.exists():
         private_folder(path.parent)
-        path.mkdir(_FOLDER_MODE, exist_ok=True)
-    except OSError:
-        if not path.is_dir():
-            raise
+    path.mkdir(_FOLDER_MODE, exist_ok=True)
     _restrict(path, _FOLDER_MODE)
     return path
 
@@ -274,13 +223,12 @@ def restrict(path: Path) -> None:
     """Close a file to others, or a folder with everything below it; links are left alone."""
     if path.is_symlink():
         return
-    if path.is_dir():
-        _restrict(path, _FOLDER_MODE)
+    is_folder = path.is_dir()
+    _restrict(path, _FOLDER_MODE if is_folder else FILE_MODE)
+    if is_folder:
         with suppress(OSError):
             for child in path.iterdir():
                 restrict(child)
-    else:
-        _restrict(path, FILE_MODE)
 
 
 def write_private(path: Path, data: str | bytes) -> None:

@@ -11,8 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +48,8 @@ def upgrade_command(distribution: str = HOST) -> str:
     if _is_pipx():
         return _shell("pipx", "upgrade", "--include-injected", Path(sys.prefix).name)
     origin, source = _origin(distribution), _source(distribution)
-    pip = _shell(*_pip(), "--upgrade", *_editable(distribution, source))
+    is_editable = origin.get("dir_info", {}).get("editable")
+    pip = _shell(*_pip(), "--upgrade", *(("--editable",) if is_editable else ()), source)
     if "dir_info" in origin:
         return f"{_shell('git', '-C', source, 'pull')} && {pip}"
     # pip skips a version with the same number, even if its source has changed.
@@ -63,13 +63,9 @@ def host_source() -> str:
 
 
 def _adding(requirements: Sequence[str]) -> str:
-    added = [part for requirement in requirements for part in ("--with", requirement)]
     if "archive-v0" in Path(sys.prefix).parts:  # the environment of uvx
+        added = [part for requirement in requirements for part in ("--with", requirement)]
         return _shell("uvx", "--from", host_source(), *added, HOST)
-    if _is_uv_tool():
-        # uv removes distributions that are not named, so earlier ones are repeated.
-        host = _editable(HOST, host_source())
-        return _shell("uv", "tool", "install", *host, *_added_before(), *added)
     if _is_pipx():
         return _shell("pipx", "inject", Path(sys.prefix).name, *requirements)
     return _shell(*_pip(), *requirements)
@@ -89,32 +85,14 @@ def _is_pipx() -> bool:
     return Path(sys.prefix, "pipx_metadata.json").is_file()
 
 
-def _added_before() -> Iterator[str]:
-    """Yield the options for the distributions that `uv tool install` installed with the host."""
-    receipt = tomllib.loads(Path(sys.prefix, "uv-receipt.toml").read_text("utf-8"))
-    for requirement in receipt.get("tool", {}).get("requirements", ()):
-        name: str = requirement["name"]
-        if canonicalize_name(name) == HOST:
-            continue
-        if not _origin(name):
-            extras = f"[{','.join(requirement['extras'])}]" if "extras" in requirement else ""
-            yield from ("--with", f"{name}{extras}{requirement.get('specifier', '')}")
-        else:
-            yield "--with-editable" if _is_editable(name) else "--with"
-            yield _source(name)
-
-
 def _source(distribution: str) -> str:
     """Return the requirement of a distribution, from its own source or the host's."""
     if origin := _origin(distribution):
         address = _address(origin)
         folder = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
         return address if "dir_info" in origin else f"{distribution} @ {address}{folder}"
-    folder = distribution.removeprefix(f"{HOST}-")
-    if folder not in own_plugins():
-        return distribution
-    origin = _origin(HOST)
-    if not origin:
+    folder, origin = distribution.removeprefix(f"{HOST}-"), _origin(HOST)
+    if folder not in own_plugins() or not origin:
         return distribution
     address = _address(origin)
     if "vcs_info" in origin or address.endswith((".zip", ".tar.gz")):
@@ -165,14 +143,6 @@ def _without_secret(url: str) -> str:
     if not parts.scheme.startswith("http") or "@" not in parts.netloc:
         return url
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def _is_editable(distribution: str) -> bool:
-    return bool(_origin(distribution).get("dir_info", {}).get("editable"))
-
-
-def _editable(distribution: str, source: str) -> tuple[str, ...]:
-    return ("--editable", source) if _is_editable(distribution) else (source,)
 
 
 def _shell(*command: str) -> str:

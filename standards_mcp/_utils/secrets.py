@@ -63,7 +63,7 @@ def masked_data(value: object, secrets: Iterable[str]) -> Any:
         text = str(value)
         return value if mask(text, secrets) == text else MASK
     if isinstance(value, Mapping):
-        items = cast("Mapping[object, object]", value).items()
+        items = _elements(value).items()
         return {mask(str(key), secrets): masked_data(item, secrets) for key, item in items}
     if isinstance(value, list | tuple | set | frozenset):
         return [masked_data(item, secrets) for item in cast("Iterable[object]", value)]
@@ -94,12 +94,8 @@ def secrets_of(value: object) -> frozenset[str]:
     if isinstance(value, Secret | SecretStr | SecretBytes):
         return frozenset(_texts(cast("Secret[object]", value).get_secret_value()))
     if isinstance(value, BaseModel):
-        return secrets_of({name: getattr(value, name) for name in type(value).model_fields})
-    if isinstance(value, Mapping):
-        return secrets_of(list(cast("Mapping[str, object]", value).values()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return frozenset[str]().union(*map(secrets_of, cast("Iterable[object]", value)))
-    return frozenset()
+        value = {name: getattr(value, name) for name in type(value).model_fields}
+    return frozenset[str]().union(*map(secrets_of, _elements(value).values()))
 
 
 def revealed(value: object) -> Any:
@@ -107,10 +103,9 @@ def revealed(value: object) -> Any:
     if isinstance(value, Secret | SecretStr | SecretBytes):
         return revealed(cast("Secret[object]", value).get_secret_value())
     if isinstance(value, BaseModel):
-        return revealed({name: getattr(value, name) for name in type(value).model_fields})
+        value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):
-        items = cast("Mapping[object, object]", value).items()
-        return {str(key): revealed(item) for key, item in items}
+        return {str(key): revealed(item) for key, item in _elements(value).items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [revealed(item) for item in cast("Iterable[object]", value)]
     return value if isinstance(value, str | int | float | None) else str(value)
@@ -125,15 +120,10 @@ def declared_secrets(annotation: Any, value: object) -> frozenset[str]:
     if isinstance(kind, type) and issubclass(kind, Secret | SecretStr | SecretBytes):
         return frozenset(_texts(value))
     elements = _elements(value)
-    texts = [
-        declared_secrets(member, item)
-        for member in get_args(annotation)
-        for item in (value, *elements.values())
-    ]
-    for name, member in _members(kind):
-        if name in elements:
-            texts.append(declared_secrets(member, elements[name]))
-    return frozenset[str]().union(*texts)
+    members = [(member, item) for member in get_args(annotation) for item in elements.values()]
+    members += [(member, value) for member in get_args(annotation)]
+    members += [(member, elements[name]) for name, member in _members(kind) if name in elements]
+    return frozenset[str]().union(*(declared_secrets(*member) for member in members))
 
 
 def declares_secret(annotation: Any, path: Sequence[str], value: object = "any text") -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import click
 
-from standards_mcp._utils.stdio.streams import fill_closed_streams, flush_or_drop
+from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import StandardsMcpError

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import examples, json_option, print_json, print_text
 from standards_mcp.config.layers import key_name, leaves, toml_key, toml_value
 from standards_mcp.config.loading import config_paths, file_text

@@ -18,7 +18,7 @@ import anyio
 import click
 import importlib_metadata
 
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.calls.output import definition_tokens
 from standards_mcp.commands import examples, json_option, print_json, print_table
 from standards_mcp.config.layers import key_name

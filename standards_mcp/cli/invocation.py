@@ -16,7 +16,7 @@ import anyio
 import click
 
 from standards_mcp._utils.logs import configure_logging
-from standards_mcp._utils.stdio.streams import divert_stdout, own_stderr
+from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp.config.layers import merged, nested
 from standards_mcp.config.loading import (
     LoadedSettings,

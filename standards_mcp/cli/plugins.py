@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import anyio
 import click
 
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
 from standards_mcp.config.edits import before_plugin_disabled, with_plugin
 from standards_mcp.config.layers import variable_name

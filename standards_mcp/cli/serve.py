@@ -18,7 +18,7 @@ import anyio
 import click
 
 from standards_mcp._utils.exceptions import is_from_outside
-from standards_mcp._utils.stdio.streams import claim_standard_streams
+from standards_mcp._utils.streams import claim_standard_streams
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.commands import examples
 

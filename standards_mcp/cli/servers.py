@@ -8,7 +8,7 @@ import anyio
 import click
 
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import counted, did_you_mean
 from standards_mcp.commands import examples, offer, print_text
 from standards_mcp.errors import ToolError

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import pluggy
 from pydantic import ValidationError
@@ -40,27 +40,21 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
         PluginError: It is not a plugin, or its settings have problems.
         BaseException: Whatever its code raises.
     """
-    try:
-        return _constructed(record, context, loaded)
-    except InvalidSettingsError as exc:
-        record.problems = exc.problems
-        lines = (each.line(record.layers(loaded.layers)) for each in exc.problems)
-        # Without the cause: it holds the values, and the secrets among them.
-        raise PluginError(record.name, "; ".join(lines)) from None
-
-
-def _constructed(
-    record: PluginRecord, context: PluginContext, loaded: LoadedSettings
-) -> Plugin[Any]:
     # Only its class declares secrets. Before the import, values of variables count as secrets.
     record.secrets = _set_by_variables(record.name, loaded)
     plugin_type = record.info.load()
-    if not _is_plugin_type(plugin_type):
+    if not (isinstance(plugin_type, type) and issubclass(plugin_type, Plugin)):
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
     record.provides = callable(getattr(plugin_type, "register_services", None))
     settings = record.info.settings
     if settings is None:
-        settings = _validated(record, plugin_type.settings_type, loaded)
+        try:
+            settings = _validated(record, plugin_type.settings_type, loaded)
+        except InvalidSettingsError as exc:
+            record.problems = exc.problems
+            lines = (problem.line(record.layers(loaded.layers)) for problem in exc.problems)
+            # Without the cause: it holds the values, and the secrets among them.
+            raise PluginError(record.name, "; ".join(lines)) from None
     record.secrets |= secrets_of(settings)
     plugin = plugin_type(settings, context)
     record.title = _text(record.name, "title", plugin.title)
@@ -98,10 +92,6 @@ def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
             raise PluginError(record.name, f"its method {name!r} is not marked with @hookimpl")
 
 
-def _is_plugin_type(value: object) -> TypeGuard[type[Plugin[Any]]]:
-    return isinstance(value, type) and issubclass(value, Plugin)
-
-
 def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
     """Return the texts in a plugin's table that come from variables, where secrets belong."""
     return frozenset(
@@ -111,20 +101,6 @@ def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
         and len(value) >= SHORTEST_SECRET
         and loaded.layers.origin(("plugins", name, key)) in (ENVIRONMENT, DOT_ENV)
     )
-
-
-def _refuse_misplaced(
-    record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
-) -> None:
-    """Refuse a value that only a variable may give, see `Variable.only`."""
-    found = [
-        misplaced_secret(layer, ("plugins", record.name, *path), variable.name)
-        for layer in loaded.layers.ordered
-        for path, variable in own_variables(model).items()
-        if variable.only and not layer.has_variables and layer.sets(("plugins", record.name, *path))
-    ]
-    if found:
-        raise InvalidSettingsError(*found)
 
 
 def _validated(
@@ -138,7 +114,14 @@ def _validated(
     options = plugin_options(record.layers(loaded.layers), record.name, model, section.options)
     # Before validation, because the error of a validator may quote a secret, and is masked.
     record.secrets = declared_secrets(model, options)
-    _refuse_misplaced(record, model, loaded)
+    misplaced = [
+        misplaced_secret(layer, ("plugins", record.name, *path), variable.name)
+        for layer in loaded.layers.ordered
+        for path, variable in own_variables(model).items()
+        if variable.only and not layer.has_variables and layer.sets(("plugins", record.name, *path))
+    ]
+    if misplaced:
+        raise InvalidSettingsError(*misplaced)
     if taken := _HOST_KEYS & model.model_fields.keys():
         raise PluginError(record.name, f"its setting {min(taken)!r} is reserved for the host")
     try:
@@ -158,10 +141,10 @@ def noted(uses: list[str]) -> Generator[None]:
         finally:
             recorded = list(caught)
     for item in recorded:
-        if issubclass(item.category, PluginDeprecationWarning):
-            uses += [text for text in (str(item.message),) if text not in uses]
-        else:
+        if not issubclass(item.category, PluginDeprecationWarning):
             warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+        elif (text := str(item.message)) not in uses:
+            uses.append(text)
 
 
 def shown_values(

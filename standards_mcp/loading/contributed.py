@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.contributions.resources import find_resource
 from standards_mcp.contributions.selection import Contributions
 
@@ -56,10 +56,6 @@ class Contributed:
             self._all = _merged(self._records.values())
         return self._all
 
-    def by(self, plugin: str) -> Contributions:
-        """Return the contributions of the plugin with this name."""
-        return self._records[plugin].contributions
-
     def read(self, record: PluginRecord) -> None:
         """Read the tools, prompts and resources of a plugin.
 
@@ -85,11 +81,10 @@ class Contributed:
 
         Names of plugins come before names of providers, as at the start.
         """
-        record = self._records[plugin]
+        record, records = self._records[plugin], self._records.values()
         if record.plugin is None or record.status is Status.FAILED or provider_of(record):
             return
-        imported = (item for item in self._records.values() if not provider_of(item))
-        others = _merged(item for item in imported if item is not record)
+        others = _merged(item for item in records if item is not record and not provider_of(item))
         call = partial(self._call, record)
         try:
             with divert_stdout(), noted(record.deprecated):
@@ -138,19 +133,13 @@ def _merged(records: Iterable[PluginRecord]) -> Contributions:
 class Changes:
     """Applies the changes that plugins report from any thread, several of them together.
 
-    Args:
-        reread: Reads the contributions of a plugin, by its name.
-        contributed_by: Returns the current contributions of a plugin, by its name.
-
     Attributes:
         on_updated: Functions to call with the URI of a resource whose contents have changed.
     """
 
-    def __init__(
-        self, reread: Callable[[str], None], contributed_by: Callable[[str], Contributions]
-    ) -> None:
-        self._reread = reread
-        self._contributed_by = contributed_by
+    def __init__(self, contributed: Contributed, records: Mapping[str, PluginRecord]) -> None:
+        self._contributed = contributed
+        self._records = records
         self._loop: asyncio.AbstractEventLoop | None = None
         self._planned: asyncio.TimerHandle | None = None
         self._reading = (0, "")
@@ -210,15 +199,15 @@ class Changes:
             plugin, _ = self._plugins.popitem()
             self._reading = (threading.get_ident(), plugin)
             try:
-                self._reread(plugin)
+                self._contributed.reread(plugin)
             finally:
                 self._reading = (0, "")
         while self._resources:
             plugin, uri = self._resources.popitem()[0]
-            if find_resource(self._contributed_by(plugin).resources, uri):
+            if find_resource(self._records[plugin].contributions.resources, uri):
                 self.tell_updated(uri)
             else:
-                fields = {"plugin": plugin, "uri": uri[:200]}
                 log.warning(
-                    "a plugin reports a change of a resource that it does not have", extra=fields
+                    "a plugin reports a change of a resource that it does not have",
+                    extra={"plugin": plugin, "uri": uri[:200]},
                 )

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import anyio
 
 from standards_mcp._utils.exceptions import is_from_outside
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.errors import PluginError
 
@@ -75,13 +75,14 @@ class _Lifespan:
     def __init__(self, manager: PluginManager, record: PluginRecord) -> None:
         self._manager = manager
         self._record = record
-        self._started = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._started: asyncio.Future[None] = loop.create_future()
         self._stop = asyncio.Event()
-        self._outcome: bool | None = None  # whether it started, once that is known
+        self._is_settled = False
         source = provider_of(record)
         self.is_elsewhere = source is not None
         self._seconds = max(manager.timing.start, source.start_seconds if source else 0)
-        self._deadline = asyncio.get_running_loop().time() + self._seconds
+        self._deadline = loop.time() + self._seconds
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
     async def settle(self, seconds: float) -> None:
@@ -90,53 +91,42 @@ class _Lifespan:
         Raises:
             PluginError: It failed, and the plugin is required.
         """
+        if self._is_settled:
+            return
         remaining = self._deadline - asyncio.get_running_loop().time()
-        waiter = asyncio.create_task(self._started.wait())
-        try:
-            # A lifespan that fails ends the task and never sets the event, so wait for both.
-            await asyncio.wait(
-                {self._task, waiter},
-                timeout=max(0, min(seconds, remaining)),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-        finally:
-            waiter.cancel()
-        if self._outcome is None:
-            self._conclude(is_late=seconds >= remaining)
-
-    def _conclude(self, *, is_late: bool) -> None:
+        await asyncio.wait(
+            {self._task, self._started},
+            timeout=max(0, min(seconds, remaining)),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        self._is_settled = True
         if self._task.done():
-            self._outcome = False
             cause = self._failure() or RuntimeError("it ended")
-            what = failure_reason(cause)
-            self._manager.fail(self._record, f"its lifespan failed: {what}", cause)
-        elif self._started.is_set():
-            self._outcome = True
+            reason = f"its lifespan failed: {failure_reason(cause)}"
+            self._manager.fail(self._record, reason, cause)
+        elif self._started.done():
             if self._record.status is Status.REGISTERED:
                 self._record.status = Status.STARTED
-        elif is_late:
-            self._outcome = False
+        elif seconds >= remaining:
             self._task.cancel()
             reason = f"its lifespan did not start within {self._seconds:g} seconds"
             self._manager.fail(self._record, reason, TimeoutError())
+        else:
+            self._is_settled = False
 
     async def stop(self) -> None:
         with self._record.timed():
-            await self._end()
-
-    async def _end(self) -> None:
-        if not self._outcome:
-            self._task.cancel()
-            return
-        self._stop.set()
-        seconds = self._manager.timing.stop
-        await asyncio.wait({self._task}, timeout=seconds)
-        fields = {"plugin": self._record.name}
-        if not self._task.done():
-            self._task.cancel()
-            log.error("plugin did not stop within %g seconds", seconds, extra=fields)
-        elif failure := self._failure():
-            log.error("plugin did not stop cleanly", exc_info=failure, extra=fields)
+            if not self._started.done():
+                self._task.cancel()
+                return
+            self._stop.set()
+            seconds, fields = self._manager.timing.stop, {"plugin": self._record.name}
+            await asyncio.wait({self._task}, timeout=seconds)
+            if not self._task.done():
+                self._task.cancel()
+                log.error("plugin did not stop within %g seconds", seconds, extra=fields)
+            elif failure := self._failure():
+                log.error("plugin did not stop cleanly", exc_info=failure, extra=fields)
 
     def _failure(self) -> BaseException | None:
         if self._task.cancelled():
@@ -151,7 +141,7 @@ class _Lifespan:
                         lifespans = self._manager.call(self._record, "lifespan")
                     for lifespan in lifespans:
                         await stack.enter_async_context(lifespan)
-                self._started.set()
+                self._started.set_result(None)
                 await self._stop.wait()
         except (SystemExit, KeyboardInterrupt) as exc:
             # In a task, either of them would end the event loop and every other plugin with it.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ import pluggy
 from standards_mcp import hookspecs
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.stdio.streams import divert_stdout
+from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.calls.wrappers import Wrapper
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
@@ -54,12 +54,12 @@ class PluginManager:
 
     Attributes:
         services: The services that plugins provide to each other.
-        refuses_mistakes: Whether a mistake in the table of a plugin that provides services stops
-            the host, as a mistake in a table of its own does. Otherwise the plugins that depend on
-            it would be missing, and only the log would say why.
+        refuses_mistakes: True if a mistake in the table of a plugin that provides services stops
+            the host. Otherwise the plugins that need it would be missing, and only the log would
+            say why.
         wrapping: The names of the plugins that wrap calls of tools.
-        changes: What plugins say has changed while they run.
-        contributed: What plugins contribute, and who listens to its changes.
+        changes: The changes that plugins report while they run.
+        contributed: The contributions of all plugins.
 
     Raises:
         ConfigError: A table names a plugin that is not installed.
@@ -82,12 +82,11 @@ class PluginManager:
         self.services = Services(self.records, loaded.settings.services, services)
         self._state_dir = state_dir
         self.quarantine = quarantine
-        self._hookspecs: list[Any] = [hookspecs]
         # One for each plugin: a shared one compares plugins, which may raise or lie when compared.
         self._hooks: dict[str, pluggy.PluginManager] = {}
         self.on_status_changed: Callable[[], None] = lambda: None
         self.contributed = Contributed(self.records, self.call)
-        self.changes = Changes(self.contributed.reread, self.contributed.by)
+        self.changes = Changes(self.contributed, self.records)
         self.wrapping = set[str]()
         self.refuses_mistakes = True
         self._discover(plugins)
@@ -103,10 +102,11 @@ class PluginManager:
         Raises:
             PluginError: A plugin failed that is required, or any under ``strict``.
         """
-        for record in self._suspects():
-            is_decisive = again or self._is_required(record)
-            if why := self.quarantine.judge(record.info, again=is_decisive):
-                self.fail(record, why)
+        for record in self.records.values():
+            if record.status is Status.DISCOVERED and record.info.kind is PluginKind.IMPORTED:
+                is_decisive = again or self._is_required(record)
+                if why := self.quarantine.judge(record.info, again=is_decisive):
+                    self.fail(record, why)
         loaded = self._construct_all() if only is None else self._construct_with_providers(only)
         self._disable_unserved(loaded)
         for record in loaded:
@@ -144,8 +144,8 @@ class PluginManager:
         return loaded
 
     def _read_services(self, record: PluginRecord) -> None:
-        found = [each for items in self.call(record, "register_services") for each in items or ()]
-        self.services.add(record, found)
+        for services in self.call(record, "register_services"):
+            self.services.add(record, services or ())
 
     def _disable_unserved(self, loaded: Iterable[PluginRecord]) -> None:
         """Disable the plugins that need a service which is not here.
@@ -168,19 +168,6 @@ class PluginManager:
                 disabled.setdefault(reason, []).append(record.name)
         for reason, names in disabled.items():  # often one reason for many
             log.warning("plugins are disabled", extra={"plugins": names, "reason": reason})
-
-    def leave_out_quarantined(self) -> None:
-        """Fail the plugins that a trial has refused, without a trial; required ones stay."""
-        for record in self._suspects():
-            why = self.quarantine.reason(record.info)
-            if why and not self._is_required(record):
-                self.fail(record, why)
-
-    def _suspects(self) -> list[PluginRecord]:
-        """Return the plugins whose code would run in this process."""
-        records = self.records.values()
-        imported = (each for each in records if each.info.kind is PluginKind.IMPORTED)
-        return [each for each in imported if each.status is Status.DISCOVERED]
 
     async def wait_listed(self) -> None:
         """Wait until the tools of all providers are known; each limits its own wait."""
@@ -227,7 +214,8 @@ class PluginManager:
         commands: dict[str, click.Command] = {}
 
         def read(record: PluginRecord) -> None:
-            own = self._read_commands(record, taken)
+            items = [item for items in self.call(record, "register_commands") for item in items]
+            own = read_commands(record.name, items, taken, is_own=record.info.is_own)
             record.command = next(iter(own), "")
             commands.update(own)
 
@@ -301,32 +289,24 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            with self._attended(record):
+            # See its time, a crash, what it prints, and what it uses that is deprecated.
+            with (
+                record.timed(),
+                self.quarantine.trying(record),
+                divert_stdout(),
+                noted(record.deprecated),
+            ):
                 step(record)
         except BaseException as exc:  # also a panic in native code
             if is_from_outside(exc):
                 raise
-            self._withdraw(record, exc)
-
-    @contextmanager
-    def _attended(self, record: PluginRecord) -> Generator[None]:
-        """Watch a plugin's code: its time, a crash, what it prints, what it uses that is old."""
-        with (
-            record.timed(),
-            self.quarantine.trying(record),
-            divert_stdout(),
-            noted(record.deprecated),
-        ):
-            yield
-
-    def _withdraw(self, record: PluginRecord, cause: BaseException) -> None:
-        self._hooks.pop(record.name, None)
-        self.services.withdraw(record.name)
-        if record.provides and record.problems and self.refuses_mistakes:
-            layers = record.layers(self._loaded.layers)
-            lines = (mask(each.line(layers), record.secrets) for each in record.problems)
-            raise ConfigError("\n".join(lines)) from None
-        self.fail(record, failure_reason(cause), cause)
+            self._hooks.pop(record.name, None)
+            self.services.withdraw(record.name)
+            if record.provides and record.problems and self.refuses_mistakes:
+                layers = record.layers(self._loaded.layers)
+                lines = (mask(item.line(layers), record.secrets) for item in record.problems)
+                raise ConfigError("\n".join(lines)) from None
+            self.fail(record, failure_reason(exc), exc)
 
     def _construct(self, record: PluginRecord) -> None:
         context = PluginContext(
@@ -341,34 +321,25 @@ class PluginManager:
             record.secrets |= provider.secrets
             provider.on_change = self._take_changes
             provider.on_updated = self.changes.tell_updated
-        # One for each plugin: pluggy compares plugins, so one with a broken `__eq__` would break
-        # all others.
         hooks = pluggy.PluginManager(hookspecs.PROJECT)
-        for specs in self._hookspecs:
-            hooks.add_hookspecs(specs)
+        hooks.add_hookspecs(hookspecs)
         hooks.register(record.plugin, name=record.name)
         check_hooks(hooks, record)
         self._hooks[record.name] = hooks
         record.status = Status.REGISTERED
 
-    def _read_commands(
-        self, record: PluginRecord, taken: Collection[str]
-    ) -> dict[str, click.Command]:
-        found = [item for items in self.call(record, "register_commands") for item in items]
-        return read_commands(record.name, found, taken, is_own=record.info.is_own)
-
     def _take_changes(self) -> None:
-        before = self._outcomes()
+        def outcomes() -> list[tuple[Status, str]]:
+            return [(record.status, record.reason) for record in self.records.values()]
+
+        before = outcomes()
         for record in self.records.values():
             if provider := provider_of(record):
                 self._take_status(record, provider)
         self.contributed.collect()
         self.contributed.apply_filters()
-        if before != self._outcomes():
+        if before != outcomes():
             self.on_status_changed()
-
-    def _outcomes(self) -> list[tuple[Status, str]]:
-        return [(record.status, record.reason) for record in self.records.values()]
 
     def _take_status(self, record: PluginRecord, provider: Provider) -> None:
         """Fail a plugin: for good, or until its process can be started again."""

@@ -139,17 +139,16 @@ def _with_own_uris(
 ) -> tuple[RegisteredResource, ...]:
     """Return the resources, with an error in each whose URI is taken."""
     owners = {item.resource.uri: item.plugin for item in others if not item.error}
-    taken: list[RegisteredResource] = []
+    checked: list[RegisteredResource] = []
     for item in items:
-        if owner := owners.get(item.resource.uri):
-            error = f"its URI {item.resource.uri!r} already belongs to plugin {owner!r}"
-            if owner == item.plugin:
-                error = f"its server lists {item.resource.uri!r} twice"
-            item = replace(item, error=error)  # noqa: PLW2901  - the same, with the reason
-        else:
-            owners[item.resource.uri] = item.plugin
-        taken.append(item)
-    return tuple(taken)
+        uri = item.resource.uri
+        owner = owners.get(uri, "")
+        error = f"its URI {uri!r} already belongs to plugin {owner!r}"
+        if owner == item.plugin:
+            error = f"its server lists {uri!r} twice"
+        owners.setdefault(uri, item.plugin)
+        checked.append(replace(item, error=error) if owner else item)
+    return tuple(checked)
 
 
 def _with_conflict(item: _C, owner: str) -> _C:

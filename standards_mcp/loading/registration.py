@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import click
 
@@ -174,11 +174,9 @@ def read_commands(
         PluginError: An item is not a command, or the plugin's name is taken.
         PluginConflictError: Two commands have the same name.
     """
-    commands: list[click.Command] = []
-    for item in items:
-        if not isinstance(item, click.Command):
-            raise PluginError(plugin, f"register_commands returned a {type(item).__name__}")
-        commands.append(item)
+    if wrong := [item for item in items if not isinstance(item, click.Command)]:
+        raise PluginError(plugin, f"register_commands returned a {type(wrong[0]).__name__}")
+    commands = cast("Sequence[click.Command]", items)
     if commands and plugin in taken:
         why = f"`standards-mcp {plugin}` is the host's own, so a plugin {plugin!r} adds no commands"
         raise PluginError(plugin, why)

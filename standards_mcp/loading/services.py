@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from standards_mcp._utils.text import describe_exception
@@ -50,16 +51,14 @@ class Services:
         Raises:
             PluginError: Something is not a service, or two of them have one type.
         """
-        added: dict[Wanted, Service[Any]] = {}
-        for each in services:
-            if not isinstance(each, Service):
-                reason = f"register_services returned a {type(each).__name__}"
+        for service in services:
+            if not isinstance(service, Service):
+                reason = f"register_services returned a {type(service).__name__}"
                 raise PluginError(record.name, reason)
-            if each.type in added:
-                raise PluginError(record.name, f"it provides {each.name} twice")
-            added[each.type] = each
-        for wanted, each in added.items():
-            self._offers.setdefault(wanted, {})[record.name] = each
+            offers = self._offers.setdefault(service.type, {})
+            if record.name in offers:
+                raise PluginError(record.name, f"it provides {service.name} twice")
+            offers[record.name] = service
 
     def withdraw(self, plugin: str) -> None:
         """Forget the services of a plugin that has failed."""
@@ -79,7 +78,7 @@ class Services:
         """Return a service that a plugin asks for; see `PluginContext.service`.
 
         Raises:
-            MissingServiceError: There is no provider, or it cannot be told which one to use.
+            MissingServiceError: There is no provider, or the configuration must choose one.
             PluginError: The plugin does not declare that it uses it, or the provider failed.
         """
         if wanted not in used_services(record):
@@ -100,26 +99,29 @@ class Services:
             return self._open[wanted][1]
 
     def _offer(self, wanted: Wanted) -> tuple[str, Service[Any]]:
+        """Return the provider of a service, by the name of its plugin."""
         offers, name = self._offers.get(wanted, {}), service_name(wanted)
         if given := offers.get(""):
             return "", given
         if chosen := self._choices.get(name.casefold()):
-            if chosen not in offers:
-                why = self._why_not(chosen, name)
-                raise MissingServiceError(f"[services] {name} = {chosen!r}, and {why}")
-            return chosen, offers[chosen]
+            if chosen in offers:
+                return chosen, offers[chosen]
+            why = self._why_not(chosen, name)
+            raise MissingServiceError(f"[services] {name} = {chosen!r}, and {why}")
         if len(offers) > 1:
             names = " and ".join(map(repr, sorted(offers)))
             how = f'set {name} = "{min(offers)}" in [services], for example'
             raise MissingServiceError(f"it needs {name}, which plugins {names} provide; {how}")
         if not offers:
-            raise MissingServiceError(f"it needs {name}, and {self._remedy(wanted, name)}")
+            reasons = [self._why_not(plugin, name) for plugin in self._usual_providers(wanted)]
+            why = "; ".join(reasons) or "no installed plugin provides it"
+            raise MissingServiceError(f"it needs {name}, and {why}")
         return next(iter(offers.items()))
 
-    def _remedy(self, wanted: Wanted, name: str) -> str:
-        usual = providers_by_package(wanted, self._records)
-        reasons = [self._why_not(plugin, name) for plugin in usual]
-        return "; ".join(reasons) or "no installed plugin provides it"
+    def _usual_providers(self, wanted: Wanted) -> list[str]:
+        """Return the plugins in the package of a service's type, which usually provide it."""
+        package = str(getattr(wanted, "__module__", "")).partition(".")[0]
+        return [name for name, record in self._records.items() if record.info.package == package]
 
     def _why_not(self, plugin: str, name: str) -> str:
         """Return why a plugin does not provide a service, and what to do."""
@@ -137,32 +139,24 @@ class Services:
 
     def likely(self, used: Iterable[Wanted]) -> set[str]:
         """Return the plugins that probably provide services, before they are loaded."""
-        found = set[str]()
+        names = set[str]()
         for wanted in used:
             chosen = self._choices.get(service_name(wanted).casefold())
-            found |= {chosen} if chosen else {*providers_by_package(wanted, self._records)}
-        return found
+            names.update([chosen] if chosen else self._usual_providers(wanted))
+        return names
 
     def providers(self, used: Iterable[Wanted]) -> set[str]:
         """Return the names of the plugins that provide services, as far as there are any."""
-        found = set[str]()
-        for wanted in used:
-            try:
-                found.add(self._offer(wanted)[0])
-            except MissingServiceError:
-                continue
-        return found - {""}
+        return {plugin for plugin, _ in self._existing(used)} - {""}
 
     def provided(self) -> dict[str, tuple[str, Service[Any]]]:
         """Return the services in use by their names, each with the name of its plugin."""
-        found: dict[str, tuple[str, Service[Any]]] = {}
-        for wanted in self._offers:
-            try:
-                plugin, service = self._offer(wanted)
-            except MissingServiceError:
-                continue
-            found[service.name] = plugin, service
-        return found
+        return {service.name: (plugin, service) for plugin, service in self._existing(self._offers)}
+
+    def _existing(self, used: Iterable[Wanted]) -> Iterator[tuple[str, Service[Any]]]:
+        for wanted in used:
+            with suppress(MissingServiceError):
+                yield self._offer(wanted)
 
     async def aclose(self) -> None:
         """Close what is open, the last one first. A service that is used again opens again."""
@@ -179,12 +173,6 @@ def used_services(record: PluginRecord) -> tuple[Wanted, ...]:
     """Return the services that a plugin needs, and those that it uses."""
     plugin = record.plugin
     return () if plugin is None else (*type(plugin).needs, *type(plugin).uses)
-
-
-def providers_by_package(wanted: Wanted, records: Mapping[str, PluginRecord]) -> Collection[str]:
-    """Return the plugins that are in the package of a service's type, which usually provide it."""
-    package = str(getattr(wanted, "__module__", "")).partition(".")[0]
-    return [name for name, record in records.items() if record.info.package == package]
 
 
 def _constant(wanted: Wanted, value: object) -> Service[Any]:

@@ -4,7 +4,24 @@ A plugin never gets the server object. It returns tools, prompts, resources, fil
 data, and the host serves them.
 """
 
-from .base import MissingServiceError, Plugin, PluginContext, PluginSettings, SettingsT, Variable
+from standards_mcp._utils.addresses import (
+    ApiKey,
+    ServiceUrl,
+    is_loopback,
+    is_unencrypted,
+    may_use_proxy,
+)
+
+from .base import (
+    MissingServiceError,
+    Plugin,
+    PluginContext,
+    PluginSettings,
+    Service,
+    SettingsT,
+    Variable,
+    service_name,
+)
 from .calls import (
     AnswerT,
     CallContext,
@@ -17,8 +34,6 @@ from .calls import (
     ToolResult,
 )
 from .declared import Completer, Filter, Prompt, Resource, Route, Tool
-from .endpoints import ApiKey, ServiceUrl, is_loopback, is_unencrypted, may_use_proxy
-from .services import Service, service_name
 
 __all__ = [
     "AnswerT",

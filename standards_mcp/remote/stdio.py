@@ -22,14 +22,14 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification
 
-from standards_mcp._utils.secrets import mask
-from standards_mcp._utils.stdio.messages import (
+from standards_mcp._utils.messages import (
     MessageError,
     Received,
     Streams,
     read_lines,
     read_message,
 )
+from standards_mcp._utils.secrets import mask
 from standards_mcp.config.problems import why_not_found
 from standards_mcp.errors import ApiError
 

@@ -30,7 +30,7 @@ import pydantic_core
 
 from standards_mcp._utils.logs import PLUGIN_LOGGERS, configure_logging
 from standards_mcp._utils.secrets import declares_secret, long_texts, masked_data
-from standards_mcp._utils.stdio.streams import claim_standard_streams, fill_closed_streams
+from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
 from standards_mcp.calls.call import CallRecord
 from standards_mcp.calls.context import LOCAL, Principal
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layer, Layers
@@ -314,7 +314,9 @@ class _Answers:
 
     async def status(self, _: Context, request: wire.StatusRequest) -> dict[str, Any]:
         """Answer `STATUS`."""
-        status = wire.Status(stuck_seconds=self._host.stuck_seconds(self._plugin))
+        status = wire.Status(
+            stuck_seconds=self._host.pipeline.invocation.stuck_seconds(self._plugin)
+        )
         if request.describe:
             record = self._host.manager.records[self._plugin]
             status.description = self._description(record)

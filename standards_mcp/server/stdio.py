@@ -31,7 +31,7 @@ from mcp_types import (
 
 from standards_mcp._utils.exceptions import internal_error, new_incident
 from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.stdio.messages import (
+from standards_mcp._utils.messages import (
     LineReader,
     LineWriter,
     MessageError,

@@ -32,14 +32,11 @@ def names() -> list[str]:
 
 
 def test_a_new_file_is_written_with_its_folder():
+    assert read_text(FILE) is None
     assert replace_text(FILE, "é\r\n") is None
     assert FILE.read_bytes() == "é\r\n".encode()
     assert read_text(FILE) == "é\r\n"
     assert names() == ["settings.toml"]
-
-
-def test_a_file_that_is_not_there_has_no_text():
-    assert read_text(FILE) is None
 
 
 def test_the_old_text_is_kept_beside():
@@ -212,15 +209,12 @@ def test_a_new_folder_and_its_missing_parents_are_for_their_owner(tmp_path: Path
 
 
 @private
-def test_a_folder_that_is_there_is_closed_to_others(tmp_path: Path):
-    tmp_path.chmod(0o755)
-    assert mode(private_folder(tmp_path)) == 0o700
-
-
-@private
-def test_a_folder_for_everybody_stays_one(tmp_path: Path):
-    tmp_path.chmod(0o1777)
-    assert mode(private_folder(tmp_path)) == 0o1777
+@pytest.mark.parametrize(("before", "after"), [(0o755, 0o700), (0o1777, 0o1777)])
+def test_a_folder_that_is_there_is_closed_to_others_unless_all_may_write_in_it(
+    tmp_path: Path, before: int, after: int
+):
+    tmp_path.chmod(before)
+    assert mode(private_folder(tmp_path)) == after
 
 
 @private

@@ -313,7 +313,7 @@ async def test_callers_that_wait_for_a_slot_are_served_in_turn(make_host: MakeHo
         await going.wait()
         for count, caller in enumerate(["ada"] * 4 + ["ben"] * 2 + ["cleo"], start=1):
             tasks.start_soon(call, caller)
-            await until(lambda count=count: host.waiting_calls == count)
+            await until(lambda count=count: host.pipeline.slots.waiting == count)
         go.set()
     assert served == ["ada", "ada", "ben", "cleo", "ada", "ben", "ada", "ada"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from standards_mcp.loading.quarantine import restore, save
+from standards_mcp.config.timing import DEFAULT_TIMING
+from standards_mcp.loading.quarantine import Quarantine, Step
 from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 
 
@@ -22,9 +23,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
+def _save(folder: Path, step: Step, *records: PluginRecord) -> None:
+    Quarantine(folder, DEFAULT_TIMING, pytest.fail).save(records, step)
+
+
 def _restored(folder: Path, **more: Any) -> PluginRecord:
     record = _record(**more)
-    restore([record], folder)
+    Quarantine(folder, DEFAULT_TIMING, pytest.fail).restore([record])
     return record
 
 
@@ -33,15 +38,8 @@ def _only_file(folder: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("status", [Status.REGISTERED, Status.STARTED])
-def test_a_plugin_is_shown_as_it_fared_last(folder: Path, status: Status):
-    save([_record(status=status)], folder, "start")
-    found = _restored(folder)
-    assert (found.status, found.reason) == (status, "")
-
-
 def test_a_failure_is_shown_with_its_reason_and_when(folder: Path):
-    save([_record(status=Status.FAILED, reason="it broke")], folder, "start")
+    _save(folder, "starting", _record(status=Status.FAILED, reason="it broke"))
     text = _only_file(folder).read_text(encoding="utf-8")
     text = re.sub(r"20\d\d-\d\d-\d\d \d\d:\d\d", "1970-01-01 00:00", text)
     _only_file(folder).write_text(text, encoding="utf-8")
@@ -58,39 +56,43 @@ STARTED = {"status": Status.STARTED}
 @pytest.mark.parametrize(
     ("runs", "shown"),
     [
-        ([("load", LOADED), ("start", FAILED), ("load", LOADED)], FAILED),
-        ([("load", LOADED), ("start", STARTED), ("load", LOADED)], STARTED),
-        ([("load", LOADED), ("start", FAILED), ("load", LOADED), ("start", STARTED)], STARTED),
-        ([("load", FAILED), ("load", LOADED)], LOADED),
-        ([("load", FAILED), ("start", FAILED), ("load", LOADED)], LOADED),
-        ([("load", LOADED), ("start", STARTED), ("load", FAILED)], FAILED),
-        ([("start", FAILED), ("load", {"status": Status.DISABLED})], FAILED),
+        ([("loading", LOADED), ("starting", FAILED), ("loading", LOADED)], FAILED),
+        ([("loading", LOADED), ("starting", STARTED), ("loading", LOADED)], STARTED),
+        (
+            [("loading", LOADED), ("starting", FAILED), ("loading", LOADED), ("starting", STARTED)],
+            STARTED,
+        ),
+        ([("loading", LOADED)], LOADED),
+        ([("loading", FAILED), ("loading", LOADED)], LOADED),
+        ([("loading", FAILED), ("starting", FAILED), ("loading", LOADED)], LOADED),
+        ([("loading", LOADED), ("starting", STARTED), ("loading", FAILED)], FAILED),
+        ([("starting", FAILED), ("loading", {"status": Status.DISABLED})], FAILED),
     ],
 )
 def test_loading_tells_nothing_of_how_a_plugin_starts(folder: Path, runs: Any, shown: Any):
     for step, fields in runs:
-        save([_record(**fields)], folder, step)
+        _save(folder, step, _record(**fields))
     found = _restored(folder)
     assert found.status is shown["status"]
     assert found.reason.startswith(shown.get("reason", ""))
 
 
-@pytest.mark.parametrize("status", [Status.DISCOVERED, Status.DISABLED])
-def test_a_plugin_that_was_not_tried_is_not_remembered(folder: Path, status: Status):
-    save([_record(status=status)], folder, "start")
-    assert _restored(folder).status is Status.DISCOVERED
-
-
-@pytest.mark.parametrize("change", [{"version": "1.1"}, {"distribution": "other"}])
-def test_another_version_or_distribution_starts_afresh(folder: Path, change: dict[str, str]):
-    save([_record(status=Status.FAILED, reason="it broke")], folder, "start")
-    assert _restored(folder, **change).status is Status.DISCOVERED
-
-
-def test_a_plugin_that_is_disabled_now_stays_so(folder: Path):
-    save([_record(status=Status.STARTED)], folder, "start")
-    found = _restored(folder, status=Status.DISABLED, reason="off")
-    assert (found.status, found.reason) == (Status.DISABLED, "off")
+@pytest.mark.parametrize(
+    ("saved", "listed", "shown"),
+    [
+        ({"status": Status.DISCOVERED}, {}, Status.DISCOVERED),
+        ({"status": Status.DISABLED}, {}, Status.DISCOVERED),
+        (FAILED, {"version": "1.1"}, Status.DISCOVERED),
+        (FAILED, {"distribution": "other"}, Status.DISCOVERED),
+        (STARTED, {"status": Status.DISABLED}, Status.DISABLED),
+    ],
+    ids=["not tried", "disabled then", "another version", "another distribution", "disabled now"],
+)
+def test_an_outcome_counts_for_the_same_plugin_only_and_if_it_was_tried(
+    folder: Path, saved: dict[str, Any], listed: dict[str, Any], shown: Status
+):
+    _save(folder, "starting", _record(**saved))
+    assert _restored(folder, **listed).status is shown
 
 
 GOOD = {"distribution": "standards-mcp-acme", "version": "1.0"}
@@ -113,18 +115,18 @@ GOOD = {"distribution": "standards-mcp-acme", "version": "1.0"}
     ],
 )
 def test_a_file_with_anything_else_in_it_is_as_good_as_none(folder: Path, content: str):
-    save([], folder, "start")
+    _save(folder, "starting")
     _only_file(folder).write_text(content, encoding="utf-8")
     assert _restored(folder).status is Status.DISCOVERED
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(folder: Path):
     folder.touch()
-    save([_record(status=Status.STARTED)], folder / "below", "start")
+    _save(folder / "below", "starting", _record(status=Status.STARTED))
     assert _restored(folder / "below").status is Status.DISCOVERED
 
 
 def test_no_scratch_file_is_left(folder: Path):
     for _ in range(2):
-        save([_record(status=Status.STARTED)], folder, "start")
+        _save(folder, "starting", _record(status=Status.STARTED))
     assert len(list(folder.iterdir())) == 1

@@ -12,7 +12,7 @@ import pytest
 from support.conversations import INITIALIZE, conversation, request
 
 from standards_mcp import Plugin, Tool, hookimpl
-from standards_mcp._utils.stdio.messages import MAX_LINE
+from standards_mcp._utils.messages import MAX_LINE
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio

@@ -192,7 +192,7 @@ class _State(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics."""
-        waiting = self._host.waiting_calls
+        waiting = self._host.pipeline.slots.waiting
         yield _gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.", waiting)
         states = GaugeMetricFamily(
             f"{_PREFIX}_plugins", "1 for the state of each plugin.", labels=("plugin", "state")

@@ -68,7 +68,9 @@ class PluginRoutes:
         try:
             route, parameters = self._find(request, principal)
         except HTTPException:
-            self._host.refused("route", f"{request.method} {request.url.path}", context)
+            self._host.pipeline.recording.refused(
+                "route", f"{request.method} {request.url.path}", {}, context
+            )
             raise
         whole = await with_body(request, self._host.settings.server.max_request_bytes)
         passed = _passed(whole, principal, parameters)
@@ -82,7 +84,7 @@ class PluginRoutes:
             context=context,
         )
         try:
-            await self._host.respond(call)
+            await self._host.pipeline.respond(call)
         except ToolError as exc:
             if not answer.has_begun:
                 failure = failed_with(exc.error_type, str(exc), exc.data)

@@ -97,7 +97,7 @@ async def test_metrics_tell_of_calls_requests_and_plugins(make_host: MakeHost):
             for _ in range(3):
                 tasks.start_soon(client.call_tool, "wait", {})
             await desk.going.wait()
-            await until(lambda: host.waiting_calls == 2)
+            await until(lambda: host.pipeline.slots.waiting == 2)
             during = await metrics_of(url)
             desk.go.set()
         found = await metrics_of(url)

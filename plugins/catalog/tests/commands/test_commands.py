@@ -286,7 +286,7 @@ def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monk
 
 
 def test_progress_is_a_line_now_and_then_without_a_terminal(capsys, monkeypatch):
-    monkeypatch.setattr("standards_mcp._utils.progress.PAUSE", 0.01)
+    monkeypatch.setattr("standards_mcp.commands.PAUSE", 0.01)
     monkeypatch.setattr("standards_mcp_catalog.commands.progress._PAUSE", -1)
     told = []
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -12,9 +12,9 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from support.waiting import WAIT, wait_until
+from support.waiting import WAIT, until, wait_until
 
-from standards_mcp._utils.stdio.messages import LineReader, LineWriter
+from standards_mcp._utils.messages import LineReader, LineWriter
 
 pytestmark = pytest.mark.anyio
 Pipe = tuple[int, int]
@@ -45,6 +45,7 @@ def _feed(writer: int, *chunks: bytes) -> None:
         ([b"one\ntwo\n"], [b"one", b"two"]),
         ([b"one\ntwo"], [b"one", b"two"]),
         ([b"o", b"n", b"e\nt", b"wo\n"], [b"one", b"two"]),
+        (["😀\n".encode()[:2], "😀\n".encode()[2:]], ["😀".encode()]),
         ([b"\n\none\n"], [b"", b"", b"one"]),
         ([b"one\r\n"], [b"one\r"]),
         ([], []),
@@ -56,19 +57,6 @@ def _feed(writer: int, *chunks: bytes) -> None:
 async def test_lines_are_read_as_they_come(pipe: Pipe, chunks: list[bytes], lines: list[bytes]):
     _feed(pipe[1], *chunks)
     assert await _lines(pipe[0]) == lines
-
-
-async def test_a_character_cut_in_two_by_the_pipe_arrives_whole(pipe: Pipe):
-    first, second = "😀\n".encode()[:2], "😀\n".encode()[2:]
-    os.write(pipe[1], first)
-    async with anyio.create_task_group() as group:
-
-        async def later() -> None:
-            await anyio.sleep(0.02)
-            _feed(pipe[1], second)
-
-        group.start_soon(later)
-        assert await _lines(pipe[0]) == ["😀".encode()]
 
 
 async def test_a_line_longer_than_the_pipe_arrives_whole(pipe: Pipe):
@@ -93,22 +81,6 @@ async def test_a_line_over_the_limit_is_cut_and_the_next_ones_are_whole(pipe: Pi
     feeder.join()
     assert [lines[0], lines[2], lines[4]] == [b"before", b"after", b"end"]
     assert all(1000 < len(line) < 150_000 for line in (lines[1], lines[3]))
-
-
-async def test_the_time_to_read_a_line_grows_with_its_length_only():
-    async def seconds(size: int) -> float:
-        reader, writer = os.pipe()
-        feeder = threading.Thread(target=_write_all, args=(writer, b"x" * size + b"\n"))
-        began = time.process_time()
-        feeder.start()
-        assert [len(line) for line in await _lines(reader)] == [size]
-        feeder.join()
-        os.close(reader)
-        return time.process_time() - began
-
-    # Twenty times as long a line takes some twenty times as long; it would be four hundred.
-    short = min([await seconds(1_000_000) for _ in range(3)])
-    assert await seconds(20_000_000) < 100 * max(short, 0.001)
 
 
 async def test_a_descriptor_that_cannot_be_read_is_at_its_end(pipe: Pipe):
@@ -214,9 +186,11 @@ async def test_answers_get_out_while_tools_hold_every_worker_thread(pipe: Pipe):
 
 async def test_writing_to_a_client_that_does_not_read_can_be_cancelled(pipe: Pipe):
     writer = LineWriter(pipe[1], on_broken=lambda _: None)
-    with anyio.move_on_after(0.05) as scope:
-        await writer.write("x" * 1_000_000)
-    assert scope.cancelled_caught
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as group:
+            group.start_soon(writer.write, "x" * 1_000_000)
+            await until(lambda: select.select([pipe[0]], [], [], 0)[0])  # its thread writes
+            group.cancel_scope.cancel()
     left = 1_000_000
     while left:  # so that the thread ends before its descriptor is another's
         left -= len(os.read(pipe[0], left))

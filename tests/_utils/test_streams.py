@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp._utils.stdio.streams import claim_standard_streams, divert_stdout
+from standards_mcp._utils.streams import claim_standard_streams, divert_stdout
 
 
 def _child() -> None:
@@ -96,7 +96,7 @@ def test_the_protocol_gets_private_copies_of_the_standard_streams():
     # In a process of its own: it gives away the streams that pytest needs.
     code = f"""
 import os, subprocess, sys
-from standards_mcp._utils.stdio.streams import {claim_standard_streams.__name__} as claim
+from standards_mcp._utils.streams import {claim_standard_streams.__name__} as claim
 reader, writer = claim()
 assert os.read(0, 10) == b"", "input is the protocol's"
 print("noise", flush=True)

@@ -1,1 +1,0 @@
-"""The process's own streams, and messages by lines over them."""
