@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Protocol, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -88,7 +88,10 @@ class ModelArguments:
         values = [*vars(model).values()]  # in the order of the fields
         keywords = dict(zip(self.names, values, strict=False))
         if self.filters is not None:
-            keywords[_FILTER_ARGUMENT] = await _expression(self.filters, values[len(self.names) :])
+            pairs = zip(self.filters, values[len(self.names) :], strict=True)
+            keywords[_FILTER_ARGUMENT] = combine(
+                *[await filter_expression(item, value) for item, value in pairs if value is not None]
+            )
         return keywords
 
 
@@ -105,7 +108,7 @@ class SchemaArguments:
         validator: Any = jsonschema.Draft202012Validator(self.schema)
         given = _given(arguments, self.schema)
         if not validator.is_valid(given):
-            given = _given(fitted(arguments, self.schema, booleans=True), self.schema)
+            given = _given(fitted(arguments, self.schema), self.schema)
             if mistakes := schema_errors(validator, given):
                 raise InvalidInputError(mistakes)
         return given
@@ -125,10 +128,8 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
         return SchemaArguments(schema)
     context = (name,) if (name := context_argument(tool.function)) else ()
     if not tool.accepts_filters:
-        return _read_signature(tool.function, context)
-    extra = tuple(filters)
-    own = _read_signature(tool.function, (_FILTER_ARGUMENT, *context), extra)
-    return replace(own, filters=extra)
+        return read_signature(tool.function, context)
+    return read_signature(tool.function, (_FILTER_ARGUMENT, *context), tuple(filters))
 
 
 def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
@@ -142,18 +143,6 @@ def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
         del filter
 
     return read_arguments(Tool(name="filters", function=only, accepts_filters=True), filters)
-
-
-def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Arguments:
-    """Return the arguments of a function of a prompt or a resource.
-
-    Args:
-        given: The names of arguments that the host adds, hidden from clients.
-
-    Raises:
-        SchemaError: They have no schema that every client accepts.
-    """
-    return _read_signature(function, given)
 
 
 def context_argument(function: Callable[..., Any]) -> str:
@@ -173,20 +162,34 @@ def context_argument(function: Callable[..., Any]) -> str:
     return name
 
 
-def _read_signature(
-    function: Callable[..., Any], given: Sequence[str] = (), extra: tuple[Filter, ...] = ()
+def read_signature(
+    function: Callable[..., Any],
+    given: Sequence[str] = (),
+    filters: tuple[Filter, ...] | None = None,
 ) -> ModelArguments:
+    """Return the arguments of a function.
+
+    Args:
+        given: The names of arguments that the host adds, hidden from clients.
+        filters: These become optional arguments, too.
+
+    Raises:
+        SchemaError: They have no schema that every client accepts.
+    """
     parameters = _parameters(function, given)
     fields = [_field(parameter) for parameter in parameters.values()]
     names = [field.alias for _, field in fields]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SchemaError(f"two of its arguments are called {min(twice)!r}")
-    if clash := {item.name for item in extra}.intersection(names):
+    if clash := {item.name for item in filters or ()}.intersection(names):
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
     try:
-        fields += [_filter_field(item) for item in extra]
-        definitions: dict[str, Any] = {_field_name(i): item for i, item in enumerate(fields)}
-        config = ConfigDict(extra="forbid")
+        for item in filters or ():
+            optional = Field(None, alias=item.name, description=item.description)
+            fields.append((item.annotation | None, optional))
+        # Named by position: pydantic reserves names that arguments may have.
+        definitions: dict[str, Any] = {f"argument_{i}": each for i, each in enumerate(fields)}
+        config = ConfigDict(extra="forbid", allow_inf_nan=False)
         model = create_model("Arguments", __config__=config, **definitions)
         schema = portable_input_schema(model.model_json_schema(by_alias=True))
     except SchemaError:
@@ -194,7 +197,7 @@ def _read_signature(
     except Exception as exc:
         # Pydantic goes on with a link to its documentation; the first line is the reason.
         raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
-    return ModelArguments(model, tuple(parameters), None, schema)
+    return ModelArguments(model, tuple(parameters), filters, schema)
 
 
 def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str, inspect.Parameter]:
@@ -221,26 +224,10 @@ def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     return annotation, Field(default, alias=name)
 
 
-def _filter_field(item: Filter) -> tuple[Any, Any]:
-    return item.annotation | None, Field(None, alias=item.name, description=item.description)
-
-
-async def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
-    pairs = zip(filters, values, strict=True)
-    return combine(
-        *[await filter_expression(item, value) for item, value in pairs if value is not None]
-    )
-
-
 async def filter_expression(item: Filter, value: Any) -> FilterExpression | None:
     """Return a filter's expression for a value."""
     expression = item.to_expression(value)
     return await expression if inspect.isawaitable(expression) else expression
-
-
-def _field_name(index: int) -> str:
-    """Name model fields by position: pydantic reserves names that arguments may have."""
-    return f"argument_{index}"
 
 
 def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pydantic_core
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Message, Prompt
 
-from .arguments import context_argument, read_function
+from .arguments import context_argument, read_signature
 from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
 from .results import bounded
 from .schemas import SchemaError
@@ -81,7 +81,7 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
         context = context_argument(prompt.function)
         # The function gets the names that clients see, because an admin may rename tools.
         tools = TOOLS_ARGUMENT if prompt.needs or prompt.uses else ""
-        arguments = read_function(prompt.function, [name for name in (tools, context) if name])
+        arguments = read_signature(prompt.function, [name for name in (tools, context) if name])
     except SchemaError as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc
     check_completers(plugin, what, prompt.complete, arguments.schema["properties"])

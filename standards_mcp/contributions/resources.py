@@ -12,7 +12,7 @@ import pydantic_core
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Resource
 
-from .arguments import read_function
+from .arguments import read_signature
 from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
 from .results import ended
 from .schemas import SchemaError
@@ -106,7 +106,7 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
         raise PluginError(plugin, f"{what}: its mime_type must be text")
     try:
         template = template_of(resource.uri)
-        arguments = read_function(resource.function)
+        arguments = read_signature(resource.function)
         _check_variables(arguments.schema, template)
     except (SchemaError, ValueError) as exc:
         raise PluginError(plugin, f"{what}: {exc}") from exc

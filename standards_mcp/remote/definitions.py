@@ -168,7 +168,7 @@ class GivenArguments:
         """Return the arguments if they fit the schema. See `Arguments.validate`."""
         valid = self._without_nulls(arguments)
         if not self._validator.is_valid(valid):
-            valid = self._without_nulls(fitted(arguments, self._inlined, booleans=True))
+            valid = self._without_nulls(fitted(arguments, self._inlined))
             if mistakes := schema_errors(self._validator, valid):
                 raise InvalidInputError(mistakes)
         return valid
