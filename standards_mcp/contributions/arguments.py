@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Final, Protocol, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -22,6 +23,7 @@ from .schemas import (
     check_json_schema,
     portable_input_schema,
     schema_errors,
+    schema_validator,
     sentences,
     short,
     signature_of,
@@ -90,12 +92,16 @@ class ModelArguments:
         if self.filters is not None:
             pairs = zip(self.filters, values[len(self.names) :], strict=True)
             keywords[_FILTER_ARGUMENT] = combine(
-                *[await filter_expression(item, value) for item, value in pairs if value is not None]
+                *[
+                    await filter_expression(item, value)
+                    for item, value in pairs
+                    if value is not None
+                ]
             )
         return keywords
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SchemaArguments:
     """Arguments described by a hand-written JSON Schema."""
 
@@ -103,15 +109,16 @@ class SchemaArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments if they fit. See `Arguments.validate`."""
-        import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
-
-        validator: Any = jsonschema.Draft202012Validator(self.schema)
         given = _given(arguments, self.schema)
-        if not validator.is_valid(given):
+        if not self._validator.is_valid(given):
             given = _given(fitted(arguments, self.schema), self.schema)
-            if mistakes := schema_errors(validator, given):
+            if mistakes := schema_errors(self._validator, given):
                 raise InvalidInputError(mistakes)
         return given
+
+    @cached_property
+    def _validator(self) -> Any:
+        return schema_validator(self.schema)
 
 
 def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
