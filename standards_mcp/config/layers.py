@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from standards_mcp._utils.text import printable
 
@@ -21,7 +20,9 @@ from .models.settings import ENV_PREFIX
 
 ENVIRONMENT: Final = "environment"
 DOT_ENV: Final = ".env"
-_LONGEST: Final = 2000  # lines of one value
+KeyPath: TypeAlias = Sequence[str | int]
+"""The keys that lead to a value, and its index in a list."""
+_NOT_SET: Final = object()
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -46,35 +47,28 @@ class Layer:
     others: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     names: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
 
-    def value(self, path: Iterable[str | int]) -> Any:
-        """Return the value at *path*; for an element of a list, the list.
-
-        Raises:
-            KeyError: The key is not set.
-        """
+    def value(self, path: KeyPath, default: Any = None) -> Any:
+        """Return the value at *path*, or *default*; for an element of a list, the list."""
         value: Any = self.values
         for key in map(str, path):
             if isinstance(value, list) and key.isdigit():
                 break
-            if not isinstance(value, Mapping):
-                raise KeyError(key)
+            if not isinstance(value, Mapping) or key not in value:
+                return default
             value = cast("Mapping[str, Any]", value)[key]
         return cast("Any", value)
 
-    def sets(self, path: Iterable[str | int]) -> bool:
+    def sets(self, path: KeyPath) -> bool:
         """Return True if the key at *path* is set here."""
-        with suppress(KeyError):
-            self.value(path)
-            return True
-        return False
+        return self.value(path, _NOT_SET) is not _NOT_SET
 
-    def sets_value(self, path: tuple[str | int, ...]) -> bool:
+    def sets_value(self, path: KeyPath) -> bool:
         """Return True if *path* has a plain value here; other layers may add to a table."""
         return self.sets(path) and not isinstance(self.value(path), Mapping)
 
-    def location(self, path: Iterable[str | int]) -> str:
+    def location(self, path: KeyPath) -> str:
         """Return the name; for a file, with the line of the key at *path*."""
-        line = line_of(self.text, tuple(map(str, path))) if self.text else None
+        line = line_of(self.text, path) if self.text else None
         return self.name if line is None else f"{self.name}:{line}"
 
     @property
@@ -82,12 +76,10 @@ class Layer:
         """True if the values come from variables; only these may hold secrets."""
         return self.name in (ENVIRONMENT, DOT_ENV)
 
-    def where(self, path: Iterable[str | int]) -> str:
+    def where(self, path: KeyPath) -> str:
         """Return the location of the key at *path*, and the key's name there."""
-        keys = tuple(path)
-        variable = self.names.get(tuple(map(str, keys))) or variable_name(keys)
-        name = variable if self.has_variables else key_name(keys)
-        return f"{self.location(keys)}: {name}"
+        variable = self.names.get(tuple(map(str, path))) or variable_name(path)
+        return f"{self.location(path)}: {variable if self.has_variables else key_name(path)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,34 +95,30 @@ class Layers:
             values = merged(values, layer.values)
         return values
 
-    def source(self, path: Iterable[str | int]) -> Layer | None:
+    def source(self, path: KeyPath) -> Layer | None:
         """Return the highest layer that sets the key at *path*, or None."""
-        keys = tuple(path)
-        return next((layer for layer in self.ordered if layer.sets(keys)), None)
+        return next((layer for layer in self.ordered if layer.sets(path)), None)
 
-    def origin(self, path: Iterable[str | int]) -> str:
+    def origin(self, path: KeyPath) -> str:
         """Return the location of the key at *path* in its highest layer, or an empty string."""
-        keys = tuple(path)
-        layer = self.source(keys)
-        return layer.location(keys) if layer else ""
+        layer = self.source(path)
+        return layer.location(path) if layer else ""
 
-    def where(self, path: Iterable[str | int]) -> str:
+    def where(self, path: KeyPath) -> str:
         """Return the source in which to correct the key at *path*, and the key's name there."""
-        keys = tuple(path)
         # The highest plain value is in force. A table is merged from all layers that have it. A
         # missing key is best added to the rest of its table: the lowest layer with the table is
         # the file, where most users write.
-        layers = [layer for layer in self.ordered if layer.sets_value(keys)][:1]
-        layers = layers or [layer for layer in self.ordered if layer.sets(keys)]
-        for depth in range(len(keys) - 1, 1, -1):
-            layers = layers or [layer for layer in self.ordered if layer.sets(keys[:depth])][-1:]
-        return " and ".join(layer.where(keys) for layer in reversed(layers)) or key_name(keys)
+        layers = [layer for layer in self.ordered if layer.sets_value(path)][:1]
+        layers = layers or [layer for layer in self.ordered if layer.sets(path)]
+        for depth in range(len(path) - 1, 1, -1):
+            layers = layers or [layer for layer in self.ordered if layer.sets(path[:depth])][-1:]
+        return " and ".join(layer.where(path) for layer in reversed(layers)) or key_name(path)
 
     def variables(self) -> dict[str, str]:
         """Return the texts of the variables whose values no higher layer replaces."""
-        # From the lowest layer up: --set drops variables, too.
         in_force: dict[str, str] = {}
-        for layer in reversed(self.ordered):
+        for layer in reversed(self.ordered):  # the command line drops variables, too
             kept = (item for item in in_force.items() if not layer.sets_value(path_of(item[0])))
             in_force = dict(kept) | dict(layer.variables)
         return in_force
@@ -151,9 +139,9 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def nested(path: Iterable[str], value: Any) -> Any:
+def nested(path: Sequence[str], value: Any) -> Any:
     """Return *value* in a table for each key of *path*."""
-    for key in reversed(tuple(path)):
+    for key in reversed(path):
         value = {key: value}
     return value
 
@@ -171,13 +159,13 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield from leaves(inner, (*path, key))
 
 
-def variable_name(path: Sequence[str | int]) -> str:
+def variable_name(path: KeyPath) -> str:
     """Return the environment variable that sets the key at *path*, in capitals."""
     keys, inside = _split(path)
     return ENV_PREFIX + "__".join(keys).upper() + inside
 
 
-def set_variable(path: Sequence[str | int], own: str | None = None) -> str:
+def set_variable(path: KeyPath, own: str | None = None) -> str:
     """Return the advice for a secret that is missing, or that others can read.
 
     Args:
@@ -191,70 +179,56 @@ def path_of(variable: str) -> tuple[str, ...]:
     return tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
 
 
-def key_name(path: Sequence[str | int]) -> str:
+def key_name(path: KeyPath) -> str:
     """Return the key at *path* as a file spells it: its table, then its name."""
     (*tables, key), inside = _split(path)
     table = ".".join(map(toml_key, tables))
     return (f"[{table}] " if table else "") + toml_key(key) + inside
 
 
-def _split(path: Sequence[str | int]) -> tuple[tuple[str, ...], str]:
+def _split(path: KeyPath) -> tuple[tuple[str, ...], str]:
     """Split *path* at a list: the keys, and the element of the list in words."""
     count = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
     inside = [f"element {part + 1}" if isinstance(part, int) else part for part in path[count:]]
     return tuple(map(str, path[:count])), "".join(f", {part}" for part in inside)
 
 
-def line_of(text: str, path: Sequence[str]) -> int | None:
+def line_of(text: str, path: KeyPath) -> int | None:
     """Return the line, from 1, of the key at *path*, or of the nearest table around it."""
-    best, found = 0, None
+    best, nearest_line, path = 0, None, tuple(map(str, path))
     for line, keys in _statements(text):
         shared = min(len(keys), len(path))
-        if shared > best and keys[:shared] == tuple(path[:shared]):
-            best, found = shared, line
-    return found
+        if shared > best and keys[:shared] == path[:shared]:
+            best, nearest_line = shared, line
+    return nearest_line
 
 
 def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the first line of each header and each key, with its whole path."""
-    lines, index = text.split("\n"), 0
+    lines, start = text.split("\n"), 0
     table: tuple[str, ...] = ()
-    while index < len(lines):
-        start, data = index, None
-        index += 1
-        if not lines[start].strip():
-            continue
+    for end in range(1, len(lines) + 1):
         # A value may have many lines: it ends as soon as the text so far is valid TOML.
-        for end in range(start + 1, min(len(lines), start + _LONGEST) + 1):
-            if (data := _parsed("\n".join(lines[start:end]))) is not None:
-                index = end
-                break
-        keys = _path(data or {})
+        try:
+            keys = _only_path(tomllib.loads("\n".join(lines[start:end])))
+        except ValueError:
+            continue
         if lines[start].lstrip().startswith("["):
-            table = keys
-            yield start + 1, table
-        elif keys:
+            table, keys = keys, ()
+        if table or keys:
             yield start + 1, (*table, *keys)
+        start = end
 
 
-def _parsed(statement: str) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(statement)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _path(data: Mapping[str, Any]) -> tuple[str, ...]:
+def _only_path(value: Any) -> tuple[str, ...]:
     """Return the keys that lead into a statement's value, also through inline tables."""
     keys: list[str] = []
-    value: Any = data
-    while True:
+    while isinstance(value, dict) and len(cast("dict[str, Any]", value)) == 1:
+        ((key, value),) = cast("dict[str, Any]", value).items()
+        keys.append(key)
         if isinstance(value, list) and value:  # [[table]]
             value = cast("Any", value)[0]
-        if not isinstance(value, dict) or len(cast("dict[str, Any]", value)) != 1:
-            return tuple(keys)
-        key, value = next(iter(cast("dict[str, Any]", value).items()))
-        keys.append(key)
+    return tuple(keys)
 
 
 def toml_key(key: str) -> str:

@@ -276,7 +276,7 @@ def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iter
             continue
         for name, model in models.items():
             table, own = ("plugins", name), plugin_variables(model)
-            for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
+            for path, value in leaves(layer.value(table, {})):
                 if declares_secret(model, path, value):
                     names = (own[path[:n]] for n in range(len(path), 0, -1) if path[:n] in own)
                     yield misplaced_secret(layer, (*table, *path), next(names, None))
