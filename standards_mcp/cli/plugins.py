@@ -13,10 +13,9 @@ import click
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
 from standards_mcp.config.edits import with_plugin, without_plugin_disabled
-from standards_mcp.config.layers import variable_name
+from standards_mcp.config.layers import plugin_variables, variable_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.schema import Key, config_keys
-from standards_mcp.config.variables import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host

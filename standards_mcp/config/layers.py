@@ -1,7 +1,8 @@
 """The sources of settings as layers, the names of keys in each, and their lines in a TOML file.
 
 Layers stay separate after the merge, so that errors, ``config show --origin`` and the check for
-exposed secrets can name the source of each value.
+exposed secrets can name the source of each value. The end of this module completes the settings of
+a plugin, whose model may name variables of its own, and alone tells which of its keys are paths.
 """
 
 from __future__ import annotations
@@ -9,19 +10,30 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from standards_mcp._utils.text import printable
+from standards_mcp.errors import ConfigError
+from standards_mcp.plugin import Variable
 
+from .models import is_table, takes_json
 from .models.settings import ENV_PREFIX
 
 ENVIRONMENT: Final = "environment"
 DOT_ENV: Final = ".env"
+Keys: TypeAlias = tuple[str, ...]
 KeyPath: TypeAlias = Sequence[str | int]
 """The keys that lead to a value, and its index in a list."""
+# Clients write this for an optional field of a bundle that the user left empty.
+_PLACEHOLDER: Final = "${user_config."
 _NOT_SET: Final = object()
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -249,3 +261,141 @@ def toml_value(value: object) -> str:
         # JSON and TOML escape the same characters, except for a few, which `printable` escapes.
         return printable(json.dumps(value, ensure_ascii=False))
     return str(value).lower()  # booleans are lowercase; TOML writes numbers as Python does
+
+
+def is_given(name: str, value: str | None) -> bool:
+    """Return True if a variable has a value; an empty one counts for plugins only."""
+    value = value or ""
+    if not value.strip():
+        return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
+    return not value.startswith(_PLACEHOLDER)
+
+
+def from_json(text: str) -> Any:
+    """Return the list or the table in a JSON text; any other text unchanged."""
+    if text.lstrip().startswith(("[", "{")):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
+
+
+# The names are known only after the plugin's import, so a misspelt one looks like a variable of
+# another program and is ignored.
+def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
+    """Return the own variables of keys, also in inner tables; see `Variable`."""
+    return {
+        path: item
+        for path, info in _fields(model)
+        for item in (*info.metadata, *_metadata(info.annotation))
+        if isinstance(item, Variable)
+    }
+
+
+def plugin_variables(model: type[BaseModel]) -> dict[Keys, str]:
+    """Return the names of the own variables, by key."""
+    return {path: variable.name for path, variable in own_variables(model).items()}
+
+
+def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layers:
+    """Return the layers with the values of a plugin's own variables."""
+    fields, variables = dict(_fields(model)), plugin_variables(model)
+
+    def completed(layer: Layer) -> Layer:
+        values, texts, names = layer.values, dict[str, str](), dict[Keys, str]()
+        for path, name in variables.items():
+            text = layer.others.get(name.upper(), "")
+            if is_given(name, text):
+                keys = ("plugins", plugin, *path)
+                value = from_json(text) if takes_json(fields[path].annotation) else text
+                values = merged(values, nested(keys, value))
+                texts[name], names[keys] = text, name
+        return replace(
+            layer,
+            values=values,
+            variables={**layer.variables, **texts},
+            names={**layer.names, **names},
+        )
+
+    return Layers(tuple(map(completed, layers.ordered))) if variables else layers
+
+
+def plugin_options(
+    layers: Layers, plugin: str, model: type[BaseModel], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the options of a plugin with the values of its variables and with absolute paths.
+
+    A relative path, alone or in a list, starts in the folder of the file that sets it, otherwise in
+    the working directory. A blank path counts as not set.
+
+    Args:
+        layers: The result of `with_variables`.
+        options: The plugin's table, as the host read it.
+
+    Raises:
+        ConfigError: A path is in the home of an unknown user.
+    """
+    result = dict(options)
+    for path in plugin_variables(model):
+        keys = ("plugins", plugin, *path)
+        if layer := layers.source(keys):
+            result = merged(result, nested(path, layer.value(keys)))
+    for name, info in model.model_fields.items():
+        key = _key(name, info)
+        keys = ("plugins", plugin, key)
+        layer = layers.source(keys)
+        if key in result and holds_paths(info.annotation):
+            folder = (layer.folder if layer else Path()).absolute()
+            value = result.pop(key)
+            if not isinstance(value, str) or value.strip():
+                result[key] = absolute(value, folder, partial(layers.where, keys))
+    return result
+
+
+def absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:
+    """Make a path or a list of paths absolute; leave any other value to validation.
+
+    Args:
+        where: Returns the source and the key of the path, for an error. It is called in case of an
+            error only, since it takes milliseconds to find the line of a key.
+
+    Raises:
+        ConfigError: The path is in the home of an unknown user.
+    """
+    if isinstance(value, list):
+        return [absolute(item, folder, where) for item in cast("list[object]", value)]
+    return str(folder / in_home(Path(value), where)) if isinstance(value, str) else value
+
+
+def in_home(path: Path, where: Callable[[], str]) -> Path:
+    """Return *path* with ``~`` replaced by the home folder. See `absolute`."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        reason = str(error).rstrip(".")
+        raise ConfigError(f"{where()}: {path}: {reason}; write the whole path") from None
+
+
+def holds_paths(annotation: object) -> bool:
+    """Return True if a field is an optional or required path, or a list of paths."""
+    return annotation is Path or any(map(holds_paths, get_args(annotation)))
+
+
+def _fields(model: type[BaseModel], prefix: Keys = ()) -> Iterator[tuple[Keys, FieldInfo]]:
+    """Yield the fields of a table and of its inner tables, with their paths."""
+    for name, info in model.model_fields.items():
+        path = (*prefix, _key(name, info))
+        yield path, info
+        if is_table(info.annotation):
+            yield from _fields(info.annotation, path)
+
+
+def _key(name: str, info: FieldInfo) -> str:
+    """Return the key of a field in a table."""
+    return info.validation_alias if isinstance(info.validation_alias, str) else name
+
+
+def _metadata(annotation: object) -> Iterator[object]:
+    """Yield the metadata of `Annotated` within a type, as in ``Annotated[...] | None``."""
+    for argument in get_args(annotation):
+        yield from getattr(argument, "__metadata__", ())
+        yield from _metadata(argument)

@@ -29,6 +29,11 @@ from .layers import (
     ENVIRONMENT,
     Layer,
     Layers,
+    absolute,
+    from_json,
+    holds_paths,
+    in_home,
+    is_given,
     leaves,
     merged,
     nested,
@@ -38,7 +43,6 @@ from .layers import (
 from .models import takes_json, type_of
 from .models.settings import ENV_PREFIX, Settings
 from .problems import find_problems
-from .variables import absolute, from_json, holds_paths, in_home, is_given
 
 FILE_NAME: Final = "standards-mcp.toml"
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"

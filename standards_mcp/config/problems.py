@@ -21,12 +21,11 @@ from pydantic_core import ErrorDetails
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
-from .layers import Layer, Layers, key_name, leaves, set_variable
+from .layers import Layer, Layers, key_name, leaves, plugin_variables, set_variable
 from .models import is_table, type_of
 from .models.http import Scope
 from .models.settings import PluginSection, Settings
 from .models.tools import Kind, first_match
-from .variables import plugin_variables
 
 _Location: TypeAlias = tuple[str | int, ...]
 

@@ -14,9 +14,8 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from .layers import toml_value
+from .layers import own_variables, toml_value
 from .models.settings import Settings
-from .variables import own_variables
 
 Schema = dict[str, Any]
 

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import CALL, HostContext
+from standards_mcp.contributions.arguments import admits_null, fitted
 from standards_mcp.contributions.base import MAX_NAME, Completion, common_fields
-from standards_mcp.contributions.coercion import admits_null, fitted
 from standards_mcp.contributions.prompts import PromptAnswer, RegisteredPrompt
 from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.schemas import (

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field, StrictBool, StrictInt
 
 from standards_mcp import Tool
-from standards_mcp.contributions.arguments import read_arguments
-from standards_mcp.contributions.coercion import fitted
+from standards_mcp.contributions.arguments import fitted, read_arguments
 
 Json = dict[str, Any]
 
