@@ -158,6 +158,10 @@ def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str)
             "[profiles.p] enable: 'zzz' matches no tool; see `standards-mcp tools`",
         ),
         (
+            {"prompts": {"disable": ["aling"]}},
+            "[prompts] disable: 'aling' matches no prompt; see `standards-mcp prompts`",
+        ),
+        (
             {"tools": {"overrides": {"acme.fin": {"title": "x"}}}},
             "[tools.overrides] \"acme.fin\": 'acme.fin' matches no tool; did you mean 'acme.find'?",
         ),
