@@ -1,4 +1,4 @@
-"""Declares tools, prompts and resources where their functions are written.
+"""Declare tools, prompts and resources where their functions are written.
 
 A decorated function stays the function that it was. The host finds what methods of a plugin
 declare; a plain function is declared where a hook such as ``register_tools`` returns it.
@@ -26,7 +26,7 @@ _Method: TypeAlias = Callable[
 
 
 class ToolOptions(TypedDict, total=False):
-    """The fields of `Tool` but its function; the name is the function's where none is given."""
+    """The fields of `Tool` except its function; the default of the name is the function's."""
 
     name: str
     title: str | None
@@ -49,7 +49,7 @@ class ToolOptions(TypedDict, total=False):
 
 
 class PromptOptions(TypedDict, total=False):
-    """The fields of `Prompt` but its function; the name is the function's where none is given."""
+    """The fields of `Prompt` except its function; the default of the name is the function's."""
 
     name: str
     title: str | None
@@ -60,7 +60,7 @@ class PromptOptions(TypedDict, total=False):
 
 
 class ResourceOptions(TypedDict, total=False):
-    """The fields of `Resource` but two; the name is the function's where none is given."""
+    """The other fields of `Resource`; the default of the name is the function's."""
 
     name: str
     title: str | None
@@ -118,19 +118,19 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[_F], _F]
 
 
 def declarations(plugin: object, kind: type[_D]) -> Iterator[_D]:
-    """Yield what the methods of a plugin declare of one kind: base classes first, then in order.
+    """Yield the declarations of one kind on a plugin's methods: base classes first, then in order.
 
     A method that overrides a declared one must be decorated itself to be served.
     """
     for name in _declared_names(plugin):
-        # What the class has is marked, and what the instance has is bound: either may be wrapped.
-        for each in _marks(inspect.getattr_static(type(plugin), name)):
-            if isinstance(each, kind):
+        # The class has the mark, and the instance the bound method: either may be wrapped.
+        for mark in _marks(inspect.getattr_static(type(plugin), name)):
+            if isinstance(mark, kind):
                 # Only marked names are read, so a property of the plugin does not run.
-                item = replace(each, function=getattr(plugin, name))
-                yield (
-                    item if isinstance(item, Tool) else replace(item, complete=_bound(plugin, item))
-                )
+                item = replace(mark, function=getattr(plugin, name))
+                if not isinstance(item, Tool):
+                    item = replace(item, complete=_bound(plugin, item.complete))
+                yield item
 
 
 def undecorated(plugin: object) -> list[str]:
@@ -146,21 +146,21 @@ def _declared_names(plugin: object) -> Iterable[str]:
 
 
 def declared(item: object, kind: type[_D]) -> Iterable[object]:
-    """Return what a function declares that a hook returned; anything else as it is."""
-    found = [each for each in _marks(item) if isinstance(each, kind)]
-    return [replace(each, function=cast("Any", item)) for each in found] or (item,)
+    """Return the declarations of a function that a hook returned; anything else as it is."""
+    marks = [mark for mark in _marks(item) if isinstance(mark, kind)]
+    return [replace(mark, function=cast("Any", item)) for mark in marks] or (item,)
 
 
-# Completers are named in the body of the class, before an instance exists.
-def _bound(plugin: object, item: Prompt | Resource) -> Mapping[str, Completer]:
-    """Return the completers of a declaration; those that are methods, as methods of *plugin*."""
-    return {name: _own_method(plugin, each) or each for name, each in item.complete.items()}
+def _bound(plugin: object, completers: Mapping[str, Completer]) -> Mapping[str, Completer]:
+    """Return the completers, with methods of the class bound to the plugin.
 
-
-def _own_method(plugin: object, function: object) -> Any:
-    name = getattr(function, "__name__", "")
-    is_own = any(vars(owner).get(name) is function for owner in type(plugin).__mro__)
-    return getattr(plugin, name) if is_own else None
+    The body of the class names them before an instance exists.
+    """
+    methods = {id(value) for owner in type(plugin).__mro__ for value in vars(owner).values()}
+    return {
+        name: getattr(plugin, each.__name__) if id(each) in methods else each
+        for name, each in completers.items()
+    }
 
 
 def _declare(kind: type[_Declaration], options: Mapping[str, Any], function: Any = None) -> Any:
@@ -171,27 +171,21 @@ def _declare(kind: type[_Declaration], options: Mapping[str, Any], function: Any
             is_name = isinstance(plain, str)
             advice = f"write @{name}(name=...)" if is_name else "put it directly above the function"
             raise TypeError(f"@{name} decorates a function, not {function!r}; {advice}")
-        given: dict[str, Any] = {"name": plain.__name__, **options, "function": plain}
-        item: _Declaration = kind(**given)
-        setattr(plain, _DECLARATIONS, (*_marks(plain), item))
+        fields: dict[str, Any] = {"name": plain.__name__, **options, "function": plain}
+        setattr(plain, _DECLARATIONS, (*_marks(plain), kind(**fields)))
         return function
 
     return mark if function is None else mark(function)
 
 
 def _marks(value: object) -> tuple[_Declaration, ...]:
-    """Return what a function declares, or what wraps one as `functools.update_wrapper` does it."""
+    """Return the declarations of a function, or of one that `functools.update_wrapper` wraps."""
     # Not by `getattr`, which classes and proxies may answer with something else.
-    found: tuple[_Declaration, ...] = getattr(_function(value), "__dict__", {}).get(
-        _DECLARATIONS, ()
-    )
-    return found
+    attributes: Mapping[str, Any] = getattr(_function(value), "__dict__", {})
+    return cast("tuple[_Declaration, ...]", attributes.get(_DECLARATIONS, ()))
 
 
 def _function(value: object) -> object:
-    """Return the function of a method, also of a static one or one of a class."""
-    return getattr(value, "__func__", value) if _is_method(value) else value
-
-
-def _is_method(value: object) -> bool:
-    return inspect.ismethod(value) or isinstance(value, staticmethod | classmethod)
+    """Return the function of a method, also of a static or a class method."""
+    is_method = inspect.ismethod(value) or isinstance(value, staticmethod | classmethod)
+    return cast("Any", value).__func__ if is_method else value

@@ -26,13 +26,13 @@ true and false equal only themselves.
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import ge, gt, le, lt
-from typing import Any, Final, TypeAlias, TypeGuard, cast
+from typing import Any, Final, TypeAlias, TypeGuard, cast, overload
 
 from .errors import FilterError
 
@@ -43,7 +43,7 @@ Scalar: TypeAlias = str | int | float | bool
 """A value that a filter compares with."""
 
 Operand: TypeAlias = Scalar | tuple[Scalar, ...]
-"""What an operator takes."""
+"""The value after an operator."""
 
 FIELD_OPERATORS: Final = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists")
 LOGIC_OPERATORS: Final = ("$and", "$or")
@@ -57,10 +57,9 @@ _ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = {
 }  # fmt: skip
 _NEGATIONS: Final = ("$ne", "$nin")
 _LONGEST_QUOTE: Final = 40
-_Identity: TypeAlias = tuple[bool, Scalar]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Condition:
     """One operator on one field.
 
@@ -73,24 +72,24 @@ class Condition:
     field: str
     operator: str
     operand: Operand
-    _listed: frozenset[_Identity] = dataclasses.field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _listed(self) -> frozenset[tuple[bool, Scalar]]:
         listed = self.operand if isinstance(self.operand, tuple) else (self.operand,)
-        object.__setattr__(self, "_listed", frozenset(map(_identity, listed)))
+        return frozenset(map(_identity, listed))
 
     @property
     def accepts_missing(self) -> bool:
-        """Whether a record matches whose field has no values."""
+        """True if a record matches whose field has no values."""
         return self.operator == "$exists" and self.operand is False
 
     @property
     def needs_every(self) -> bool:
-        """Whether all values of a field must be accepted, instead of any."""
+        """True if all values of a field must be accepted, instead of any."""
         return self.operator in _NEGATIONS
 
     def accepts(self, value: object) -> bool:
-        """Return whether one value, an element if the field is a list, satisfies the operator."""
+        """Return True if one value, or one element of a list, satisfies the operator."""
         if self.operator == "$exists":
             return self.operand is True
         if compare := _ORDERINGS.get(self.operator):
@@ -98,7 +97,7 @@ class Condition:
         return (_is_scalar(value) and _identity(value) in self._listed) != self.needs_every
 
     def holds(self, values: Collection[object]) -> bool:
-        """Return whether a record matches whose field has these values (see `values_of`)."""
+        """Return True if a record matches whose field has these values (see `values_of`)."""
         if not values:
             return self.accepts_missing
         return (all if self.needs_every else any)(map(self.accepts, values))
@@ -106,14 +105,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Matches when every operand does."""
+    """Match if every operand does."""
 
     operands: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Matches when some operand does."""
+    """Match if any operand does."""
 
     operands: tuple[Node, ...]
 
@@ -125,16 +124,20 @@ Node: TypeAlias = Condition | And | Or
 def parse_filter(expression: object) -> Node | None:
     """Return the filter that *expression* describes, or None for an empty one or None.
 
+    A parsed filter is returned as it is.
+
     Raises:
         FilterError: It is not a filter, or is larger than `MAX_DEPTH` and `MAX_SIZE` allow.
     """
+    if isinstance(expression, Condition | And | Or):
+        return expression
     if expression is None or (_is_mapping(expression) and not expression):
         return None
     return _Parser().node(expression, depth=1)
 
 
 def matches(node: Node | None, record: Mapping[str, Any]) -> bool:
-    """Return whether *record* (JSON data, see `StandardRecord.to_dict`) passes the filter."""
+    """Return True if *record* (JSON data, see `StandardRecord.to_dict`) passes the filter."""
     if node is None:
         return True
     if isinstance(node, Condition):
@@ -150,10 +153,21 @@ def values_of(record: Mapping[str, Any], name: str) -> tuple[object, ...]:
     return tuple(element for element in elements if element is not None)
 
 
-def combine(*expressions: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return one expression that asks for all of *expressions*, None when all are empty."""
-    parts = [expression for expression in expressions if expression]
-    return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)
+@overload
+def combine(*filters: FilterExpression | None) -> FilterExpression | None: ...
+@overload
+def combine(*filters: FilterExpression | Node | None) -> FilterExpression | Node | None: ...
+def combine(*filters: FilterExpression | Node | None) -> FilterExpression | Node | None:
+    """Return one filter that asks for all of *filters*, or None if all are empty.
+
+    It is parsed if any of them is.
+    """
+    parts = [part for part in filters if part]
+    if len(parts) <= 1:
+        return next(iter(parts), None)
+    if all(map(_is_mapping, parts)):
+        return {"$and": parts}
+    return And(tuple(node for part in parts if (node := parse_filter(part))))
 
 
 def fields(node: Node | None) -> frozenset[str]:
@@ -165,7 +179,7 @@ def fields(node: Node | None) -> frozenset[str]:
 
 
 class _Parser:
-    """Parses one expression, and counts operands as it goes so that none can grow too large."""
+    """Parse one expression; count the operands on the way, so that none can grow too large."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -182,10 +196,16 @@ class _Parser:
         return nodes[0] if len(nodes) == 1 else And(tuple(nodes))
 
     def _entry(self, key: object, value: object, depth: int) -> Iterator[Node]:
-        if isinstance(key, str) and key in LOGIC_OPERATORS:
+        if not isinstance(key, str) or not key:
+            raise FilterError(
+                f"The name of a field is a text that is not empty, not {_described(key)}."
+            )
+        if key in LOGIC_OPERATORS:
             yield self._logic(key, value, depth)
-        elif not isinstance(key, str) or not key or key.startswith("$"):
-            raise _no_field(key)
+        elif key in FIELD_OPERATORS:
+            raise FilterError(f'{key} stands under a field: {{"field": {{"{key}": value}}}}.')
+        elif key.startswith("$"):
+            raise _unknown(key, LOGIC_OPERATORS)
         elif not _is_mapping(value):
             yield self._condition(key, "$eq", value)
         elif value:
@@ -204,25 +224,22 @@ class _Parser:
 
     def _condition(self, name: str, operator: object, operand: object) -> Condition:
         if not isinstance(operator, str) or operator not in FIELD_OPERATORS:
-            raise FilterError(f"{_described(name)}: {_unknown(operator, FIELD_OPERATORS)}")
+            raise _unknown(operator, FIELD_OPERATORS, f"{_described(name)}: ")
         self._size += len(operand) if _is_list(operand) else 1
         if self._size > MAX_SIZE:
             raise FilterError(f"The filter has more than {MAX_SIZE:,} values.")
-        return Condition(name, operator, _operand(name, operator, operand))
+        value = tuple(operand) if _is_list(operand) else operand
+        expected, fits = _FORMS[operator]
+        if fits(value):
+            return Condition(name, operator, cast("Operand", value))
+        is_list = _is_list(value) and expected is _SCALAR_FORM
+        hint = " Use $in or $nin for a list." if is_list else ""
+        raise FilterError(
+            f"{_described(name)}: {operator} takes {expected}, not {_described(operand)}.{hint}"
+        )
 
 
-def _operand(name: str, operator: str, operand: object) -> Operand:
-    value = tuple(operand) if _is_list(operand) else operand
-    expected, fits = _FORMS[operator]
-    if fits(value):
-        return cast("Operand", value)
-    hint = " Use $in or $nin for a list." if _is_list(value) and expected is _SCALAR_FORM else ""
-    raise FilterError(
-        f"{_described(name)}: {operator} takes {expected}, not {_described(operand)}.{hint}"
-    )
-
-
-def _identity(value: Scalar) -> _Identity:
+def _identity(value: Scalar) -> tuple[bool, Scalar]:
     return isinstance(value, bool), value  # for Python, True == 1
 
 
@@ -234,10 +251,6 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def _is_scalar(value: object) -> TypeGuard[Scalar]:
     return isinstance(value, str | bool) or _is_number(value)
-
-
-def _is_set(value: object) -> bool:
-    return _is_list(value) and bool(value) and all(map(_is_scalar, value))
 
 
 def _is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
@@ -253,11 +266,15 @@ _FORMS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     **dict.fromkeys(("$eq", "$ne"), (_SCALAR_FORM, _is_scalar)),
     **dict.fromkeys(_ORDERINGS, ("a number", _is_number)),
     **dict.fromkeys(
-        ("$in", "$nin"), ("a list, not empty, of texts, numbers, true or false", _is_set)
+        ("$in", "$nin"),
+        (
+            "a list, not empty, of texts, numbers, true or false",
+            lambda value: _is_list(value) and bool(value) and all(map(_is_scalar, value)),
+        ),
     ),
     "$exists": ("true or false", lambda value: isinstance(value, bool)),
 }
-"""What an operator takes, in words and as a test."""
+"""The operand of each operator, in words and as a test."""
 
 
 def _described(value: object) -> str:
@@ -265,23 +282,16 @@ def _described(value: object) -> str:
         return repr(value[:_LONGEST_QUOTE])
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if _is_list(value):
-        return "this list" if value else "an empty list"
-    if _is_mapping(value):
-        return "this object" if value else "an empty object"
+    if _is_list(value) or _is_mapping(value):
+        kind = "list" if _is_list(value) else "object"
+        return f"this {kind}" if value else f"an empty {kind}"
     return f"a value of type {type(value).__name__}"
 
 
-def _no_field(key: object) -> FilterError:
-    if key in FIELD_OPERATORS:
-        return FilterError(f'{key} stands under a field: {{"field": {{"{key}": value}}}}.')
-    if isinstance(key, str) and key:
-        return FilterError(_unknown(key, LOGIC_OPERATORS))
-    return FilterError(f"The name of a field is a text that is not empty, not {_described(key)}.")
-
-
-def _unknown(operator: object, known: Sequence[str]) -> str:
+def _unknown(operator: object, operators: Sequence[str], where: str = "") -> FilterError:
     typed = operator[:_LONGEST_QUOTE] if isinstance(operator, str) else ""
-    close = difflib.get_close_matches(typed, known, n=1, cutoff=0.4)
+    close = difflib.get_close_matches(typed, operators, n=1, cutoff=0.4)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return f"{_described(operator)} is not an operator; use {', '.join(known)}.{hint}"
+    return FilterError(
+        f"{where}{_described(operator)} is not an operator; use {', '.join(operators)}.{hint}"
+    )

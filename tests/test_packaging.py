@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from standards_mcp.config.layers import plugin_variables
 from standards_mcp.config.models.settings import ENV_PREFIX, Settings
-from standards_mcp.config.variables import plugin_variables
 from standards_mcp_catalog.settings import CatalogSettings, PineconeCatalogSettings
 
 ROOT = Path(__file__).parent.parent

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from standards_mcp.contributions.coercion import decoded_texts
+from standards_mcp.contributions.arguments import decoded_texts
 from standards_mcp.contributions.schemas import plain_object, schema_errors, schema_validator
 from standards_mcp.errors import InvalidInputError, RateLimitedError, TimedOutError, ToolError
 

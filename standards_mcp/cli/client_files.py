@@ -21,7 +21,8 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 from standards_mcp._utils.files import Edit, diff, read_text
 from standards_mcp._utils.secrets import MASK, looks_secret, secret_paths
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, keeping_style
-from standards_mcp.config.variables import CONFIG_VARIABLE, is_given
+from standards_mcp.config.layers import is_given
+from standards_mcp.config.loading import CONFIG_VARIABLE
 from standards_mcp.errors import ClientFileError
 
 from . import jsonc

@@ -20,8 +20,7 @@ from standards_mcp.config.loading import config_paths, file_text
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.config.problems import (
     Problem,
-    check_addresses,
-    check_folders,
+    check_places,
     check_programs,
     folder_problems,
 )
@@ -115,7 +114,7 @@ def check(ctx: click.Context) -> None:
         for record in host.manager.records.values()
         if record.status is Status.FAILED
     ]
-    checks = (check_programs, check_addresses, check_folders)
+    checks = (check_programs, check_places)
     found = [*_value_problems(host), *(each for find in checks for each in find(host.settings))]
     found += _folder_problems(host)
     lines = [problem.line(host.loaded.layers) for problem in found]

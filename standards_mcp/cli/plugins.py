@@ -12,11 +12,10 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
-from standards_mcp.config.edits import before_plugin_disabled, with_plugin
-from standards_mcp.config.layers import variable_name
+from standards_mcp.config.edits import with_plugin, without_plugin_disabled
+from standards_mcp.config.layers import plugin_variables, variable_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.schema import Key, config_keys
-from standards_mcp.config.variables import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
@@ -191,9 +190,10 @@ def _switch(
         return [f"all contributions of the {kind} {name!r}, whose code will run"]
 
     def edit(text: str) -> str:
-        before = before_plugin_disabled(text, name, table=table) if enabled else None
-        if before is not None and not disabled_reason(plugin, settings_of(invocation, before)):
-            return before
+        # With `autoload = false`, the plugin needs `enabled = true`.
+        undone = without_plugin_disabled(text, name, table=table) if enabled else text
+        if undone != text and not disabled_reason(plugin, settings_of(invocation, undone)):
+            return undone
         return with_plugin(text, name, enabled=enabled, table=table)
 
     edit_config(invocation, edit, dry_run=dry_run, gains=gains if enabled else None, yes=yes)

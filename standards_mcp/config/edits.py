@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 import tomlkit
-from tomlkit.items import InlineTable
+from tomlkit.items import InlineTable, Item
 
 from standards_mcp._utils.files import Edit, edit_text
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
@@ -26,7 +25,7 @@ from .models.settings import Settings
 Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
 """Return in words the contributions that only the second settings serve."""
 
-_LAST_EMPTY_LINE: Final = re.compile(r"(\r?\n)\r?\n\Z")
+_LAST_EMPTY_LINES: Final = re.compile(r"\n+\Z")
 _Document = MutableMapping[str, Any]
 
 
@@ -90,52 +89,53 @@ def changed_keys(before: str, after: str) -> str:
     return "\n".join(lines)
 
 
+@keeping_style
 def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") -> str:
     """Return *text* with ``[plugins.<name>] enabled`` set, or ``[<table>.<name>]``."""
-
-    def change(document: _Document) -> None:
-        _table(_table(document, table, is_super=True), name)["enabled"] = enabled
-
-    return _changed(text, change)
+    document = tomlkit.parse(text)
+    _table(_table(document, table, is_super=True), name)["enabled"] = enabled
+    return tomlkit.dumps(document)
 
 
-def before_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str | None:
-    """Return *text* without the edit of `with_plugin` that disabled the plugin.
-
-    Returns:
-        None if the text is not a result of that edit.
-    """
-    values = _values(text).get(table, {}).get(name, {})
-    if values.get("enabled") is not False:
-        return None
-    disable = partial(with_plugin, name=name, enabled=False, table=table)
-    return _undone(text, (table, name, "enabled"), lambda before: disable(before) == text)
+@keeping_style
+def without_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str:
+    """Return *text* without the key that `with_plugin` sets to disable a plugin."""
+    document = tomlkit.parse(text)
+    if document.get(table, {}).get(name, {}).get("enabled") is False:
+        del cast("_Document", document[table])[name]["enabled"]
+        _drop_empty(document, table, name)
+    return _dumps(document)
 
 
+@keeping_style
 def with_tool_enabled(text: str, pattern: str) -> str:
     """Remove *pattern* from ``[tools] disable``, or add it to an existing ``[tools] enable``.
 
-    Removing undoes `with_tool_disabled` and restores the text from before. A pattern is added only
-    if it was not disabled. A wider pattern such as ``web.*`` stays in ``disable`` and still wins.
+    A pattern is added only if it was not disabled. A wider pattern such as ``web.*`` stays in
+    ``disable`` and still wins.
     """
-    if pattern not in disabled_tools(text):
-        return _changed(text, lambda document: _allow(document, pattern))
-    kept = _changed(text, lambda document: _take_out(document, pattern))
-    undone = _undone(
-        kept, ("tools", "disable"), lambda before: with_tool_disabled(before, pattern) == text
-    )
-    return kept if undone is None else undone
+    document = tomlkit.parse(text)
+    tools = cast("_Document", document.get("tools", {}))
+    disabled = cast("list[str]", tools.get("disable", []))
+    if pattern in disabled:
+        while pattern in disabled:
+            disabled.remove(pattern)
+        _drop_empty(document, "tools", "disable")
+        return _dumps(document)
+    enabled = cast("list[str]", tools.get("enable", ["*"]))
+    if pattern not in enabled and "*" not in enabled:
+        enabled.append(pattern)
+    return tomlkit.dumps(document)
 
 
+@keeping_style
 def with_tool_disabled(text: str, pattern: str) -> str:
     """Return *text* with *pattern* in ``[tools] disable``."""
-
-    def change(document: _Document) -> None:
-        disable = _table(document, "tools").setdefault("disable", tomlkit.array())
-        if pattern not in disable:
-            cast("list[str]", disable).append(pattern)
-
-    return _changed(text, change)
+    document = tomlkit.parse(text)
+    disabled = _table(document, "tools").setdefault("disable", tomlkit.array())
+    if pattern not in disabled:
+        disabled.append(pattern)
+    return tomlkit.dumps(document)
 
 
 def disabled_tools(text: str) -> Sequence[str]:
@@ -144,84 +144,36 @@ def disabled_tools(text: str) -> Sequence[str]:
     return patterns
 
 
-def _values(text: str) -> dict[str, Any]:
-    return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
-
-
-def _allow(document: _Document, pattern: str) -> None:
-    tools = document.get("tools", {})
-    if "enable" in tools and pattern not in tools["enable"] and "*" not in tools["enable"]:
-        cast("list[str]", tools["enable"]).append(pattern)
-
-
-def _take_out(document: _Document, pattern: str) -> None:
-    disable = cast("list[str]", document["tools"]["disable"])
-    while pattern in disable:
-        disable.remove(pattern)
-
-
-def _undone(text: str, path: Sequence[str], is_before: Callable[[str], bool]) -> str | None:
-    """Return *text* without a key and the tables that were created for it.
-
-    The text does not show which tables existed before, so the function tries each possibility
-    until *is_before* accepts one.
-    """
-    for kept in range(len(path)):
-        candidate = _changed(text, partial(_drop_empty, path, kept))
-        # tomlkit puts an empty line above a table that is added at the end.
-        for before in (_LAST_EMPTY_LINE.sub(r"\1", candidate), candidate):
-            if is_before(before):
-                return before
-    return None
-
-
-def _drop_empty(path: Sequence[str], kept: int, document: _Document) -> None:
-    """Drop the key at the end of *path*, then its empty tables but the outermost *kept*."""
-    for end in range(len(path), kept, -1):
-        *tables, key = path[:end]
-        table: Any = document
-        for name in tables:
-            table = table[name]
-        if table[key]:
-            return
-        del table[key]
-
-
+@keeping_style
 def with_token(
     text: str, name: str, sha256: str, scopes: Sequence[str], expires: str | None = None
 ) -> str:
     """Return *text* with the token ``[server.auth.tokens.<name>]``, and tokens required."""
-
-    def change(document: _Document) -> None:
-        auth = _table(_table(document, "server", is_super=True), "auth")
-        auth["required"] = True
-        token = _table(_table(auth, "tokens", is_super=True), name)
-        token["sha256"] = sha256
-        token["scopes"] = list(scopes)
-        token.pop("expires", None)
-        if expires:
-            token["expires"] = expires
-
-    return _changed(text, change)
-
-
-def without_token(text: str, name: str) -> str:
-    """Return *text* without ``[server.auth.tokens.<name>]``; tokens stay required."""
-
-    def change(document: _Document) -> None:
-        auth = document.get("server", {}).get("auth", {})
-        if name in auth.get("tokens", {}):
-            auth["required"] = True
-            del auth["tokens"][name]
-
-    return _changed(text, change)
+    document = tomlkit.parse(text)
+    auth = _table(_table(document, "server", is_super=True), "auth")
+    auth["required"] = True
+    token = _table(_table(auth, "tokens", is_super=True), name)
+    token["sha256"] = sha256
+    token["scopes"] = list(scopes)
+    token.pop("expires", None)
+    if expires:
+        token["expires"] = expires
+    return tomlkit.dumps(document)
 
 
 @keeping_style
-def _changed(text: str, change: Callable[[_Document], None]) -> str:
+def without_token(text: str, name: str) -> str:
+    """Return *text* without ``[server.auth.tokens.<name>]``; tokens stay required."""
     document = tomlkit.parse(text)
-    change(document)
+    auth = document.get("server", {}).get("auth", {})
+    if name in auth.get("tokens", {}):
+        auth["required"] = True
+        del auth["tokens"][name]
     return tomlkit.dumps(document)
+
+
+def _values(text: str) -> dict[str, Any]:
+    return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
 
 
 def _table(parent: _Document, name: str, *, is_super: bool = False) -> _Document:
@@ -229,3 +181,19 @@ def _table(parent: _Document, name: str, *, is_super: bool = False) -> _Document
         is_inline = isinstance(parent, InlineTable)
         parent[name] = tomlkit.inline_table() if is_inline else tomlkit.table(is_super)
     return cast("_Document", parent[name])
+
+
+def _drop_empty(document: _Document, table: str, key: str) -> None:
+    """Drop a list or a table that is empty and has no comment, then the table around it."""
+    parent = cast("_Document", document[table])
+    for container, name in ((parent, key), (document, table)):
+        item = cast("Item", container[name])
+        if item or "#" in item.as_string() + item.trivia.comment:
+            return
+        del container[name]
+
+
+def _dumps(document: tomlkit.TOMLDocument) -> str:
+    # tomlkit puts an empty line above a table that is added at the end, and leaves it there.
+    text = _LAST_EMPTY_LINES.sub("\n", tomlkit.dumps(document))
+    return text if text.strip() else ""

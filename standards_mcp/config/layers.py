@@ -1,7 +1,8 @@
 """The sources of settings as layers, the names of keys in each, and their lines in a TOML file.
 
 Layers stay separate after the merge, so that errors, ``config show --origin`` and the check for
-exposed secrets can name the source of each value.
+exposed secrets can name the source of each value. The end of this module completes the settings of
+a plugin, whose model may name variables of its own, and alone tells which of its keys are paths.
 """
 
 from __future__ import annotations
@@ -9,19 +10,31 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from standards_mcp._utils.text import printable
+from standards_mcp.errors import ConfigError
+from standards_mcp.plugin import Variable
 
+from .models import is_table, takes_json
 from .models.settings import ENV_PREFIX
 
 ENVIRONMENT: Final = "environment"
 DOT_ENV: Final = ".env"
-_LONGEST: Final = 2000  # lines of one value
+Keys: TypeAlias = tuple[str, ...]
+KeyPath: TypeAlias = Sequence[str | int]
+"""The keys that lead to a value, and its index in a list."""
+# Clients write this for an optional field of a bundle that the user left empty.
+_PLACEHOLDER: Final = "${user_config."
+_NOT_SET: Final = object()
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -46,35 +59,28 @@ class Layer:
     others: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     names: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
 
-    def value(self, path: Iterable[str | int]) -> Any:
-        """Return the value at *path*; for an element of a list, the list.
-
-        Raises:
-            KeyError: The key is not set.
-        """
+    def value(self, path: KeyPath, default: Any = None) -> Any:
+        """Return the value at *path*, or *default*; for an element of a list, the list."""
         value: Any = self.values
         for key in map(str, path):
             if isinstance(value, list) and key.isdigit():
                 break
-            if not isinstance(value, Mapping):
-                raise KeyError(key)
+            if not isinstance(value, Mapping) or key not in value:
+                return default
             value = cast("Mapping[str, Any]", value)[key]
         return cast("Any", value)
 
-    def sets(self, path: Iterable[str | int]) -> bool:
+    def sets(self, path: KeyPath) -> bool:
         """Return True if the key at *path* is set here."""
-        with suppress(KeyError):
-            self.value(path)
-            return True
-        return False
+        return self.value(path, _NOT_SET) is not _NOT_SET
 
-    def sets_value(self, path: tuple[str | int, ...]) -> bool:
+    def sets_value(self, path: KeyPath) -> bool:
         """Return True if *path* has a plain value here; other layers may add to a table."""
         return self.sets(path) and not isinstance(self.value(path), Mapping)
 
-    def location(self, path: Iterable[str | int]) -> str:
+    def location(self, path: KeyPath) -> str:
         """Return the name; for a file, with the line of the key at *path*."""
-        line = line_of(self.text, tuple(map(str, path))) if self.text else None
+        line = line_of(self.text, path) if self.text else None
         return self.name if line is None else f"{self.name}:{line}"
 
     @property
@@ -82,12 +88,10 @@ class Layer:
         """True if the values come from variables; only these may hold secrets."""
         return self.name in (ENVIRONMENT, DOT_ENV)
 
-    def where(self, path: Iterable[str | int]) -> str:
+    def where(self, path: KeyPath) -> str:
         """Return the location of the key at *path*, and the key's name there."""
-        keys = tuple(path)
-        variable = self.names.get(tuple(map(str, keys))) or variable_name(keys)
-        name = variable if self.has_variables else key_name(keys)
-        return f"{self.location(keys)}: {name}"
+        variable = self.names.get(tuple(map(str, path))) or variable_name(path)
+        return f"{self.location(path)}: {variable if self.has_variables else key_name(path)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,34 +107,30 @@ class Layers:
             values = merged(values, layer.values)
         return values
 
-    def source(self, path: Iterable[str | int]) -> Layer | None:
+    def source(self, path: KeyPath) -> Layer | None:
         """Return the highest layer that sets the key at *path*, or None."""
-        keys = tuple(path)
-        return next((layer for layer in self.ordered if layer.sets(keys)), None)
+        return next((layer for layer in self.ordered if layer.sets(path)), None)
 
-    def origin(self, path: Iterable[str | int]) -> str:
+    def origin(self, path: KeyPath) -> str:
         """Return the location of the key at *path* in its highest layer, or an empty string."""
-        keys = tuple(path)
-        layer = self.source(keys)
-        return layer.location(keys) if layer else ""
+        layer = self.source(path)
+        return layer.location(path) if layer else ""
 
-    def where(self, path: Iterable[str | int]) -> str:
+    def where(self, path: KeyPath) -> str:
         """Return the source in which to correct the key at *path*, and the key's name there."""
-        keys = tuple(path)
         # The highest plain value is in force. A table is merged from all layers that have it. A
         # missing key is best added to the rest of its table: the lowest layer with the table is
         # the file, where most users write.
-        layers = [layer for layer in self.ordered if layer.sets_value(keys)][:1]
-        layers = layers or [layer for layer in self.ordered if layer.sets(keys)]
-        for depth in range(len(keys) - 1, 1, -1):
-            layers = layers or [layer for layer in self.ordered if layer.sets(keys[:depth])][-1:]
-        return " and ".join(layer.where(keys) for layer in reversed(layers)) or key_name(keys)
+        layers = [layer for layer in self.ordered if layer.sets_value(path)][:1]
+        layers = layers or [layer for layer in self.ordered if layer.sets(path)]
+        for depth in range(len(path) - 1, 1, -1):
+            layers = layers or [layer for layer in self.ordered if layer.sets(path[:depth])][-1:]
+        return " and ".join(layer.where(path) for layer in reversed(layers)) or key_name(path)
 
     def variables(self) -> dict[str, str]:
         """Return the texts of the variables whose values no higher layer replaces."""
-        # From the lowest layer up: --set drops variables, too.
         in_force: dict[str, str] = {}
-        for layer in reversed(self.ordered):
+        for layer in reversed(self.ordered):  # the command line drops variables, too
             kept = (item for item in in_force.items() if not layer.sets_value(path_of(item[0])))
             in_force = dict(kept) | dict(layer.variables)
         return in_force
@@ -151,9 +151,9 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def nested(path: Iterable[str], value: Any) -> Any:
+def nested(path: Sequence[str], value: Any) -> Any:
     """Return *value* in a table for each key of *path*."""
-    for key in reversed(tuple(path)):
+    for key in reversed(path):
         value = {key: value}
     return value
 
@@ -171,13 +171,13 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield from leaves(inner, (*path, key))
 
 
-def variable_name(path: Sequence[str | int]) -> str:
+def variable_name(path: KeyPath) -> str:
     """Return the environment variable that sets the key at *path*, in capitals."""
     keys, inside = _split(path)
     return ENV_PREFIX + "__".join(keys).upper() + inside
 
 
-def set_variable(path: Sequence[str | int], own: str | None = None) -> str:
+def set_variable(path: KeyPath, own: str | None = None) -> str:
     """Return the advice for a secret that is missing, or that others can read.
 
     Args:
@@ -191,70 +191,56 @@ def path_of(variable: str) -> tuple[str, ...]:
     return tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
 
 
-def key_name(path: Sequence[str | int]) -> str:
+def key_name(path: KeyPath) -> str:
     """Return the key at *path* as a file spells it: its table, then its name."""
     (*tables, key), inside = _split(path)
     table = ".".join(map(toml_key, tables))
     return (f"[{table}] " if table else "") + toml_key(key) + inside
 
 
-def _split(path: Sequence[str | int]) -> tuple[tuple[str, ...], str]:
+def _split(path: KeyPath) -> tuple[tuple[str, ...], str]:
     """Split *path* at a list: the keys, and the element of the list in words."""
     count = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
     inside = [f"element {part + 1}" if isinstance(part, int) else part for part in path[count:]]
     return tuple(map(str, path[:count])), "".join(f", {part}" for part in inside)
 
 
-def line_of(text: str, path: Sequence[str]) -> int | None:
+def line_of(text: str, path: KeyPath) -> int | None:
     """Return the line, from 1, of the key at *path*, or of the nearest table around it."""
-    best, found = 0, None
+    best, nearest_line, path = 0, None, tuple(map(str, path))
     for line, keys in _statements(text):
         shared = min(len(keys), len(path))
-        if shared > best and keys[:shared] == tuple(path[:shared]):
-            best, found = shared, line
-    return found
+        if shared > best and keys[:shared] == path[:shared]:
+            best, nearest_line = shared, line
+    return nearest_line
 
 
 def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the first line of each header and each key, with its whole path."""
-    lines, index = text.split("\n"), 0
+    lines, start = text.split("\n"), 0
     table: tuple[str, ...] = ()
-    while index < len(lines):
-        start, data = index, None
-        index += 1
-        if not lines[start].strip():
-            continue
+    for end in range(1, len(lines) + 1):
         # A value may have many lines: it ends as soon as the text so far is valid TOML.
-        for end in range(start + 1, min(len(lines), start + _LONGEST) + 1):
-            if (data := _parsed("\n".join(lines[start:end]))) is not None:
-                index = end
-                break
-        keys = _path(data or {})
+        try:
+            keys = _only_path(tomllib.loads("\n".join(lines[start:end])))
+        except ValueError:
+            continue
         if lines[start].lstrip().startswith("["):
-            table = keys
-            yield start + 1, table
-        elif keys:
+            table, keys = keys, ()
+        if table or keys:
             yield start + 1, (*table, *keys)
+        start = end
 
 
-def _parsed(statement: str) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(statement)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _path(data: Mapping[str, Any]) -> tuple[str, ...]:
+def _only_path(value: Any) -> tuple[str, ...]:
     """Return the keys that lead into a statement's value, also through inline tables."""
     keys: list[str] = []
-    value: Any = data
-    while True:
+    while isinstance(value, dict) and len(cast("dict[str, Any]", value)) == 1:
+        ((key, value),) = cast("dict[str, Any]", value).items()
+        keys.append(key)
         if isinstance(value, list) and value:  # [[table]]
             value = cast("Any", value)[0]
-        if not isinstance(value, dict) or len(cast("dict[str, Any]", value)) != 1:
-            return tuple(keys)
-        key, value = next(iter(cast("dict[str, Any]", value).items()))
-        keys.append(key)
+    return tuple(keys)
 
 
 def toml_key(key: str) -> str:
@@ -275,3 +261,141 @@ def toml_value(value: object) -> str:
         # JSON and TOML escape the same characters, except for a few, which `printable` escapes.
         return printable(json.dumps(value, ensure_ascii=False))
     return str(value).lower()  # booleans are lowercase; TOML writes numbers as Python does
+
+
+def is_given(name: str, value: str | None) -> bool:
+    """Return True if a variable has a value; an empty one counts for plugins only."""
+    value = value or ""
+    if not value.strip():
+        return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
+    return not value.startswith(_PLACEHOLDER)
+
+
+def from_json(text: str) -> Any:
+    """Return the list or the table in a JSON text; any other text unchanged."""
+    if text.lstrip().startswith(("[", "{")):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
+
+
+# The names are known only after the plugin's import, so a misspelt one looks like a variable of
+# another program and is ignored.
+def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
+    """Return the own variables of keys, also in inner tables; see `Variable`."""
+    return {
+        path: item
+        for path, info in _fields(model)
+        for item in (*info.metadata, *_metadata(info.annotation))
+        if isinstance(item, Variable)
+    }
+
+
+def plugin_variables(model: type[BaseModel]) -> dict[Keys, str]:
+    """Return the names of the own variables, by key."""
+    return {path: variable.name for path, variable in own_variables(model).items()}
+
+
+def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layers:
+    """Return the layers with the values of a plugin's own variables."""
+    fields, variables = dict(_fields(model)), plugin_variables(model)
+
+    def completed(layer: Layer) -> Layer:
+        values, texts, names = layer.values, dict[str, str](), dict[Keys, str]()
+        for path, name in variables.items():
+            text = layer.others.get(name.upper(), "")
+            if is_given(name, text):
+                keys = ("plugins", plugin, *path)
+                value = from_json(text) if takes_json(fields[path].annotation) else text
+                values = merged(values, nested(keys, value))
+                texts[name], names[keys] = text, name
+        return replace(
+            layer,
+            values=values,
+            variables={**layer.variables, **texts},
+            names={**layer.names, **names},
+        )
+
+    return Layers(tuple(map(completed, layers.ordered))) if variables else layers
+
+
+def plugin_options(
+    layers: Layers, plugin: str, model: type[BaseModel], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the options of a plugin with the values of its variables and with absolute paths.
+
+    A relative path, alone or in a list, starts in the folder of the file that sets it, otherwise in
+    the working directory. A blank path counts as not set.
+
+    Args:
+        layers: The result of `with_variables`.
+        options: The plugin's table, as the host read it.
+
+    Raises:
+        ConfigError: A path is in the home of an unknown user.
+    """
+    result = dict(options)
+    for path in plugin_variables(model):
+        keys = ("plugins", plugin, *path)
+        if layer := layers.source(keys):
+            result = merged(result, nested(path, layer.value(keys)))
+    for name, info in model.model_fields.items():
+        key = _key(name, info)
+        keys = ("plugins", plugin, key)
+        layer = layers.source(keys)
+        if key in result and holds_paths(info.annotation):
+            folder = (layer.folder if layer else Path()).absolute()
+            value = result.pop(key)
+            if not isinstance(value, str) or value.strip():
+                result[key] = absolute(value, folder, partial(layers.where, keys))
+    return result
+
+
+def absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:
+    """Make a path or a list of paths absolute; leave any other value to validation.
+
+    Args:
+        where: Returns the source and the key of the path, for an error. It is called in case of an
+            error only, since it takes milliseconds to find the line of a key.
+
+    Raises:
+        ConfigError: The path is in the home of an unknown user.
+    """
+    if isinstance(value, list):
+        return [absolute(item, folder, where) for item in cast("list[object]", value)]
+    return str(folder / in_home(Path(value), where)) if isinstance(value, str) else value
+
+
+def in_home(path: Path, where: Callable[[], str]) -> Path:
+    """Return *path* with ``~`` replaced by the home folder. See `absolute`."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        reason = str(error).rstrip(".")
+        raise ConfigError(f"{where()}: {path}: {reason}; write the whole path") from None
+
+
+def holds_paths(annotation: object) -> bool:
+    """Return True if a field is an optional or required path, or a list of paths."""
+    return annotation is Path or any(map(holds_paths, get_args(annotation)))
+
+
+def _fields(model: type[BaseModel], prefix: Keys = ()) -> Iterator[tuple[Keys, FieldInfo]]:
+    """Yield the fields of a table and of its inner tables, with their paths."""
+    for name, info in model.model_fields.items():
+        path = (*prefix, _key(name, info))
+        yield path, info
+        if is_table(info.annotation):
+            yield from _fields(info.annotation, path)
+
+
+def _key(name: str, info: FieldInfo) -> str:
+    """Return the key of a field in a table."""
+    return info.validation_alias if isinstance(info.validation_alias, str) else name
+
+
+def _metadata(annotation: object) -> Iterator[object]:
+    """Yield the metadata of `Annotated` within a type, as in ``Annotated[...] | None``."""
+    for argument in get_args(annotation):
+        yield from getattr(argument, "__metadata__", ())
+        yield from _metadata(argument)

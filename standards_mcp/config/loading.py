@@ -1,4 +1,4 @@
-"""The configuration in force: command line over environment over ``.env`` over a TOML file."""
+"""Read the configuration: the command line over the environment over ``.env`` over a TOML file."""
 
 from __future__ import annotations
 
@@ -8,35 +8,53 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
-from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, describe_exception
+from standards_mcp._utils.text import (
+    BYTE_ORDER_MARK,
+    describe_decoding,
+    describe_exception,
+    nearest,
+)
 from standards_mcp.errors import ConfigError
 
-from .layers import Layer, Layers, leaves, merged
-from .models.settings import Settings
-from .problems import find_problems
-from .variables import (
-    CONFIG_VARIABLE,
-    dot_env_layer,
-    environment_layer,
+from .layers import (
+    DOT_ENV,
+    ENVIRONMENT,
+    Layer,
+    Layers,
+    absolute,
+    from_json,
+    holds_paths,
     in_home,
     is_given,
-    layer_of,
-    refuse_moved,
-    with_absolute_paths,
+    leaves,
+    merged,
+    nested,
+    path_of,
+    variable_name,
 )
+from .models import takes_json, type_of
+from .models.settings import ENV_PREFIX, Settings
+from .problems import find_problems
 
 FILE_NAME: Final = "standards-mcp.toml"
-
-_SET_TWICE: Final = ("Cannot declare", "Cannot overwrite", "Cannot mutate", "Duplicate inline")
-_PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
+CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
+# Plugins may declare the second one as a `Variable`. It has the prefix of the host because it is
+# older than the plugins' tables.
+_OTHER_VARIABLES: Final = (CONFIG_VARIABLE, "STANDARDS_MCP_EMBEDDING_API_KEY")
+_MOVED: Final = ("catalog", ("plugins", "catalog"))
+_PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
+_WINDOWS_PATH: Final = re.compile(r'"(?:[A-Za-z]:|\\)\\[^"]*"')
 _CURLY_QUOTES: Final = re.compile("[\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u201b]")
-_WINDOWS_PATH: Final = re.compile(r'"((?:[A-Za-z]:|\\\\[^\\"]+)\\(?!\\)[^"]*)"')
+_BOOLEANS: Final = re.compile(r"\b(True|False)\b")
+_BACKSLASH: Final = "a backslash starts an escape in double quotes; write the path in single quotes"
 # TOML reads the \t of "C:\temp" as a tab.
 _ESCAPED_PATH: Final = re.compile(r"[A-Za-z]:[\b\t\n\f\r]")
 _SERVER_TABLES: Final = ("mcpServers", "servers")
@@ -105,15 +123,16 @@ def load_settings(
         file = file or user_config_file()
     layers = Layers(
         (
-            layer_of("command line", overrides or {}),
-            environment_layer(),
-            dot_env_layer(),
+            _with_absolute_paths(Layer("command line", dict(overrides or {})), Path()),
+            _variables_layer(ENVIRONMENT, os.environ),
+            _dot_env_layer(),
             *([_file_layer(file, text)] if file else []),
         )
     )
-    for layer in layers.ordered:
-        refuse_moved(layer)
     layers = _with_shared_servers(layers)
+    table, moved = _MOVED
+    if layer := layers.source((table,)):
+        raise ConfigError(f"{layer.where((table,))}: it is now [{'.'.join(moved)}]")
     values = layers.merged()
     try:
         settings = Settings(**values)
@@ -167,6 +186,85 @@ def file_text(file: Path) -> str:
     return file.read_text(encoding="utf-8-sig")
 
 
+def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
+    """Read the variables of the environment or of ``.env``.
+
+    Raises:
+        ConfigError: One has the host's prefix and sets no existing key.
+    """
+    texts, others = dict[str, str](), dict[str, str]()
+    for name, value in variables.items():
+        upper, text = name.upper(), value or ""
+        if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
+            others[upper] = text
+            continue
+        table, *rest = path_of(upper)
+        if table == _MOVED[0]:
+            raise ConfigError(f"{source}: {name}: it is {variable_name((*_MOVED[1], *rest))} now")
+        if table not in Settings.model_fields:
+            closest = nearest(table, (*Settings.model_fields, "config"))
+            hint = f"; did you mean {variable_name((closest, *rest))!r}?" if closest else ""
+            raise ConfigError(f"{source}: {name}: unknown setting{hint}")
+        if is_given(upper, text):
+            texts[upper] = text
+    values: dict[str, Any] = {}
+    for variable in sorted(texts):  # a variable for a table before those for its keys
+        path = path_of(variable)
+        kind = type_of(Settings, path)
+        # A text may hold JSON, too, such as credentials for a server. `123` stays text, since a
+        # plugin may ask for text; validation turns it into a number if needed.
+        is_text = kind is not None and not takes_json(kind)
+        value = texts[variable] if is_text else from_json(texts[variable])
+        values = merged(values, nested(path, value))
+    layer = _with_absolute_paths(Layer(source, values), Path())
+    return replace(layer, variables=texts, others=others)
+
+
+def _dot_env_layer() -> Layer:
+    """Read ``.env`` of the working directory, if the file exists.
+
+    Raises:
+        ConfigError: It cannot be read, or a variable in it has the host's prefix and sets no
+            existing key.
+    """
+    file = Path(DOT_ENV)
+    if not file.is_file():
+        return Layer(DOT_ENV, {})
+    # Imported here, since few users have such a file and the import takes 10 ms of each start.
+    from pydantic_settings import BaseSettings, DotEnvSettingsSource  # noqa: PLC0415
+
+    try:
+        variables = DotEnvSettingsSource(BaseSettings, file).env_vars
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f".env: {describe_decoding(exc)}") from None
+    except OSError as exc:
+        raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
+    if CONFIG_VARIABLE.lower() in variables:
+        raise ConfigError(
+            f".env: {CONFIG_VARIABLE}: it is read from the environment only; set it there, or "
+            "use --config"
+        )
+    given = {name.upper(): text for name, text in variables.items() if is_given(name, text)}
+    return _variables_layer(DOT_ENV, given)
+
+
+def _with_absolute_paths(layer: Layer, folder: Path) -> Layer:
+    """Return *layer* with absolute paths and without blank ones, which count as not set.
+
+    This happens before layers are merged: afterwards the folder of a relative path is unknown.
+    """
+    layer = replace(layer, values=deepcopy(layer.values), folder=folder.absolute())
+    for path, value in list(leaves(layer.values)):
+        if isinstance(value, str) and holds_paths(type_of(Settings, path)):
+            table = layer.value(path[:-1])
+            if value.strip():
+                where = partial(layer.where, path)
+                table[path[-1]] = absolute(value.strip(), layer.folder, where)
+            else:
+                del table[path[-1]]
+    return layer
+
+
 def _file_layer(file: Path, text: str | None) -> Layer:
     """Read a TOML file, or *text* in place of its text.
 
@@ -189,45 +287,27 @@ def _file_layer(file: Path, text: str | None) -> Layer:
     for path, value in leaves(layer.values):
         elements = cast("list[object]", value) if isinstance(value, list) else [value]
         if any(isinstance(each, str) and _ESCAPED_PATH.match(each) for each in elements):
-            raise ConfigError(
-                f"{layer.where(path)}: a backslash starts an escape in double quotes; write the "
-                "path in single quotes"
-            )
-    return with_absolute_paths(layer, file.parent)
+            raise ConfigError(f"{layer.where(path)}: {_BACKSLASH}")
+    return _with_absolute_paths(layer, file.parent)
 
 
 def _explain(text: str, error: str) -> str:
-    """Return the line and the reason of a TOML error, or advice for a usual mistake.
+    """Return the line and the reason of a TOML error, or the correction of a usual mistake.
 
-    The message quotes no value but a path, since a value may be secret.
+    The message quotes no value, since it may be secret.
     """
     lines, place = text.rstrip().split("\n"), _PLACE.search(error)
-    number = int(place[1]) if place else len(lines)
-    line = "".join(lines[number - 1 : number])
-    advice = _advice(line, line[int(place[2]) - 1 :] if place else "", error)
-    where = f":{number}" if place or advice else ""
+    number = int(place[1] or len(lines)) if place else 0
+    line = "".join(lines[number - 1 : number]) if number else ""
+    advice = ""
+    if _WINDOWS_PATH.search(line):
+        advice = _BACKSLASH
+    elif quote := _CURLY_QUOTES.search(line):
+        advice = f"{quote[0]} is a curly quote; write a straight one, before the text and behind it"
+    elif boolean := _BOOLEANS.search(line):
+        advice = f"TOML booleans are lowercase: write {boolean[1].lower()}"
+    where = f":{number}" if number else ""
     return f"{where}: not valid TOML: {advice or error}"
-
-
-def _advice(line: str, rest: str, error: str) -> str:
-    """Return the correction of a usual mistake, or an empty string.
-
-    Args:
-        rest: The part of the line at which the parser stopped.
-    """
-    if path := _WINDOWS_PATH.search(line):
-        return f"a backslash starts an escape in double quotes; write the path as '{path[1]}'"
-    if error.startswith(_SET_TWICE):
-        name = line.partition("=")[0].strip()
-        fix = "put its keys into one table" if name.startswith("[") else "keep one of them"
-        return f"{name} is set twice; {fix}"
-    if _CURLY_QUOTES.match(rest):
-        return f"{rest[0]} is a curly quote; write a straight one, before the text and behind it"
-    if error.startswith("Invalid value") and (word := re.match(r"[A-Za-z_]\w*", rest)):
-        if word[0].lower() in ("true", "false"):
-            return f"TOML booleans are lowercase: write {word[0].lower()}"
-        return 'text must be in quotes; write "..."'
-    return ""
 
 
 def _with_shared_servers(layers: Layers) -> Layers:
@@ -238,7 +318,7 @@ def _with_shared_servers(layers: Layers) -> Layers:
     path = Path(file)
     try:
         layer = Layer(file, {"servers": _read_servers(path)})
-        return Layers((*layers.ordered, with_absolute_paths(layer, path.parent)))
+        return Layers((*layers.ordered, _with_absolute_paths(layer, path.parent)))
     except ConfigError as exc:
         raise ConfigError(f"{layers.where(('servers_file',))}: {exc}") from None
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -21,12 +21,11 @@ from pydantic_core import ErrorDetails
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
-from .layers import Layer, Layers, key_name, leaves, set_variable
+from .layers import Layer, Layers, key_name, leaves, plugin_variables, set_variable
 from .models import is_table, type_of
 from .models.http import Scope
 from .models.settings import PluginSection, Settings
 from .models.tools import Kind, first_match
-from .variables import plugin_variables
 
 _Location: TypeAlias = tuple[str | int, ...]
 
@@ -111,11 +110,10 @@ def find_problems(
 
 def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> Problem:
     """Return the problem of a missing key with the key to set; for a secret, with the variable."""
-    key, keys = key_name(problem.path), [part for part in location if isinstance(part, str)]
-    if len(keys) < len(location) or not declares_secret(model, keys):
+    key, keys = key_name(problem.path), tuple(map(str, location))
+    if not declares_secret(model, keys):
         return replace(problem, fix=f"set {key}")
-    own = plugin_variables(model).get(tuple(keys))
-    fix = set_variable(problem.path, own)
+    fix = set_variable(problem.path, plugin_variables(model).get(keys))
     return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
 
 
@@ -139,7 +137,8 @@ def _message(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]
     if item["type"] == "extra_forbidden":
         return f"unknown key{_nearest_key(model, item, prefix)}"
     message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
-    return f"{message[:1].lower()}{message[1:]}{_nearest_choice(item)}"
+    choices = re.findall(r"'([^']+)'", str(item.get("ctx", {}).get("expected", "")))
+    return f"{message[:1].lower()}{message[1:]}{did_you_mean(str(item['input']), choices)}"
 
 
 def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:
@@ -150,13 +149,6 @@ def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, 
         valid_keys |= PluginSection.model_fields.keys()
     listed = ", ".join(sorted(valid_keys)) or "none"
     return did_you_mean(str(key), valid_keys) or f"; known keys: {listed}"
-
-
-def _nearest_choice(item: ErrorDetails) -> str:
-    if item["type"] not in ("literal_error", "enum"):
-        return ""
-    choices = re.findall(r"'([^']+)'", str(item.get("ctx", {}).get("expected", "")))
-    return did_you_mean(str(item["input"]), choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +179,17 @@ def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
     return bool(first_match((canonical_name(distribution),), canonical))
 
 
-def no_match(
-    pattern: str, kind: Kind | Literal["distributions", "plugins"], names: Iterable[str]
-) -> str:
-    """Return the message that a glob matches none of the names, with the nearest one."""
+def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
+    """Return the message that a glob matches none of the names, with the nearest one.
+
+    Args:
+        kind: The noun for the names, in the plural.
+    """
     hint = did_you_mean(pattern.strip("*?"), names)
-    listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind)}`"
+    listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind.partition(',')[0])}`"
     # A warning, because the pattern may be for a plugin that is not loaded here; `strict` makes it
     # an error.
-    return f"{pattern!r} matches no {kind[:-1]}{hint or listed}"
+    return f"{pattern!r} matches no {_singular(kind)}{hint or listed}"
 
 
 def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
@@ -204,63 +198,52 @@ def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) ->
     Args:
         profiles: The profiles whose rules are checked in addition to the general rules.
     """
-    chosen = tuple(profiles)
-    for pattern in settings.trusted:
-        if pattern != "*" and not any(is_trusted(name, (pattern,)) for name in names.distributions):
-            message = no_match(pattern, "distributions", names.distributions)
-            yield Problem(("trusted",), message)
     yield from _process_limits(settings)
     failed = ", ".join(sorted(names.failed))
     hint = f" (it may belong to a plugin that failed: {failed})" if failed else ""
-    for problem in (*_rules(settings, names, chosen), *_scopes(settings, names)):
-        yield replace(problem, message=problem.message + hint)
-    for profile in chosen:
-        for pattern in _unmatched(settings.profiles[profile].plugins, names.plugins):
-            message = no_match(pattern, "plugins", names.plugins)
-            yield Problem(("profiles", profile, "plugins"), message)
+    for path, patterns, kind, valid_names in _patterns(settings, names, tuple(profiles)):
+        for pattern in patterns:
+            if pattern != "*" and not first_match(valid_names, (pattern,)):
+                is_contribution = kind not in _LISTED_BY
+                message = no_match(pattern, kind, valid_names)
+                yield Problem(path, message + hint if is_contribution else message)
 
 
-def _scopes(settings: Settings, names: Names) -> Iterator[Problem]:
-    """Yield the globs of scopes that match nothing, if any contributions are known."""
-    contributions = [name for group in names.contributions.values() for name in group]
-    for scope, table in settings.server.auth.scopes.items() if contributions else ():
-        patterns = table.names if isinstance(table, Scope) else table
-        for pattern in _unmatched(patterns, contributions):
-            hint = did_you_mean(pattern.strip("*?"), contributions)
-            message = f"{pattern!r} matches no tool, prompt or resource"
-            message += hint or "; see `standards-mcp tools`"
-            yield Problem(("server", "auth", "scopes", scope), message)
+def _patterns(
+    settings: Settings, names: Names, profiles: Iterable[str]
+) -> Iterator[tuple[tuple[str, ...], Iterable[str], str, Collection[str]]]:
+    """Yield the keys with patterns: their patterns, and the kind and the names to match."""
+    distributions = set(map(canonical_name, names.distributions))
+    yield ("trusted",), map(canonical_name, settings.trusted), "distributions", distributions
+    for profile in profiles:
+        patterns = settings.profiles[profile].plugins
+        yield ("profiles", profile, "plugins"), patterns, "plugins", names.plugins
+    for kind, valid_names in names.contributions.items():
+        for table, rules in settings.rules(kind, profiles):
+            yield (*table, "enable"), rules.enable, kind, valid_names
+            yield (*table, "disable"), rules.disable, kind, valid_names
+        for name in getattr(settings, kind).overrides:
+            yield (kind, "overrides", name), (name,), kind, valid_names
+    if all_names := [name for group in names.contributions.values() for name in group]:
+        for name, scope in settings.server.auth.scopes.items():
+            path = ("server", "auth", "scopes", name)
+            patterns = scope.names if isinstance(scope, Scope) else scope
+            yield path, patterns, "tools, prompts or resources", all_names
+
+
+def _singular(kind: str) -> str:
+    return re.sub(r"s\b", "", kind)
 
 
 def _process_limits(settings: Settings) -> Iterator[Problem]:
     """Yield the keys for isolated plugins that have no effect."""
     for name, section in settings.plugins.items():
-        reason = ""
-        if not section.is_isolated:
-            reason = "it is for a plugin in a process of its own; set isolate = true"
-            if "env" in section.model_fields_set:
-                yield Problem(("plugins", name, "env"), reason)
-        elif sys.platform != "linux":
+        keys = section.model_fields_set & {"env", "memory", "processes"}
+        reason = "it is for a plugin in a process of its own; set isolate = true"
+        if section.is_isolated:
+            keys -= {"env"} if sys.platform != "linux" else keys
             reason = f"it has no effect on {platform.system()}; only Linux enforces it"
-        for key in ("memory", "processes") if reason else ():
-            if key in section.model_fields_set:
-                yield Problem(("plugins", name, key), reason)
-
-
-def _rules(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
-    """Yield the patterns and overrides that match no contribution."""
-    for kind, valid_names in names.contributions.items():
-        for table, rules in settings.rules(kind, profiles):
-            for key, patterns in (("enable", rules.enable), ("disable", rules.disable)):
-                for pattern in _unmatched(patterns, valid_names):
-                    yield Problem((*table, key), no_match(pattern, kind, valid_names))
-        for name in getattr(settings, kind).overrides:
-            if name not in valid_names:
-                yield Problem((kind, "overrides", name), no_match(name, kind, valid_names))
-
-
-def _unmatched(patterns: Iterable[str], names: Collection[str]) -> list[str]:
-    return [glob for glob in patterns if glob != "*" and not first_match(names, (glob,))]
+        yield from (Problem(("plugins", name, key), reason) for key in sorted(keys))
 
 
 def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:
@@ -276,7 +259,7 @@ def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iter
             continue
         for name, model in models.items():
             table, own = ("plugins", name), plugin_variables(model)
-            for path, value in leaves(layer.value(table) if layer.sets(table) else {}):
+            for path, value in leaves(layer.value(table, {})):
                 if declares_secret(model, path, value):
                     names = (own[path[:n]] for n in range(len(path), 0, -1) if path[:n] in own)
                     yield misplaced_secret(layer, (*table, *path), next(names, None))
@@ -302,15 +285,14 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
             yield Problem(path, f"{program!r} cannot be started: {reason}", fix)
 
 
-def check_addresses(settings: Settings) -> Iterator[Problem]:
-    """Yield malformed addresses of enabled servers, except addresses with a variable."""
+def check_places(settings: Settings) -> Iterator[Problem]:
+    """Yield malformed addresses of enabled servers, and ``state_dir`` if it cannot be made.
+
+    An address may begin with a variable.
+    """
     for name, server in settings.servers.items():
         if server.enabled and server.url and not server.url.startswith(_ADDRESSES):
             yield Problem(("servers", name, "url"), "input should begin with https:// or http://")
-
-
-def check_folders(settings: Settings) -> Iterator[Problem]:
-    """Yield ``state_dir`` if it cannot be opened, or not be created in a missing parent."""
     if settings.state_dir is not None:
         yield from folder_problems(("state_dir",), settings.state_dir)
 
@@ -321,15 +303,14 @@ def folder_problems(path: tuple[str, ...], folder: Path) -> Iterator[Problem]:
     Args:
         path: The key that names the folder.
     """
-    if folder.is_dir():
-        return
-    if folder.exists():
+    reason = ""
+    if folder.exists() and not folder.is_dir():
         reason = f"{folder} is not a folder"
     elif not folder.parent.is_dir():
         reason = f"its parent folder {folder.parent} does not exist"
-    else:
-        return
-    yield Problem(path, f"{reason}; correct the path, or make the folder", f"set {key_name(path)}")
+    if reason:
+        message = f"{reason}; correct the path, or make the folder"
+        yield Problem(path, message, f"set {key_name(path)}")
 
 
 def why_not_found(program: str, path: str | None, folder: Path | None = None) -> str:
@@ -342,28 +323,22 @@ def why_not_found(program: str, path: str | None, folder: Path | None = None) ->
     if folder and not folder.is_dir():
         return f"its cwd {folder} is not a folder; make it, or correct cwd"
     by_name = not os.path.dirname(program)  # noqa: PTH120  - `Path` drops the dot of ./server
-    path_or_name = program if by_name else os.path.join(folder or os.curdir, program)  # noqa: PTH118
-    if shutil.which(path_or_name, path=path):
+    file = (folder or Path.cwd()) / program
+    if shutil.which(program if by_name else str(file), path=path):
         return ""
-    if by_name:
-        return _why_not_on_path(program, path)
-    if Path(path_or_name).exists():
-        return (
-            f"{path_or_name} is not executable; make it executable, or set command to its "
-            "interpreter and add the file to args"
-        )
-    if Path(program).is_absolute():
-        return "the file does not exist; correct its path, or install it"
-    where = str(folder) if folder else f"{Path.cwd()}, the working directory of this host"
-    return f"it is not in {where}; give its whole path"
-
-
-def _why_not_on_path(program: str, path: str | None) -> str:
     first, _, rest = program.partition(" ")
     if rest and shutil.which(first, path=path):
         return f"no program has this name; write {first!r} alone, and the rest as a list into args"
-    searched = os.environ.get("PATH", os.defpath) if path is None else path
-    return (
-        f"no such program is on PATH, which is {searched} here and may differ if a desktop client "
-        "starts the host; give its whole path, or install it"
-    )
+    if by_name:
+        searched = os.environ.get("PATH", os.defpath) if path is None else path
+        return (
+            f"no such program is on PATH, which is {searched} here and may differ if a desktop "
+            "client starts the host; give its whole path, or install it"
+        )
+    if file.exists():
+        return (
+            f"{file} is not executable; make it executable, or set command to its interpreter and "
+            "add the file to args"
+        )
+    missing = f"it is not in {file.parent}; give its whole path"
+    return "the file does not exist; correct its path" if file == Path(program) else missing

@@ -14,9 +14,8 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from .layers import toml_value
+from .layers import own_variables, toml_value
 from .models.settings import Settings
-from .variables import own_variables
 
 Schema = dict[str, Any]
 
@@ -197,11 +196,7 @@ def _kind(given: Schema, definitions: Schema, depth: int = 0) -> str:
 def _is_secret(given: Schema, definitions: Schema, depth: int = 0) -> bool:
     """Return True if a value, one of its alternatives or its elements are secret."""
     schema = _resolved(given, definitions)
+    if depth > _DEEPEST or schema.get("writeOnly"):
+        return depth <= _DEEPEST
     inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
-    if depth > _DEEPEST:
-        return False
-    return bool(schema.get("writeOnly")) or any(
-        _is_secret(cast("Schema", each), definitions, depth + 1)
-        for each in inner
-        if isinstance(each, dict)
-    )
+    return any(_is_secret(each, definitions, depth + 1) for each in inner if isinstance(each, dict))

@@ -1,10 +1,17 @@
-"""Derive a tool's input schema from its function, and validate arguments by it."""
+"""Derive a tool's input schema from its function, and validate arguments by it.
+
+Clients send numbers, lists and objects as text, such as "91" for 91 or "[3]" for [3]. The second
+half of this module converts them; text stays text wherever the schema may admit text.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Final, Protocol, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -15,13 +22,13 @@ from standards_mcp.errors import InvalidInputError
 from standards_mcp.filters import FilterExpression, combine
 from standards_mcp.plugin import CallContext, Filter, Tool
 
-from .coercion import fitted
 from .schemas import (
     Schema,
     SchemaError,
     check_json_schema,
     portable_input_schema,
     schema_errors,
+    schema_validator,
     sentences,
     short,
     signature_of,
@@ -29,6 +36,19 @@ from .schemas import (
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _FILTER_ARGUMENT: Final = "filter"
+_Schema = Mapping[str, Any]
+_TYPE_NAMES: Final[Mapping[type, str]] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+_ANY: Final = frozenset(_TYPE_NAMES.values())
+_BOOLEANS: Final = {"True": True, "False": False}
+"""Booleans as Python and other languages write them."""
 
 
 class Arguments(Protocol):
@@ -88,11 +108,18 @@ class ModelArguments:
         values = [*vars(model).values()]  # in the order of the fields
         keywords = dict(zip(self.names, values, strict=False))
         if self.filters is not None:
-            keywords[_FILTER_ARGUMENT] = await _expression(self.filters, values[len(self.names) :])
+            pairs = zip(self.filters, values[len(self.names) :], strict=True)
+            keywords[_FILTER_ARGUMENT] = combine(
+                *[
+                    await filter_expression(item, value)
+                    for item, value in pairs
+                    if value is not None
+                ]
+            )
         return keywords
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SchemaArguments:
     """Arguments described by a hand-written JSON Schema."""
 
@@ -100,15 +127,16 @@ class SchemaArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments if they fit. See `Arguments.validate`."""
-        import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
-
-        validator: Any = jsonschema.Draft202012Validator(self.schema)
         given = _given(arguments, self.schema)
-        if not validator.is_valid(given):
-            given = _given(fitted(arguments, self.schema, booleans=True), self.schema)
-            if mistakes := schema_errors(validator, given):
+        if not self._validator.is_valid(given):
+            given = _given(fitted(arguments, self.schema), self.schema)
+            if mistakes := schema_errors(self._validator, given):
                 raise InvalidInputError(mistakes)
         return given
+
+    @cached_property
+    def _validator(self) -> Any:
+        return schema_validator(self.schema)
 
 
 def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
@@ -125,10 +153,8 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
         return SchemaArguments(schema)
     context = (name,) if (name := context_argument(tool.function)) else ()
     if not tool.accepts_filters:
-        return _read_signature(tool.function, context)
-    extra = tuple(filters)
-    own = _read_signature(tool.function, (_FILTER_ARGUMENT, *context), extra)
-    return replace(own, filters=extra)
+        return read_signature(tool.function, context)
+    return read_signature(tool.function, (_FILTER_ARGUMENT, *context), tuple(filters))
 
 
 def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
@@ -142,18 +168,6 @@ def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
         del filter
 
     return read_arguments(Tool(name="filters", function=only, accepts_filters=True), filters)
-
-
-def read_function(function: Callable[..., Any], given: Sequence[str] = ()) -> Arguments:
-    """Return the arguments of a function of a prompt or a resource.
-
-    Args:
-        given: The names of arguments that the host adds, hidden from clients.
-
-    Raises:
-        SchemaError: They have no schema that every client accepts.
-    """
-    return _read_signature(function, given)
 
 
 def context_argument(function: Callable[..., Any]) -> str:
@@ -173,20 +187,34 @@ def context_argument(function: Callable[..., Any]) -> str:
     return name
 
 
-def _read_signature(
-    function: Callable[..., Any], given: Sequence[str] = (), extra: tuple[Filter, ...] = ()
+def read_signature(
+    function: Callable[..., Any],
+    given: Sequence[str] = (),
+    filters: tuple[Filter, ...] | None = None,
 ) -> ModelArguments:
+    """Return the arguments of a function.
+
+    Args:
+        given: The names of arguments that the host adds, hidden from clients.
+        filters: These become optional arguments, too.
+
+    Raises:
+        SchemaError: They have no schema that every client accepts.
+    """
     parameters = _parameters(function, given)
     fields = [_field(parameter) for parameter in parameters.values()]
     names = [field.alias for _, field in fields]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SchemaError(f"two of its arguments are called {min(twice)!r}")
-    if clash := {item.name for item in extra}.intersection(names):
+    if clash := {item.name for item in filters or ()}.intersection(names):
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
     try:
-        fields += [_filter_field(item) for item in extra]
-        definitions: dict[str, Any] = {_field_name(i): item for i, item in enumerate(fields)}
-        config = ConfigDict(extra="forbid")
+        for item in filters or ():
+            optional = Field(None, alias=item.name, description=item.description)
+            fields.append((item.annotation | None, optional))
+        # Named by position: pydantic reserves names that arguments may have.
+        definitions: dict[str, Any] = {f"argument_{i}": each for i, each in enumerate(fields)}
+        config = ConfigDict(extra="forbid", allow_inf_nan=False)
         model = create_model("Arguments", __config__=config, **definitions)
         schema = portable_input_schema(model.model_json_schema(by_alias=True))
     except SchemaError:
@@ -194,7 +222,7 @@ def _read_signature(
     except Exception as exc:
         # Pydantic goes on with a link to its documentation; the first line is the reason.
         raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
-    return ModelArguments(model, tuple(parameters), None, schema)
+    return ModelArguments(model, tuple(parameters), filters, schema)
 
 
 def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str, inspect.Parameter]:
@@ -221,26 +249,10 @@ def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     return annotation, Field(default, alias=name)
 
 
-def _filter_field(item: Filter) -> tuple[Any, Any]:
-    return item.annotation | None, Field(None, alias=item.name, description=item.description)
-
-
-async def _expression(filters: Iterable[Filter], values: Iterable[Any]) -> FilterExpression | None:
-    pairs = zip(filters, values, strict=True)
-    return combine(
-        *[await filter_expression(item, value) for item, value in pairs if value is not None]
-    )
-
-
 async def filter_expression(item: Filter, value: Any) -> FilterExpression | None:
     """Return a filter's expression for a value."""
     expression = item.to_expression(value)
     return await expression if inspect.isawaitable(expression) else expression
-
-
-def _field_name(index: int) -> str:
-    """Name model fields by position: pydantic reserves names that arguments may have."""
-    return f"argument_{index}"
 
 
 def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
@@ -277,3 +289,111 @@ def plain(kind: str, message: str) -> str:
         return "this argument is required"
     message = message.removeprefix("Value error, ").removeprefix("Input ").split(", unable")[0]
     return message[:1].lower() + message[1:]
+
+
+def fitted(arguments: Mapping[str, Any], schema: _Schema) -> dict[str, Any]:
+    """Return *arguments* with values in place of the texts for them.
+
+    Args:
+        schema: The schema of all arguments, without references.
+    """
+    return {name: _fitted(value, _child(schema, name)) for name, value in arguments.items()}
+
+
+def decoded_texts(value: object, schema: object) -> Iterator[str]:
+    """Yield the texts that `fitted` parses as lists or objects."""
+    if isinstance(value, str):
+        types = _types(schema)
+        if "string" not in types and not types.isdisjoint(("array", "object")):
+            yield value
+    for key, item in _items(value):
+        yield from decoded_texts(item, _child(schema, key))
+
+
+def admits_null(schema: object) -> bool:
+    """Return True if a schema, without references, admits null."""
+    return "null" in _types(schema)
+
+
+def _fitted(value: Any, schema: object) -> Any:
+    if isinstance(value, str):
+        if "string" in (types := _types(schema)):
+            return value
+        value = _decoded(value, types)
+    if isinstance(value, list | dict):
+        fit = {key: _fitted(item, _child(schema, key)) for key, item in _items(value)}
+        return fit if isinstance(value, dict) else list(fit.values())
+    return value
+
+
+def _decoded(text: str, types: frozenset[str]) -> Any:
+    """Return the JSON value in a text if it is null or has one of the types, else the text."""
+    try:
+        value: Any = _BOOLEANS[text] if text in _BOOLEANS else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return text
+        if "number" not in types and value.is_integer():
+            value = int(value)
+    return value if value is None or _TYPE_NAMES[type(value)] in types else text
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
+def _types(schema: object) -> frozenset[str]:
+    """Return the JSON types that a schema may admit; a superset, if it is not clear."""
+    if not isinstance(schema, Mapping):
+        return _ANY
+    definition = cast("_Schema", schema)
+    types = _ANY
+    if (kinds := definition.get("type")) is not None:
+        types &= _with_integers([kinds] if isinstance(kinds, str) else kinds)
+    values = [definition["const"]] if "const" in definition else definition.get("enum")
+    if values is not None:
+        types &= _with_integers(_TYPE_NAMES[type(value)] for value in values)
+    for options in _alternatives(definition):
+        types &= frozenset[str]().union(*map(_types, options))
+    return types
+
+
+def _with_integers(kinds: Iterable[str]) -> frozenset[str]:
+    types = frozenset(kinds)
+    return types | {"integer"} if "number" in types else types
+
+
+def _alternatives(schema: _Schema) -> Iterator[list[object]]:
+    """Yield lists of subschemas; a value has to fit one of each list."""
+    yield from (schema[key] for key in ("anyOf", "oneOf") if schema.get(key))
+    yield from ([part] for part in schema.get("allOf", ()))
+
+
+def _child(schema: object, key: str | int) -> object:
+    """Return the schema of a value in an object or a list; True if it is unknown."""
+    if not isinstance(schema, Mapping):
+        return True
+    definition = cast("_Schema", schema)
+    own = _property(definition, key) if isinstance(key, str) else _element(definition, key)
+    kind = "object" if isinstance(key, str) else "array"
+    combined = [
+        {"anyOf": [_child(option, key) for option in options if kind in _types(option)]}
+        for options in _alternatives(definition)
+    ]
+    return {"allOf": [own, *combined]} if combined else own
+
+
+def _property(schema: _Schema, key: str) -> object:
+    properties: _Schema = schema.get("properties", {})
+    if key in properties or "patternProperties" in schema:
+        return properties.get(key, True)
+    return schema.get("additionalProperties", True)
+
+
+def _element(schema: _Schema, at: int) -> object:
+    leading: list[object] = schema.get("prefixItems", [])
+    return leading[at] if at < len(leading) else schema.get("items", True)

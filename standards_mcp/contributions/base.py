@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, TypedDict
+from typing import Any, ClassVar, Final, Literal, TypedDict, TypeVar
 
 from standards_mcp._utils.text import did_you_mean
+from standards_mcp.config.models.tools import RATE_LIMIT
 from standards_mcp.errors import PluginConflictError, PluginError
 from standards_mcp.plugin import Prompt, Resource, Tool
 
 from .arguments import Arguments
 
+_D = TypeVar("_D", Tool, Prompt, Resource)
 MAX_NAME: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 
@@ -111,15 +115,6 @@ class Completion:
     has_more: bool | None = None
 
 
-def misdeclared(plugin: str, kind: str, item: object) -> PluginError:
-    """Return the error for a hook that returned something else than declarations."""
-    returned = f"register_{kind}s returned a {type(item).__name__}"
-    if not callable(item):
-        return PluginError(plugin, returned)
-    name = getattr(item, "__name__", repr(item))
-    return PluginError(plugin, f"{returned}, {name}, which is not decorated with @{kind}")
-
-
 class CommonFields(TypedDict):
     """The fields of a `Contribution` that come from the author's declaration."""
 
@@ -146,34 +141,74 @@ def portable_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-def describe(plugin: str, kind: str, name: str) -> str:
-    """Return the name of a contribution for errors, such as ``tool 'add'``.
+# Authors may use no type checker, and one wrong field would break the list of all plugins. So each
+# field is checked, also against its annotation.
+def read_common(plugin: str, item: object, kind: type[_D]) -> tuple[_D, str, CommonFields]:
+    """Check the fields that tools, prompts and resources have in common.
+
+    Returns:
+        The declaration, its name for errors such as ``tool 'add'``, and the common fields. The
+        description is the author's, or the docstring of the function.
 
     Raises:
-        PluginError: Some clients do not accept its name.
+        PluginError: The item is not a declaration, or a field is missing or wrong.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MAX_NAME:  # pyright: ignore[reportUnnecessaryIsInstance]
-        allowed = f"letters, digits, '_', '-' and '.', at most {MAX_NAME}"
-        raise PluginError(plugin, f"{name!r} is not a valid {kind} name; use {allowed}")
-    return f"{kind} {name!r}"
-
-
-def check_texts(plugin: str, what: str, item: Tool | Prompt | Resource) -> str:
-    """Return the author's description, or the docstring of the function.
-
-    Raises:
-        PluginError: Both are missing, or a field has the wrong type.
-    """
-    # Authors may use no type checker, and one wrong field would break the list of all plugins.
+    noun = kind.__name__.lower()
+    if not isinstance(item, kind):
+        reason = f"register_{noun}s returned a {type(item).__name__}"
+        if callable(item):
+            name = getattr(item, "__name__", repr(item))
+            reason += f", {name}, which is not decorated with @{noun}"
+        raise PluginError(plugin, reason)
     given: Any = item
+    if (
+        not isinstance(given.name, str)
+        or not _NAME.fullmatch(item.name)
+        or len(item.name) > MAX_NAME
+    ):
+        allowed = f"letters, digits, '_', '-' and '.', at most {MAX_NAME}"
+        raise PluginError(plugin, f"{given.name!r} is not a valid {noun} name; use {allowed}")
+    what = f"{noun} {item.name!r}"
     if not all(isinstance(text, str | None) for text in (given.title, given.description)):
         raise PluginError(plugin, f"{what}: its title and its description must be text")
     if not callable(given.function):
         raise PluginError(plugin, f"{what}: its function is not a function")
-    function = plain_function(given.function)
-    if text := (item.description or inspect.getdoc(function) or "").strip():
-        return text
-    raise PluginError(plugin, f"{what} has no description")
+    text = (item.description or inspect.getdoc(plain_function(item.function)) or "").strip()
+    if not text:
+        raise PluginError(plugin, f"{what} has no description")
+    return item, what, common_fields(plugin, item, text)
+
+
+@contextmanager
+def faults_of(plugin: str, what: str) -> Generator[None]:
+    """Raise each `ValueError` of the body as a `PluginError` that names the declaration."""
+    try:
+        yield
+    except ValueError as exc:
+        raise PluginError(plugin, f"{what}: {exc}") from exc
+
+
+def refuse_first(faults: Mapping[str, bool]) -> None:
+    """Raise a ValueError with the first reason that is true."""
+    if reason := next((reason for reason, is_wrong in faults.items() if is_wrong), ""):
+        raise ValueError(reason)
+
+
+def limit_faults(given: Any) -> dict[str, bool]:
+    """Return the faults in the limits of a tool or a route, for `refuse_first`."""
+    rate = given.rate_limit
+    return {
+        "its timeout must be a positive number of seconds": (
+            given.timeout is not None and not is_time(given.timeout)
+        ),
+        "its rate_limit must be a text such as '60/minute'": rate is not None
+        and not (isinstance(rate, str) and re.fullmatch(RATE_LIMIT, rate)),
+    }
+
+
+def is_time(value: object) -> bool:
+    """Return True if a value is a time in seconds."""
+    return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]
 
 
 def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,21 +219,21 @@ def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return unwrapped
 
 
-def check_completers(
-    plugin: str, what: str, completers: Mapping[str, object], arguments: Iterable[str]
-) -> None:
+def check_completers(completers: Mapping[str, object], arguments: Iterable[str]) -> None:
     """Check that each completer is a function for an existing argument.
 
     Raises:
-        PluginError: A completer is not.
+        ValueError: A completer is not.
     """
     argument_names = tuple(arguments)
     for name, completer in completers.items():
-        if name not in argument_names:
-            hint = did_you_mean(name, argument_names)
-            raise PluginError(plugin, f"{what}: it completes an unknown argument {name!r}{hint}")
-        if not callable(completer):
-            raise PluginError(plugin, f"{what}: the completer of {name!r} is not a function")
+        hint = did_you_mean(name, argument_names)
+        refuse_first(
+            {
+                f"it completes an unknown argument {name!r}{hint}": name not in argument_names,
+                f"the completer of {name!r} is not a function": not callable(completer),
+            }
+        )
 
 
 def conflict(plugin: str, owner: str, what: str) -> PluginConflictError:

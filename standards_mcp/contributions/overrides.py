@@ -1,14 +1,15 @@
-"""Apply an admin's changes: limits, and values and descriptions of arguments."""
+"""Apply an admin's overrides: names, texts and limits, and values of arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception, did_you_mean
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import (
     ArgumentOverride,
     ContributionSettings,
@@ -21,59 +22,81 @@ from standards_mcp.errors import ServiceError, ToolError
 from standards_mcp.plugin import Filter, Route, Tool
 
 from .arguments import Arguments, ModelArguments, filter_expression, refuse_unknown
-from .base import Limits
-from .schemas import Schema
+from .base import Contribution, Limits
+from .prompts import RegisteredPrompt
+from .resources import RegisteredResource
+from .schemas import Schema, schema_validator
 from .tools import RegisteredTool
 
+_C = TypeVar("_C", bound=RegisteredTool | RegisteredPrompt | RegisteredResource)
 
-def tool_limits(tool: Tool, override: ToolOverride, tools: ToolSettings) -> Limits:
-    """Return the limits of a tool: the admin's override, else its author's, else the general ones.
 
-    Authors can make the general limits of rate and length stricter, but not wider.
-    """
-    # Otherwise a new plugin could widen the admin's limits. A limit that names the tool counts
-    # alone, because the admin has looked at that tool.
-    rates = (override.rate_limit,) if override.rate_limit else (tool.rate_limit, tools.rate_limit)
-    most = min(tool.max_output_tokens or tools.max_output_tokens, tools.max_output_tokens)
-    ttl = tool.cache_ttl if override.cache_ttl is None else override.cache_ttl
-    return Limits(
-        timeout=override.timeout or tool.timeout or tools.timeout,
-        rate_limits=tuple(dict.fromkeys(filter(None, rates))),
-        cache_ttl=ttl,
-        cache_scope=tool.cache_scope,
-        concurrency=override.concurrency,
-        plugin_concurrency=tools.concurrency,
-        max_output_tokens=override.max_output_tokens or most,
-        max_argument_values=tools.max_argument_values,
+def overridden(item: _C, override: Override, settings: Settings) -> _C:
+    """Return an item with its name, texts and limits, but the author's arguments."""
+    as_declared = settings.tool_names == "declared"
+    return replace(
+        item,
+        published=override.name or (item.declared if as_declared else item.portable),
+        title=override.title or item.title,
+        description=override.description or item.description,
+        limits=_limits_of(item, override, settings),
     )
+
+
+def _limits_of(
+    item: RegisteredTool | RegisteredPrompt | RegisteredResource,
+    override: Override,
+    settings: Settings,
+) -> Limits:
+    tools = settings.tools
+    if not isinstance(item, RegisteredTool):
+        table = settings.prompts if isinstance(item, RegisteredPrompt) else settings.resources
+        return _limits(override, table, tools, timeout=item.timeout)
+    tool, ttl = item.tool, override.cache_ttl if isinstance(override, ToolOverride) else None
+    limits = _limits(
+        override,
+        tools,
+        tools,
+        timeout=tool.timeout,
+        rate=tool.rate_limit,
+        most=tool.max_output_tokens,
+    )
+    cache_ttl = tool.cache_ttl if ttl is None else ttl
+    return replace(limits, cache_ttl=cache_ttl, cache_scope=tool.cache_scope)
 
 
 def route_limits(route: Route, tools: ToolSettings) -> Limits:
     """Return the limits of a route: its author's, and the general ones for tools."""
-    return Limits(
-        timeout=route.timeout or tools.timeout,
-        rate_limits=tuple(dict.fromkeys(filter(None, (route.rate_limit, tools.rate_limit)))),
-        plugin_concurrency=tools.concurrency,
-    )
+    general = ContributionSettings(rate_limit=tools.rate_limit)
+    return _limits(Override(), general, tools, timeout=route.timeout, rate=route.rate_limit)
 
 
-def content_limits(
-    timeout: float | None, override: Override, table: ContributionSettings, tools: ToolSettings
+def _limits(
+    override: Override,
+    table: ToolSettings | ContributionSettings,
+    tools: ToolSettings,
+    *,
+    timeout: float | None,
+    rate: str | None = None,
+    most: int | None = None,
 ) -> Limits:
-    """Return the limits of a prompt or a resource: the admin's override, else those for its kind.
+    """Return the limits of the admin's override, else of its author, else of its kind.
 
     Args:
-        timeout: Its own, in seconds.
+        timeout: The author's timeout.
+        rate: The author's rate limit.
+        most: The author's limit of output tokens.
     """
-    # Without a default: a resource may be a page or a data file that clients show in part or not at
-    # all.
-    rate = override.rate_limit or table.rate_limit
+    # Authors can make the general limits of rate and length stricter, but not wider, so that a new
+    # plugin cannot exceed them. An override counts alone: the admin has looked at that item.
+    rates = (override.rate_limit,) if override.rate_limit else (rate, table.rate_limit)
+    lengths = [length for length in (most, table.max_output_tokens) if length]
     return Limits(
         timeout=override.timeout or timeout or tools.timeout,
-        rate_limits=(rate,) if rate else (),
+        rate_limits=tuple(dict.fromkeys(filter(None, rates))),
         concurrency=override.concurrency,
         plugin_concurrency=tools.concurrency,
-        max_output_tokens=override.max_output_tokens or table.max_output_tokens,
+        max_output_tokens=override.max_output_tokens or min(lengths, default=None),
         max_argument_values=tools.max_argument_values,
     )
 
@@ -99,14 +122,52 @@ class OverriddenArguments:
         return await self.inner.validate({**self.defaults, **given, **self.fixed})
 
 
+def overridden_arguments(
+    inner: Arguments, overrides: Mapping[str, ArgumentOverride]
+) -> OverriddenArguments:
+    """Return the arguments with overrides in which `override_problem` finds no mistake."""
+    fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
+    defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
+    properties: Schema = {}
+    for name, schema in inner.schema.get("properties", {}).items():
+        if name not in fixed:
+            change = overrides.get(name) or ArgumentOverride()
+            changes = {"description": change.description, "default": change.default}
+            properties[name] = schema | {k: v for k, v in changes.items() if v is not None}
+    schema = {**inner.schema, "properties": properties}
+    if "required" in schema:
+        optional = fixed.keys() | defaults.keys()
+        schema["required"] = [name for name in schema["required"] if name not in optional]
+    return OverriddenArguments(inner, schema, defaults, fixed)
+
+
 def override_problem(
-    arguments: Arguments, overrides: Mapping[str, ArgumentOverride], table: tuple[str, ...]
+    item: Contribution,
+    path: tuple[str, ...],
+    override: Override,
+    owners: Mapping[str, Contribution],
 ) -> Problem | None:
-    """Return the first key of the overrides that is wrong, and the reason, or None.
+    """Return the key of an override that is wrong, and the reason, or None.
 
     Args:
-        table: The keys that lead to the table of the overrides.
+        path: The keys that lead to the overrides, then each name of the item that has an override.
+        owners: The owner of each name.
     """
+    path, others = path[:3], path[3:]
+    if others:
+        return Problem(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
+    if override.name and owners.get(override.name, item) is not item:
+        return Problem((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
+    if not (isinstance(item, RegisteredTool) and isinstance(override, ToolOverride)):
+        return None
+    if override.cache_ttl and not item.tool.read_only:
+        return Problem((*path, "cache_ttl"), "it needs a read-only tool")
+    return _argument_problem(item.arguments, override.arguments, (*path, "arguments"))
+
+
+def _argument_problem(
+    arguments: Arguments, overrides: Mapping[str, ArgumentOverride], table: tuple[str, ...]
+) -> Problem | None:
     properties: Schema = arguments.schema.get("properties", {})
     for name, override in overrides.items():
         path = (*table, name)
@@ -114,9 +175,19 @@ def override_problem(
             hint = did_you_mean(name, properties) or f"; it has {', '.join(properties) or 'none'}"
             return Problem(path, f"the tool has no such argument{hint}")
         for key, value in _values(override):
-            if why := _misfit(value, properties[name]) or _refused(arguments, name, value):
-                return Problem((*path, key), why)
+            misfits = schema_validator(properties[name]).iter_errors(value)
+            reason = next((str(error.message) for error in misfits), "")
+            if not reason and isinstance(arguments, ModelArguments):
+                reason = arguments.mistake(name, value)
+            if reason:
+                return Problem((*path, key), reason)
     return None
+
+
+def _values(override: ArgumentOverride) -> Iterator[tuple[str, Any]]:
+    for key, value in (("default", override.default), ("fixed", override.fixed)):
+        if value is not None:
+            yield key, value
 
 
 async def value_problems(
@@ -128,78 +199,25 @@ async def value_problems(
     """
     problems: list[Problem] = []
     for item in tools:
-        keys = [name for name in item.names if name in overrides]
-        changed = overrides[keys[0]].arguments if keys else {}
-        for each in item.filters or ():
-            for key, value in _values(changed.get(each.name) or ArgumentOverride()):
-                if why := await _filter_refusal(each, value):
-                    path = ("tools", "overrides", keys[0], "arguments", each.name, key)
-                    problems.append(Problem(path, why))
-        for name, override in changed.items():
-            for key, value in _values(override):
-                if why := await _tool_refusal(item.tool, name, value):
-                    path = ("tools", "overrides", keys[0], "arguments", name, key)
-                    problems.append(Problem(path, why))
+        filters = {each.name: each for each in item.filters or ()}
+        for key in [name for name in item.names if name in overrides][:1]:
+            for name, override in overrides[key].arguments.items():
+                path = ("tools", "overrides", key, "arguments", name)
+                for field, value in _values(override):
+                    if why := await _refusal(item.tool, filters.get(name), name, value):
+                        problems.append(Problem((*path, field), why))
     return problems
 
 
-def _values(override: ArgumentOverride) -> Iterator[tuple[str, Any]]:
-    for key, value in (("default", override.default), ("fixed", override.fixed)):
-        if value is not None:
-            yield key, value
-
-
-def _refused(arguments: Arguments, name: str, value: Any) -> str:
-    """Return why the tool's own validation refuses a value that fits the schema."""
-    return arguments.mistake(name, value) if isinstance(arguments, ModelArguments) else ""
-
-
-async def _tool_refusal(tool: Tool, name: str, value: Any) -> str:
-    if tool.check_argument is None:
-        return ""
+async def _refusal(tool: Tool, item: Filter | None, name: str, value: Any) -> str:
     try:
-        await tool.check_argument(name, value)
-    except Exception as exc:  # noqa: BLE001  - the check is code of a plugin
-        return str(exc) if isinstance(exc, ToolError | ServiceError) else describe_exception(exc)
-    return ""
-
-
-async def _filter_refusal(item: Filter, value: Any) -> str:
-    try:
-        await filter_expression(item, TypeAdapter[Any](item.annotation).validate_python(value))
+        if item is not None:
+            checked = TypeAdapter[Any](item.annotation).validate_python(value)
+            await filter_expression(item, checked)
+        if tool.check_argument is not None:
+            await tool.check_argument(name, value)
     except ValidationError:
         return ""  # the selection reports it
-    except Exception as exc:  # noqa: BLE001  - a filter is code of a plugin
+    except Exception as exc:  # noqa: BLE001  - a filter and a check are code of plugins
         return str(exc) if isinstance(exc, ToolError | ServiceError) else describe_exception(exc)
     return ""
-
-
-def overridden_arguments(
-    inner: Arguments, overrides: Mapping[str, ArgumentOverride]
-) -> OverriddenArguments:
-    """Return the arguments with overrides that `override_problem` has accepted."""
-    fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
-    defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
-    properties: Schema = {
-        name: _overridden_property(schema, overrides.get(name) or ArgumentOverride())
-        for name, schema in inner.schema.get("properties", {}).items()
-        if name not in fixed
-    }
-    schema = {**inner.schema, "properties": properties}
-    if "required" in schema:
-        optional = fixed.keys() | defaults.keys()
-        schema["required"] = [name for name in schema["required"] if name not in optional]
-    return OverriddenArguments(inner, schema, defaults, fixed)
-
-
-def _overridden_property(schema: Schema, override: ArgumentOverride) -> Schema:
-    changes = {"description": override.description, "default": override.default}
-    return schema | {name: value for name, value in changes.items() if value is not None}
-
-
-def _misfit(value: Any, schema: Schema) -> str:
-    import jsonschema  # noqa: PLC0415  - costs start-up time, and few configurations need it
-
-    validator: Any = jsonschema.Draft202012Validator(schema)
-    error = next(iter(validator.iter_errors(value)), None)
-    return "" if error is None else str(error.message)

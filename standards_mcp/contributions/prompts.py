@@ -8,13 +8,11 @@ from typing import Any, Final, cast
 
 import pydantic_core
 
-from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Message, Prompt
 
-from .arguments import context_argument, read_function
-from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
+from .arguments import context_argument, read_signature
+from .base import Contribution, check_completers, faults_of, read_common
 from .results import bounded
-from .schemas import SchemaError
 
 TOOLS_ARGUMENT: Final = "tools"
 _MOST_MESSAGES: Final = 1000
@@ -70,27 +68,17 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
     Raises:
         PluginError: The declaration is wrong, or some clients would not accept it.
     """
-    if not isinstance(prompt, Prompt):
-        raise misdeclared(plugin, "prompt", prompt)
-    what = describe(plugin, "prompt", prompt.name)
-    description = check_texts(plugin, what, prompt)
-    for names in (prompt.needs, prompt.uses):
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PluginError(plugin, f"{what}: its needs and uses must be lists of names of tools")
-    try:
-        context = context_argument(prompt.function)
+    declared, what, fields = read_common(plugin, prompt, Prompt)
+    with faults_of(plugin, what):
+        for names in (declared.needs, declared.uses):
+            if isinstance(names, str) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError("its needs and uses must be lists of names of tools")
+        context = context_argument(declared.function)
         # The function gets the names that clients see, because an admin may rename tools.
-        tools = TOOLS_ARGUMENT if prompt.needs or prompt.uses else ""
-        arguments = read_function(prompt.function, [name for name in (tools, context) if name])
-    except SchemaError as exc:
-        raise PluginError(plugin, f"{what}: {exc}") from exc
-    check_completers(plugin, what, prompt.complete, arguments.schema["properties"])
-    return RegisteredPrompt(
-        **common_fields(plugin, prompt, description),
-        prompt=prompt,
-        arguments=arguments,
-        context=context,
-    )
+        tools = TOOLS_ARGUMENT if declared.needs or declared.uses else ""
+        arguments = read_signature(declared.function, [name for name in (tools, context) if name])
+        check_completers(declared.complete, arguments.schema["properties"])
+    return RegisteredPrompt(**fields, prompt=declared, arguments=arguments, context=context)
 
 
 def prompt_answer(value: object) -> PromptAnswer:

@@ -9,13 +9,11 @@ from urllib.parse import urlsplit
 
 import pydantic_core
 
-from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Completer, Resource
 
-from .arguments import read_function
-from .base import Contribution, check_completers, check_texts, common_fields, describe, misdeclared
+from .arguments import read_signature
+from .base import Contribution, check_completers, faults_of, read_common, refuse_first
 from .results import ended
-from .schemas import SchemaError
 
 _MAX_URI: Final = 4096
 
@@ -98,25 +96,15 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
     Raises:
         PluginError: The declaration is wrong, or some clients would not accept it.
     """
-    if not isinstance(resource, Resource):
-        raise misdeclared(plugin, "resource", resource)
-    what = describe(plugin, "resource", resource.name)
-    description = check_texts(plugin, what, resource)
-    if not isinstance(resource.mime_type, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PluginError(plugin, f"{what}: its mime_type must be text")
-    try:
-        template = template_of(resource.uri)
-        arguments = read_function(resource.function)
+    declared, what, fields = read_common(plugin, resource, Resource)
+    with faults_of(plugin, what):
+        mime_type: object = declared.mime_type
+        refuse_first({"its mime_type must be text": not isinstance(mime_type, str | None)})
+        template = template_of(declared.uri)
+        arguments = read_signature(declared.function)
         _check_variables(arguments.schema, template)
-    except (SchemaError, ValueError) as exc:
-        raise PluginError(plugin, f"{what}: {exc}") from exc
-    check_completers(plugin, what, resource.complete, arguments.schema["properties"])
-    return RegisteredResource(
-        **common_fields(plugin, resource, description),
-        resource=resource,
-        template=template,
-        arguments=arguments,
-    )
+        check_completers(declared.complete, arguments.schema["properties"])
+    return RegisteredResource(**fields, resource=declared, template=template, arguments=arguments)
 
 
 def contents_of(value: object, mime_type: str | None) -> Contents:

@@ -21,6 +21,7 @@ from .schemas import (
     check_json_schema,
     portable_output_schema,
     schema_errors,
+    schema_validator,
     signature_of,
 )
 
@@ -96,7 +97,10 @@ def read_result(function: Callable[..., Any], declared: object = None) -> Result
         SchemaError: The annotation or *declared* cannot be described as a JSON Schema.
     """
     if declared is not None:
-        return _declared_result(declared)
+        source = declared if isinstance(declared, Mapping) else _described(declared)[1]
+        schema = portable_output_schema(cast("Schema", source))
+        check_json_schema(schema, "output schema")
+        return Result(None, schema, wrapped=False, validator=schema_validator(schema))
     annotation = signature_of(function).return_annotation
     if (get_origin(annotation) or annotation) in _UNSTRUCTURED:
         return Result(None, None, wrapped=False)
@@ -117,17 +121,6 @@ def _described(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
         return adapter, adapter.json_schema(mode="serialization", by_alias=True)
     except Exception as exc:
         raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
-
-
-def _declared_result(declared: object) -> Result:
-    import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have annotations
-
-    is_schema = isinstance(declared, Mapping)
-    source = cast("Schema", declared) if is_schema else _described(declared)[1]
-    schema = portable_output_schema(source)
-    check_json_schema(schema, "output schema")
-    validator: Any = jsonschema.Draft202012Validator(schema)
-    return Result(None, schema, wrapped=False, validator=validator)
 
 
 def ended(value: object) -> object:

@@ -9,19 +9,17 @@ import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from standards_mcp.config.models.http import NAME
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Route
 
 from .arguments import SchemaArguments
-from .base import Contribution, plain_function
-from .schemas import Schema
-from .tools import is_rate, is_time
+from .base import Contribution, faults_of, limit_faults, plain_function, refuse_first
 
 PREFIX: Final = "/plugins"
-_NO_ARGUMENTS: Final[Schema] = {"type": "object", "properties": {}}
+_NO_ARGUMENTS: Final = SchemaArguments({"type": "object", "properties": {}})
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -76,17 +74,15 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
     """
     if not isinstance(route, Route):
         raise PluginError(plugin, f"register_routes returned a {type(route).__name__}")
-    given: Any = route
-    what = f"route {given.path!r}"
-    if why := _fault(given):
-        raise PluginError(plugin, f"{what}: {why}")
     # Starlette is a tenth of a second to import, and few plugins have routes.
     from starlette.routing import compile_path  # noqa: PLC0415
 
-    try:
-        pattern, _, convertors = compile_path(route.path)
-    except Exception as exc:  # Starlette asserts, and `re` has errors of its own
-        raise PluginError(plugin, f"{what}: its path cannot be read: {exc}") from exc
+    with faults_of(plugin, f"route {route.path!r}"):
+        refuse_first(_faults(route))
+        try:
+            pattern, _, convertors = compile_path(route.path)
+        except Exception as exc:  # Starlette asserts, and `re` has errors of its own
+            raise ValueError(f"its path cannot be read: {exc}") from exc
     methods = frozenset(("HEAD", *route.methods) if "GET" in route.methods else route.methods)
     name = f"{','.join(route.methods)} {PREFIX}/{plugin}{route.path}"
     return RegisteredRoute(
@@ -95,7 +91,7 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
         published=name,
         title=None,
         description=inspect.getdoc(plain_function(route.function)) or "",
-        arguments=SchemaArguments(_NO_ARGUMENTS),
+        arguments=_NO_ARGUMENTS,
         route=route,
         methods=methods,
         scope=route.scope or plugin,
@@ -104,40 +100,22 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
     )
 
 
-def _fault(given: Any) -> str:
-    """Return the mistake in the fields of a route, or an empty string.
-
-    Authors may use no type checker, and one wrong field would break the routes of all plugins.
-    """
-    faults = {
+def _faults(given: Any) -> dict[str, bool]:
+    """Return the faults in the fields of a route; one would break the routes of all plugins."""
+    methods, scope = given.methods, given.scope
+    are_methods = isinstance(methods, tuple) and methods and METHODS.issuperset(methods)
+    return {
         "its path must begin with '/'; it is put below /plugins/<plugin>": not (
             isinstance(given.path, str) and given.path.startswith("/")
         ),
-        f"its methods must be a tuple of some of {', '.join(sorted(METHODS))}": not _are_methods(
-            given.methods
-        ),
+        f"its methods must be a tuple of some of {', '.join(sorted(METHODS))}": not are_methods,
         "its function must be async, and take a request": (
             not inspect.iscoroutinefunction(given.function)
         ),
-        "its scope must be a name": given.scope is not None and not _is_name(given.scope),
-        "its timeout must be a positive number of seconds": (
-            given.timeout is not None and not is_time(given.timeout)
-        ),
-        "its rate_limit must be a text such as '60/minute'": (
-            given.rate_limit is not None and not is_rate(given.rate_limit)
-        ),
+        "its scope must be a name": scope is not None
+        and not (isinstance(scope, str) and re.fullmatch(NAME, scope)),
+        **limit_faults(given),
     }
-    return next((why for why, is_wrong in faults.items() if is_wrong), "")
-
-
-def _are_methods(given: Any) -> bool:
-    if not isinstance(given, tuple) or not given:
-        return False
-    return all(isinstance(each, str) and each in METHODS for each in cast("tuple[Any]", given))
-
-
-def _is_name(given: object) -> bool:
-    return isinstance(given, str) and bool(re.fullmatch(NAME, given))
 
 
 def find_route(

@@ -18,8 +18,6 @@ from typing import Any, Final, cast
 from standards_mcp._utils.text import json_copy
 
 Schema = dict[str, Any]
-
-
 ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 MAX_SCHEMA_BYTES: Final = 32 * 1024
 _TOO_LARGE: Final = f"its schema is larger than {MAX_SCHEMA_BYTES // 1024} KiB"
@@ -69,15 +67,12 @@ def check_json_schema(schema: Mapping[str, Any], what: str = "input schema") -> 
 
 def schema_validator(schema: Mapping[str, Any]) -> Any:
     """Return a validator of the draft that a schema names; it never fetches references."""
-    import referencing  # noqa: PLC0415  - costs start-up time
-    from jsonschema.validators import (  # noqa: PLC0415  - as above
-        Draft202012Validator,
-        validator_for,
-    )
+    import jsonschema.validators as library  # noqa: PLC0415  - costs start-up time
+    import referencing  # noqa: PLC0415  - as above
 
-    kind: Any = validator_for(schema, default=Draft202012Validator)
-    library: Any = referencing
-    return kind(schema, registry=library.Registry())
+    validators, references = cast("tuple[Any, Any]", (library, referencing))
+    kind = validators.validator_for(schema, default=validators.Draft202012Validator)
+    return kind(schema, registry=references.Registry())
 
 
 def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
@@ -172,17 +167,12 @@ class _Inliner:
             return _mapped(node, lambda child: self.inline(child, open_refs))
         if reference in open_refs:
             raise SchemaError(f"its schema refers to itself ({reference})")
-        return self.inline(self._referred(reference) | _siblings(node), (*open_refs, reference))
-
-    def _referred(self, reference: str) -> Schema:
         name = reference.rsplit("/", 1)[-1]
         if name not in self._definitions:
             raise SchemaError(f"its schema refers to {reference}, which is not in it")
-        return _as_schema(self._definitions[name])
-
-
-def _siblings(node: Any) -> Schema:
-    return {key: value for key, value in _as_schema(node).items() if key != "$ref"}
+        siblings = {key: value for key, value in _as_schema(node).items() if key != "$ref"}
+        referred = _as_schema(self._definitions[name]) | siblings
+        return self.inline(referred, (*open_refs, reference))
 
 
 def _without_titles(node: Any) -> Any:
@@ -201,13 +191,13 @@ def _without_null(node: Any) -> Any:
         schema["type"] = kept[0] if len(kept) == 1 else kept or "null"
     if isinstance(values := schema.get("enum"), list) and None in values:
         schema["enum"] = [item for item in cast("list[object]", values) if item is not None]
-    for union in ("anyOf", "oneOf"):
-        options = schema.get(union)
-        if not isinstance(options, list) or _NULL not in options:
-            continue
-        kept = [option for option in cast("list[object]", options) if option != _NULL] or [_NULL]
-        del schema[union]
-        schema |= {**_as_schema(kept[0]), **schema} if len(kept) == 1 else {union: kept}
+    for union, options in _nullable_unions(schema):
+        kept_options = options or [_NULL]
+        if len(kept_options) == 1:
+            del schema[union]
+            schema |= {**kept_options[0], **schema}
+        else:
+            schema[union] = kept_options
     if schema.get("default", ...) is None:
         del schema["default"]
     return changed
@@ -217,25 +207,27 @@ def _with_null_as_type(node: Any) -> Any:
     # A result may be null. A list of types means the same as the union, and clients accept it.
     changed = _mapped(node, _with_null_as_type)
     schema = _as_schema(changed)
-    for union in ("anyOf", "oneOf"):
-        options = schema.get(union)
-        if not isinstance(options, list) or _NULL not in options:
-            continue
-        kept = [_as_schema(option) for option in cast("list[object]", options) if option != _NULL]
-        types = [option.get("type") for option in kept]
-        simple = len(kept) == 1 or all(option.keys() == {"type"} for option in kept)
+    for union, options in _nullable_unions(schema):
+        types = [option.get("type") for option in options]
+        simple = len(options) == 1 or all(option.keys() == {"type"} for option in options)
         if simple and all(isinstance(name, str) for name in types):
             del schema[union]
-            schema |= {**(kept[0] if kept else {}), **schema, "type": [*types, "null"]}
-            _admit_null(schema)
+            schema |= {**(options[0] if options else {}), **schema, "type": [*types, "null"]}
+            if "const" in schema:
+                schema["enum"] = [schema.pop("const")]
+            if isinstance(schema.get("enum"), list):
+                schema["enum"] = [*schema["enum"], None]
     return changed
 
 
-def _admit_null(schema: Schema) -> None:
-    if "const" in schema:
-        schema["enum"] = [schema.pop("const")]
-    if isinstance(schema.get("enum"), list):
-        schema["enum"] = [*schema["enum"], None]
+def _nullable_unions(schema: Schema) -> list[tuple[str, list[Schema]]]:
+    """Return the unions with null of a schema: the keyword, and the other alternatives."""
+    unions = ((key, schema.get(key)) for key in ("anyOf", "oneOf"))
+    return [
+        (key, [_as_schema(option) for option in cast("list[object]", options) if option != _NULL])
+        for key, options in unions
+        if isinstance(options, list) and _NULL in options
+    ]
 
 
 def _problems(node: Any, where: str = "") -> Iterator[str]:

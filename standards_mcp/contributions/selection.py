@@ -15,32 +15,24 @@ from typing import Any, Final, TypeVar
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import (
-    ContributionSettings,
     Kind,
     Override,
     ToolOverride,
     ToolRules,
-    ToolSettings,
     first_match,
 )
 from standards_mcp.config.problems import Problem
 from standards_mcp.plugin import Filter
 
-from .base import Contribution, Limits
-from .overrides import (
-    content_limits,
-    overridden_arguments,
-    override_problem,
-    route_limits,
-    tool_limits,
-)
+from .base import Contribution
+from .overrides import overridden, overridden_arguments, override_problem, route_limits
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .routes import RegisteredRoute
 from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
-_O = TypeVar("_O", bound=Override)
+_Item = TypeVar("_Item", bound=RegisteredTool | RegisteredPrompt | RegisteredResource)
 _TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
 
@@ -184,31 +176,25 @@ def select(
     problems: list[Problem] = []
     rules = _Rules(settings, access)
     filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
-    tools = [_as_tool(item, settings) for item in _each(filtered, "tools", rules, problems)]
+    tools = [
+        _with_arguments(item, override)
+        for item, override in _each(filtered, "tools", rules, problems)
+    ]
+    names = {item.declared for item in visible(tools)}
     prompts = [
-        replace(item, limits=_limits_of(item, settings.prompts, settings.tools))
-        for item in _each(contributions.prompts, "prompts", rules, problems)
+        _with_its_tools(item, names)
+        for item, _ in _each(contributions.prompts, "prompts", rules, problems)
     ]
-    resources = [
-        replace(item, limits=_limits_of(item, settings.resources, settings.tools))
-        for item in _each(contributions.resources, "resources", rules, problems)
-    ]
-    routes = (
+    resources = [item for item, _ in _each(contributions.resources, "resources", rules, problems)]
+    routes = [
         replace(
             item,
             limits=route_limits(item.route, settings.tools),
             hidden_reason=rules.plugin_hidden_reason(item.plugin),
         )
         for item in contributions.routes
-    )
-    names = {item.declared for item in visible(tools)}
-    return Selection(
-        tuple(tools),
-        tuple(_with_its_tools(item, names) for item in prompts),
-        tuple(resources),
-        tuple(routes),
-        tuple(problems),
-    )
+    ]
+    return Selection(tuple(tools), tuple(prompts), tuple(resources), tuple(routes), tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,58 +251,38 @@ def _with_filters(
 
 
 def _each(
-    contributed: Iterable[_C], kind: Kind, rules: _Rules, problems: list[Problem]
-) -> list[_C]:
-    """Return the items with their overrides; collect the mistakes in *problems*."""
-    declared = tuple(contributed)
+    items: Iterable[_Item], kind: Kind, rules: _Rules, problems: list[Problem]
+) -> Iterator[tuple[_Item, Override]]:
+    """Yield the items as the configuration changes them; collect its mistakes in *problems*."""
+    items = tuple(items)
     overrides: Mapping[str, Override] = getattr(rules.settings, kind).overrides
-    owners = _by_name(declared)
-    selected: list[_C] = []
-    for item in declared:
+    owners = _by_name(items)
+    for item in items:
         keys = [name for name in item.names if name in overrides]
         override = overrides[keys[0]] if keys else Override()
-        problem = _override_problem(item, (kind, "overrides", *keys), override, owners)
+        problem = override_problem(item, (kind, "overrides", *keys), override, owners)
         if problem:
             message = f"{problem.message.rstrip('.')}; the {item.kind} is not served"
             problems.append(Problem(problem.path, message))
-        changed = _overridden(item, override, rules.settings)
-        reason = _error(item, override) or rules.hidden_reason(changed, kind)
+        changed = overridden(item, override, rules.settings)
+        # An item with an error or without a name of its own is not served under any rules.
+        reason = item.error or ("" if override.name else item.conflict)
+        reason = reason or rules.hidden_reason(changed, kind)
         if problem and not reason:
             reason = f"{key_name(problem.path)}: {problem.message}"
-        selected.append(replace(changed, hidden_reason=reason))
         # A new name counts for the items that follow, so that names stay unique.
         owners.setdefault(changed.published, item)
-    return selected
+        yield replace(changed, hidden_reason=reason), override
 
 
-def _error(item: Contribution, override: Override) -> str:
-    """Return why an item cannot be served under any rules, or an empty string."""
-    return item.error or ("" if override.name else item.conflict)
-
-
-def _overridden(item: _C, override: Override, settings: Settings) -> _C:
-    as_declared = settings.tool_names == "declared"
-    return replace(
-        item,
-        published=override.name or (item.declared if as_declared else item.portable),
-        title=override.title or item.title,
-        description=override.description or item.description,
-    )
-
-
-def _as_tool(item: RegisteredTool, settings: Settings) -> RegisteredTool:
-    """Return a tool with its limits and the overrides of its arguments."""
-    override = _override_of(item, settings.tools.overrides) or ToolOverride()
+def _with_arguments(item: RegisteredTool, override: Override) -> RegisteredTool:
+    """Return a tool with the overrides of its arguments, and with its warning."""
     # After the override, whose description replaces the author's but not the warning.
-    item = replace(item, limits=tool_limits(item.tool, override, settings.tools)).with_warning()
+    item = item.with_warning()
     # A hidden tool may be one whose arguments do not fit the override.
-    if override.arguments and not item.hidden_reason:
+    if isinstance(override, ToolOverride) and override.arguments and not item.hidden_reason:
         return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))
     return item
-
-
-def _override_of(item: Contribution, overrides: Mapping[str, _O]) -> _O | None:
-    return next((overrides[name] for name in item.names if name in overrides), None)
 
 
 def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
@@ -324,43 +290,6 @@ def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> Registere
     if item.hidden_reason or missing is None:
         return item
     return replace(item, hidden_reason=f"it needs the tool {missing!r}, which is not served")
-
-
-def _limits_of(
-    item: RegisteredPrompt | RegisteredResource, table: ContributionSettings, tools: ToolSettings
-) -> Limits:
-    override = _override_of(item, table.overrides) or Override()
-    return content_limits(item.timeout, override, table, tools)
-
-
-def _override_problem(
-    item: Contribution,
-    path: tuple[str, ...],
-    override: Override,
-    owners: Mapping[str, Contribution],
-) -> Problem | None:
-    """Return the key of an override that is wrong, and the reason, or None.
-
-    Args:
-        path: The keys that lead to the overrides, then each name of the item that has an override.
-        owners: The owner of each name.
-    """
-    path, others = path[:3], path[3:]
-    if others:
-        return Problem(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
-    if override.name and owners.get(override.name, item) is not item:
-        return Problem((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
-    if isinstance(item, RegisteredTool) and isinstance(override, ToolOverride):
-        return _tool_problem(item, override, path)
-    return None
-
-
-def _tool_problem(
-    item: RegisteredTool, override: ToolOverride, table: tuple[str, ...]
-) -> Problem | None:
-    if override.cache_ttl and not item.tool.read_only:
-        return Problem((*table, "cache_ttl"), "it needs a read-only tool")
-    return override_problem(item.arguments, override.arguments, (*table, "arguments"))
 
 
 def gained(contributions: Contributions, before: Settings, after: Settings) -> list[str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -16,11 +14,9 @@ from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidato
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.text import describe_exception, json_copy, nearest
-from standards_mcp.config.models.tools import RATE_LIMIT
 from standards_mcp.errors import (
     FilterFailedError,
     InvalidInputError,
-    PluginError,
     ServiceError,
     ToolError,
 )
@@ -28,7 +24,14 @@ from standards_mcp.filters import FilterExpression, parse_filter
 from standards_mcp.plugin import Filter, Tool
 
 from .arguments import Arguments, context_argument, filter_expression, read_arguments
-from .base import Contribution, check_texts, common_fields, describe, misdeclared
+from .base import (
+    Contribution,
+    faults_of,
+    is_time,
+    limit_faults,
+    read_common,
+    refuse_first,
+)
 from .results import Result, read_result
 from .schemas import ARGUMENT_NAME, SchemaError
 
@@ -109,73 +112,41 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     Raises:
         PluginError: The declaration is wrong, or some clients would not accept it.
     """
-    if not isinstance(tool, Tool):
-        raise misdeclared(plugin, "tool", tool)
-    what = describe(plugin, "tool", tool.name)
-    if why := _tool_fault(tool):
-        raise PluginError(plugin, f"{what}: {why}")
-    description = check_texts(plugin, what, tool)
-    try:
-        tool = replace(tool, meta=json_copy(dict(tool.meta)))  # its author may change it later
-    except (TypeError, ValueError) as exc:
-        raise PluginError(plugin, f"{what}: its meta is not a JSON object: {exc}") from exc
-    try:
-        arguments, result = read_arguments(tool), read_result(tool.function, tool.output_schema)
-        context = context_argument(tool.function)
-    except SchemaError as exc:
-        raise PluginError(plugin, f"{what}: {exc}") from exc
-    return RegisteredTool(
-        **common_fields(plugin, tool, description),
-        tool=tool,
-        arguments=arguments,
-        result=result,
-        context=context,
-        filters=(),
-    )
+    declared, what, fields = read_common(plugin, tool, Tool)
+    with faults_of(plugin, what):
+        refuse_first(_faults(declared))
+        try:
+            meta = json_copy(dict(declared.meta))  # its author may change it later
+        except (TypeError, ValueError) as exc:
+            raise ValueError(f"its meta is not a JSON object: {exc}") from exc
+        declared = replace(declared, meta=meta)
+        return RegisteredTool(
+            **fields,
+            tool=declared,
+            arguments=read_arguments(declared),
+            result=read_result(declared.function, declared.output_schema),
+            context=context_argument(declared.function),
+            filters=(),
+        )
 
 
-def _tool_fault(tool: Tool) -> str:
-    """Return the mistake in the plain fields of a tool, or an empty string.
-
-    Authors may use no type checker, and one wrong field would break the list of all tools.
-    """
-    given: Any = tool
-    if odd := [name for name in _TOOL_FLAGS if not isinstance(getattr(tool, name), bool)]:
-        return f"its {odd[0]} must be true or false"
-    if given.timeout is not None and not is_time(given.timeout):
-        return "its timeout must be a positive number of seconds"
-    return _limit_fault(given)
-
-
-def _limit_fault(given: Any) -> str:
-    most, ttl, rate = given.max_output_tokens, given.cache_ttl, given.rate_limit
-    faults = {
-        "its timeout must be a positive number of seconds": (
-            given.timeout is not None and not is_time(given.timeout)
-        ),
+def _faults(given: Any) -> dict[str, bool]:
+    most, ttl = given.max_output_tokens, given.cache_ttl
+    return {
+        **{
+            f"its {name} must be true or false": not isinstance(getattr(given, name), bool)
+            for name in _TOOL_FLAGS
+        },
+        **limit_faults(given),
         "its cache_ttl must be a number of seconds": ttl != 0 and not is_time(ttl),
-        "its cache_ttl needs read_only = True": ttl and not given.read_only,
+        "its cache_ttl needs read_only = True": bool(ttl) and not given.read_only,
         "its cache_scope must be 'private' or 'public'": (
             given.cache_scope not in ("private", "public")
         ),
-        "its rate_limit must be a text such as '60/minute'": rate is not None and not is_rate(rate),
         "its max_output_tokens must be a positive whole number": (
             most is not None and not (type(most) is int and most > 0)
         ),
     }
-    return next((why for why, is_wrong in faults.items() if is_wrong), "")
-
-
-def is_rate(value: object) -> bool:
-    """Return True if a value is a rate limit."""
-    return isinstance(value, str) and bool(re.fullmatch(RATE_LIMIT, value))
-
-
-def is_time(value: object) -> bool:
-    """Return True if a value is a time in seconds."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return 0 < value < math.inf
 
 
 def filter_error(item: object) -> str:
@@ -246,43 +217,33 @@ def _failure(plugin: str, item: Filter, cause: BaseException) -> FilterFailedErr
 def nearest_tool(name: str, tools: Iterable[RegisteredTool]) -> str:
     """Suggest the closest tool for an unknown name, or return an empty string.
 
-    A typo comes first, then the tool that shares most words with the name, then the most similar
-    name. The words of a tool come from its name, its plugin's name, its title and the first
-    sentence of its description: the rest often describes other tools. A word of several tools
-    counts less. A tool must share more than half of the words.
+    A typo comes first, then the tool that has most words of the name. The words of a tool come
+    from its name, where they count double, its plugin's name, its title and the first sentence of
+    its description: the rest often describes other tools. More than half of the words must fit.
     """
     name = name[:_LONGEST]  # clients send names of any length
     by_name = {item.published: item for item in tools}
     close = nearest(name, by_name)
     if close and SequenceMatcher(None, name.lower(), close.lower()).ratio() >= _MISSPELT:
         return close
-    names = {tool: _words(f"{tool} {item.plugin}") for tool, item in by_name.items()}
-    texts = {tool: _words(_about(item)) for tool, item in by_name.items()}
-    scores, shared = defaultdict[str, float](float), Counter[str]()
-    words = sorted(_words(name))
-    for word in words:
-        in_name = {tool for tool in by_name if _has(names[tool], word)}
-        in_any = in_name | {tool for tool in by_name if _has(texts[tool], word)}
-        shared.update(in_any)
-        for tool in in_any:
-            # A word of the name counts more than a word of the description.
-            scores[tool] += (2 if tool in in_name else 1) / len(in_any)
-    likely = {tool: score for tool, score in scores.items() if 2 * shared[tool] > len(words)}
-    best = [tool for tool, score in likely.items() if score == max(likely.values())]
+    words, scores = _words(name), dict[str, int]()
+    for tool, item in by_name.items():
+        in_name = _shared(words, _words(f"{tool} {item.plugin}"))
+        about = f"{item.title or ''} {item.description.partition('. ')[0]}"
+        in_any = in_name | _shared(words, _words(about))
+        if 2 * len(in_any) > len(words):
+            scores[tool] = len(in_name) + len(in_any)
+    best = [tool for tool, score in scores.items() if score == max(scores.values())]
     return best[0] if len(best) == 1 else nearest(name, best or by_name) or close
-
-
-def _about(item: RegisteredTool) -> str:
-    return f"{item.title or ''} {item.description.partition('. ')[0]}"
 
 
 def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORDS.findall(text)}
 
 
-def _has(words: Iterable[str], word: str) -> bool:
-    """Return True if *words* has any form of *word*: search, searches, searched."""
-    return any(_same(each, word) for each in words)
+def _shared(words: set[str], others: set[str]) -> set[str]:
+    """Return the words that others have in any form: search, searches, searched."""
+    return {word for word in words if any(_same(word, other) for other in others)}
 
 
 def _same(first: str, second: str) -> bool:

@@ -20,11 +20,10 @@ from standards_mcp._utils.secrets import (
     secrets_of,
 )
 from standards_mcp._utils.text import did_you_mean, json_copy
-from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, leaves
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, leaves, own_variables, plugin_options
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection, Settings
 from standards_mcp.config.problems import InvalidSettingsError, find_problems, misplaced_secret
-from standards_mcp.config.variables import own_variables, plugin_options
 from standards_mcp.errors import PluginDeprecationWarning, PluginError
 from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
 

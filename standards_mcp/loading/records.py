@@ -11,9 +11,8 @@ from typing import Any
 
 from standards_mcp._utils.installation import HOST
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.config.layers import Layers
+from standards_mcp.config.layers import Layers, with_variables
 from standards_mcp.config.problems import Problem, canonical_name
-from standards_mcp.config.variables import with_variables
 from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginSettings

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from standards_mcp._utils.text import readable
 from standards_mcp.calls.context import CALL, HostContext
+from standards_mcp.contributions.arguments import admits_null, fitted
 from standards_mcp.contributions.base import MAX_NAME, Completion, common_fields
-from standards_mcp.contributions.coercion import admits_null, fitted
 from standards_mcp.contributions.prompts import PromptAnswer, RegisteredPrompt
 from standards_mcp.contributions.results import Result
 from standards_mcp.contributions.schemas import (
@@ -168,7 +168,7 @@ class GivenArguments:
         """Return the arguments if they fit the schema. See `Arguments.validate`."""
         valid = self._without_nulls(arguments)
         if not self._validator.is_valid(valid):
-            valid = self._without_nulls(fitted(arguments, self._inlined, booleans=True))
+            valid = self._without_nulls(fitted(arguments, self._inlined))
             if mistakes := schema_errors(self._validator, valid):
                 raise InvalidInputError(mistakes)
         return valid

@@ -33,10 +33,9 @@ from standards_mcp._utils.secrets import declares_secret, long_texts, masked_dat
 from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
 from standards_mcp.calls.call import CallRecord
 from standards_mcp.calls.context import LOCAL, Principal
-from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layer, Layers
+from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layer, Layers, plugin_variables
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.variables import plugin_variables
 from standards_mcp.contributions.arguments import Arguments, read_arguments
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import TOOLS_ARGUMENT, RegisteredPrompt

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from standards_mcp._utils.secrets import declared_secrets, looks_secret
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.config.variables import plugin_variables
+from standards_mcp.config.layers import plugin_variables
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.prompts import RegisteredPrompt, read_prompt
 from standards_mcp.contributions.resources import read_resource

@@ -68,7 +68,6 @@ def test_disabling_and_enabling_restores_the_text(text: str):
         ("[plugins.search]\nmax_results = 3\n", "greeter"),
         ("[plugins.search] # ours\nmax_results = 3\n", "search"),
         ("plugins = {search = {max_results = 3}}\n", "search"),
-        ("[plugins.search]\nenabled = true\nmax_results = 3\n", "search"),
         ("autoload = false\n\n[plugins.greeter]\nenabled = true\n", "greeter"),
         ("\ufeff[tools]\r\ntimeout = 5\r\n", "greeter"),
         ('[servers.peer] # ours\ncommand = "peer"\n', "peer"),

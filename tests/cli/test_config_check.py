@@ -307,12 +307,12 @@ REFUSED = {
     "twice": (
         "[tools]\ntimeout = 5\n\n[tools]\n",
         2,
-        "standards-mcp.toml:4: not valid TOML: [tools] is set twice; put its keys into",
+        "standards-mcp.toml:4: not valid TOML: Cannot declare ('tools',) twice",
     ),
     "key": (
         "[tools]\ntimeout = 5  # s\ntimeout = 6\n",
         2,
-        "standards-mcp.toml:3: not valid TOML: timeout is set twice; keep one of them",
+        "standards-mcp.toml:3: not valid TOML: Cannot overwrite a value",
     ),
     "text": (
         "[plugins.catalog.local]\nmodel = 5\n",

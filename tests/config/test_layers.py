@@ -71,8 +71,3 @@ def test_every_key_of_any_file_is_found_where_it_is_written(tables: dict[str, di
             assert found is not None
             statement = lines[found - 1].partition("=")[0]
             assert list(tomllib.loads(f"{statement}= 0")) == [key]
-
-
-@given(st.text())
-def test_no_text_does_worse_than_no_line(text: str):
-    line_of(text, ["a"])

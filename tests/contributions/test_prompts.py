@@ -264,13 +264,6 @@ async def test_a_prompt_that_is_not_served_says_so(open_client: OpenClient, make
             await client.get_prompt("wrong", {"kind": "x"})
 
 
-def test_a_pattern_that_matches_no_prompt_is_told_of(make_host: MakeHost):
-    host = make_host({"talk": TalkPlugin}, prompts={"disable": ["aling"]})
-    assert host.warnings() == [
-        "[prompts] disable: 'aling' matches no prompt; did you mean 'align'?"
-    ]
-
-
 def _untyped(a):
     """Untyped."""
     return a

@@ -104,13 +104,6 @@ def test_references_are_inlined_and_what_stands_beside_them_wins():
     assert "definitions" not in result
 
 
-def test_one_definition_may_be_used_twice():
-    schema = _object(a={"$ref": "#/$defs/L"}, b={"$ref": "#/$defs/L"}) | {
-        "$defs": {"L": {"type": "string"}}
-    }
-    assert portable_input_schema(schema)["properties"]["b"] == {"type": "string"}
-
-
 def test_the_root_may_be_a_reference():
     schema = {"$ref": "#/$defs/Root", "$defs": {"Root": _object(a={"type": "string"})}}
     assert portable_output_schema(schema) == _object(a={"type": "string"})

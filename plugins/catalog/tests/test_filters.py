@@ -208,6 +208,9 @@ def test_expressions_combine_and_empty_ones_vanish():
     assert combine(None, {}) is None
     assert combine(None, grade, {}) == grade
     assert combine(grade, None, subject, {}) == {"$and": [grade, subject]}
+    parsed = parse_filter(grade)
+    assert parse_filter(parsed) is parsed
+    assert combine(parsed, subject, None) == parse_filter({"$and": [grade, subject]})
 
 
 SCALARS = (

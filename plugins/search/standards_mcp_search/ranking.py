@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from standards_mcp import FilterExpression
-from standards_mcp.filters import combine, fields, parse_filter
+from standards_mcp.filters import Node, combine, fields
 from standards_mcp_catalog import Catalog, SearchHit, SearchResult
 from standards_mcp_catalog.vocabulary.grades import spoken_levels
 from standards_mcp_catalog.vocabulary.notation import codes_in
@@ -28,7 +27,7 @@ async def search_by_text(
     catalog: Catalog,
     text: str,
     count: int,
-    given: FilterExpression | None,
+    given: Node | None,
     *,
     reads_grade: bool,
     reads_subject: bool,
@@ -42,7 +41,7 @@ async def search_by_text(
     Raises:
         CatalogError: The catalog cannot be read.
     """
-    levels = named_grades(text) if reads_grade and not _limits_grades(given) else ()
+    levels = named_grades(text) if reads_grade and "education_levels" not in fields(given) else ()
     subject = named_subject(text) if reads_subject else ""
     subjects = match_subjects(subject, (await catalog.facets()).subjects) if subject else ()
     named = combine(
@@ -74,10 +73,6 @@ def _shortcomings(text: str, missing_subject: str) -> tuple[str, ...]:
         advice = "the standards here are in English: search again with an English text."
         notes.append(f"The text seems to be {language}, and {advice}")
     return tuple(notes)
-
-
-def _limits_grades(given: FilterExpression | None) -> bool:
-    return "education_levels" in fields(parse_filter(given))
 
 
 def _each_once(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from standards_mcp import FilterExpression, InvalidInputError
-from standards_mcp.filters import combine, matches, parse_filter
+from standards_mcp.filters import Node, Or, combine, matches, parse_filter
 from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.grades import UnknownGradeError, grade_order, parse_grades
 from standards_mcp_catalog.vocabulary.subjects import is_subject, match_subjects, nearest_subjects
@@ -18,18 +18,21 @@ _LONGEST_QUOTE = 60
 
 async def scope_filter(
     catalog: Catalog, grade: str | None, subject: str | None, extra: FilterExpression | None
-) -> FilterExpression | None:
-    """Return one expression for the grade, the subject and *extra*, or None without any.
+) -> Node | None:
+    """Return one filter for the grade, the subject and *extra*, or None without any.
+
+    It is parsed here, once for all searches of a call.
 
     Raises:
         InvalidInputError: The grade or the subject does not exist; the message names existing
             ones.
     """
-    return combine(
+    expression = combine(
         _grade_filter(grade) if limits(grade) else None,
         await _subject_filter(catalog, subject) if limits(subject) else None,
         extra,
     )
+    return parse_filter(expression)
 
 
 async def how_to_widen(
@@ -55,7 +58,7 @@ async def how_to_widen(
     if not given:
         return advice
     # One search finds the matches of either limit, which are then sorted by limit.
-    either: FilterExpression | None = {"$or": list(given.values())} if len(given) > 1 else None
+    either = Or(tuple(given.values())) if len(given) > 1 else None
     hits = (await catalog.search(text, MOST_HITS, combine(either, extra))).hits
     records = [record for hit in hits for record in (hit.record, *hit.also_in)]
     found = list[str]()
