@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -119,13 +118,12 @@ class Host:
         found: T = self.manager.services.open(wanted)
         return found
 
-    def _try_apart(self, info: PluginInfo, step: Step, seconds: float) -> str:
+    def _try_apart(self, info: PluginInfo, step: Step) -> str:
         """Try a plugin in another process. See `Quarantine`."""
         from .remote.worker import try_apart, worker_config  # noqa: PLC0415  - few starts need it
 
         own = [name for name, record in self.manager.records.items() if record.info.is_own]
-        timing = replace(self.manager.timing, trial=seconds)
-        worker = worker_config(info.name, self.loaded, self.state_dir, timing, own)
+        worker = worker_config(info.name, self.loaded, self.state_dir, self.manager.timing, own)
         return try_apart(worker, step, self.loaded)
 
     def observe(self, observer: Observer) -> None:

@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,8 +26,10 @@ from typing import IO, Final, TextIO
 FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
 _KEPT_BACKUPS: Final = 10
-# Clients edit their files without a lock, so an edit is compared and tried again.
-_ATTEMPTS: Final = 10
+# Clients edit their files without a lock, so an edit is compared and tried again. Commands of this
+# host also take a lock: six at once could overtake one of them five times.
+_ATTEMPTS: Final = 5
+_LONGEST_WAIT: Final = 10.0  # seconds; the other edit may wait for a user's answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +78,28 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
         UnicodeDecodeError: It is not UTF-8.
     """
     target = path.resolve()
-    for _ in range(_ATTEMPTS):
-        before = read_text(target)
-        edit = Edit(before or "", change(before or ""))
-        if dry_run or not edit.changes:
-            return edit
-        with _scratch_file(target, edit.after) as scratch:
-            if read_text(target) == before:
-                return replace(edit, backup=_put_in_place(scratch, target))
+    with _before_other_edits() if not dry_run else nullcontext():
+        for _ in range(_ATTEMPTS):
+            before = read_text(target)
+            edit = Edit(before or "", change(before or ""))
+            if dry_run or not edit.changes:
+                return edit
+            with _scratch_file(target, edit.after) as scratch:
+                if read_text(target) == before:
+                    return replace(edit, backup=_put_in_place(scratch, target))
     raise OSError(errno.EBUSY, "another program keeps changing it; try again")
+
+
+@contextmanager
+def _before_other_edits() -> Generator[None]:
+    """Let edits of our own commands wait for each other, if the system supports locks."""
+    import filelock  # noqa: PLC0415  - only where something is edited
+
+    with ExitStack() as stack:
+        with suppress(OSError):  # this includes filelock.Timeout
+            file = private_folder(user_state_dir()) / "edits.lock"
+            stack.enter_context(filelock.FileLock(file, _LONGEST_WAIT, FILE_MODE))
+        yield
 
 
 def replace_text(path: Path, text: str) -> Path | None:

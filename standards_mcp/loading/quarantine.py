@@ -36,15 +36,18 @@ log = logging.getLogger(__name__)
 QUARANTINE_SECONDS: Final = 86_400.0
 _NAME: Final = "quarantine"
 _OUTCOMES_NAME: Final = "last-start"
-_UNDECIDED: Final = "an earlier start ended at it, and another process is trying it now"
+_UNDECIDED: Final = (
+    "an earlier start ended or hung while it was loading, and a trial in a process of its own is "
+    "not over yet; the next start knows the outcome"
+)
 
 _T = TypeVar("_T")
 
 Step: TypeAlias = Literal["loading", "starting"]
-Trial: TypeAlias = Callable[[PluginInfo, Step, float], str]
+Trial: TypeAlias = Callable[[PluginInfo, Step], str]
 """Load a plugin in another process, and start it if an earlier start ended while starting it.
 
-Gets the time limit in seconds. Returns how that process ended or hung, else an empty string.
+Returns how that process ended or hung, else an empty string.
 """
 
 
@@ -105,7 +108,7 @@ class Quarantine:
         """Return why a plugin is left out, or an empty string; try it if a start ended at it.
 
         Args:
-            again: Also try a plugin that failed a trial, and give it more time.
+            again: Also try a plugin that failed a trial, and wait for the end of this trial.
         """
         entry = self._entries.get(info.name)
         if entry is None or not _is_of(info, entry):
@@ -121,19 +124,29 @@ class Quarantine:
         log.warning(
             "an earlier start ended at plugin %r: it is tried in another process first", info.name
         )
-        # The least patient client waits for little longer than this patience.
-        seconds = self._timing.trial if again else self._timing.patience
-        how = self._trial(info, entry.step, min(seconds, self._timing.trial))
+        # A trial may take longer than clients wait, so the server starts without its outcome.
+        trial = threading.Thread(target=self._try, args=(info, suspect, entry.since), daemon=True)
+        trial.start()
+        trial.join(None if again else self._timing.patience)
+        if trial.is_alive():
+            return _UNDECIDED
+        judged = self._entries.get(info.name)
+        return judged.verdict if judged else ""
+
+    def _try(self, info: PluginInfo, suspect: _Entry, ended: float) -> None:
+        """Try a plugin, and keep the verdict, even after the start; *ended* is a time of it."""
+        how = self._trial(info, suspect.step)
+        if not self._is_locked:  # the start is over, and another may have written since
+            self._entries = self._read(_NAME, _ENTRIES)
         if not how:
             self._set(info.name, None)
-            return ""
+            return
         verdict = (
-            f"the start of {datetime.fromtimestamp(entry.since, UTC):%Y-%m-%d %H:%M} UTC ended "
+            f"the start of {datetime.fromtimestamp(ended, UTC):%Y-%m-%d %H:%M} UTC ended "
             f"or hung while it was loading, and so did a trial in a process of its own ({how}). It "
             "is left out for a day; `standards-mcp plugins check` tries it again"
         )
         self._set(info.name, replace(suspect, since=time.time(), verdict=verdict))
-        return verdict
 
     @contextmanager
     def watch(self, step: Step, records: Iterable[PluginRecord]) -> Generator[None]:
@@ -216,9 +229,14 @@ class Quarantine:
         Outcomes of other versions or distributions are ignored.
         """
         outcomes = self._read(_OUTCOMES_NAME, _OUTCOMES)
+        entries = self._read(_NAME, _ENTRIES)  # a trial may have ended after the start
         for record in records:
-            outcome = outcomes.get(record.name)
-            if outcome and record.status is Status.DISCOVERED and _is_of(record.info, outcome):
+            if record.status is not Status.DISCOVERED:
+                continue
+            outcome, entry = outcomes.get(record.name), entries.get(record.name)
+            if entry and entry.verdict and _is_of(record.info, entry):
+                record.status, record.reason = Status.FAILED, entry.verdict
+            elif outcome and _is_of(record.info, outcome):
                 reason = f"{outcome.reason} (at the last start, {outcome.time})"
                 record.status, record.reason = outcome.status, reason if outcome.reason else ""
 

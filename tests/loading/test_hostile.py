@@ -291,6 +291,20 @@ def test_a_plugin_that_breaks_imports_ends_the_start_with_a_reason(install: Inst
     assert "ImportError" in peer.log()
 
 
+@pytest.mark.parametrize("content", [b"[standards_mcp.plugins]\nx = \xff\n", b"[[[\nno ini"])
+def test_a_distribution_with_broken_metadata_is_passed_by(
+    install: Install, start: Start, content: bytes
+):
+    module = install("broken", "")
+    module.with_name("standards_mcp_broken-1.0.dist-info").joinpath("entry_points.txt").write_bytes(
+        content
+    )
+    peer = start()
+    check_neighbours(peer)
+    assert peer.end() == 0
+    assert b"\xff" not in content or "standards_mcp_broken-1.0.dist-info is ignored" in peer.log()
+
+
 BATCHES = 8
 
 
@@ -389,7 +403,7 @@ def test_a_plugin_that_ends_one_start_is_left_out_of_the_next(
     beside = start()  # may begin before the trial of the first is over
     for peer in (tried, beside):
         check_neighbours(peer)
-        assert "plugin 'ends' failed: " in peer.log()
+        assert "plugin 'ends' failed: the start of " in peer.log()
         assert peer.end() == 0
     later = start()
     check_neighbours(later)
@@ -420,6 +434,18 @@ def test_a_plugin_that_exits_without_an_error_or_hangs_is_left_out_of_the_next_s
         check_neighbours(peer)
         assert peer.end() == 0
     assert how in listed()[name]["reason"]
+
+
+def test_a_start_does_not_wait_long_for_a_trial_and_the_next_one_knows_its_outcome(
+    install: Install, start: Start
+):
+    attack_with(install, "exits")
+    die_once(start)
+    peer = start(patience=0)
+    check_neighbours(peer)
+    assert "a trial in a process of its own is not over yet" in peer.log()
+    wait_until(lambda: "with exit code 0" in listed()["exits"]["reason"], peer.log)
+    assert peer.end() == 0
 
 
 def test_a_plugin_that_is_left_out_is_back_once_a_check_has_tried_it(
