@@ -125,12 +125,12 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     def connect(self) -> Transport:
         """Return the transport to its process or its address. See `RemotePlugin.connect`."""
         if self.settings.command is None:
-            from .http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
+            from .transports import HttpTransport  # noqa: PLC0415  - imports the SDK's client
 
             return HttpTransport(self._url, self._headers)
         from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
 
-        from .stdio import Command, StdioTransport  # noqa: PLC0415  - as above
+        from .transports import Command, StdioTransport  # noqa: PLC0415  - as above
 
         command = Command(
             program=self.settings.command,

@@ -68,7 +68,7 @@ from .worker import (
 
 if TYPE_CHECKING:
     from .session import OpenSession
-    from .stdio import StdioTransport
+    from .transports import StdioTransport
 
 # These parts once worked by private requests: a filter then cost each search of another plugin a
 # round trip, a route lost its streams, and a command reached only its own plugin's tools.
@@ -299,7 +299,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     def connect(self) -> StdioTransport:
         """Return a new process. See `RemotePlugin.connect`."""
-        from .stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
+        from .transports import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings, mark = self.settings, new_mark()
         environment, dot_env = self._values(self._variables)

@@ -29,6 +29,7 @@ _POLL_SECONDS: Final = 0.02
 # servers get no mark, because some start a daemon on purpose.
 _VARIABLE: Final = "_STANDARDS_MCP_RUN"
 _ROUNDS: Final = 20
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STATE: Final = 0
 _SESSION: Final = 3
 
@@ -84,7 +85,7 @@ async def _ended(process: asyncio.subprocess.Process) -> bool:
 
 def kill_tree(process: _Process) -> None:
     """Kill a process and its process group."""
-    _signal_tree(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+    _signal_tree(process, _KILL)
 
 
 def _signal_tree(process: _Process, number: int) -> None:
@@ -121,25 +122,28 @@ def new_mark() -> dict[str, str]:
     return {_VARIABLE: secrets.token_hex(16)}
 
 
-def count_processes(session: int) -> int:
-    """Return the number of processes in a session; 0 on systems without ``/proc``."""
-    return sum(fields[_SESSION] == b"%d" % session for _, fields in _running())
-
-
-def count_departed(session: int, mark: Mapping[str, str]) -> int:
-    """Return the number of processes with a mark that have left a session."""
-    return len(_departed(session, mark))
+def processes_of(session: int, mark: Mapping[str, str]) -> set[int]:
+    """Return the processes in a session or with a mark; none on systems without ``/proc``."""
+    return {
+        number
+        for number, other in _running()
+        if other == b"%d" % session or _has(number, mark)
+    }
 
 
 def end_departed(session: int, mark: Mapping[str, str]) -> list[int]:
-    """End all processes with a mark that have left a session; return their numbers."""
-    ended: list[int] = []
+    """Kill the processes with a mark that have left a session; return their numbers."""
+    ended = set[int]()
     for _ in range(_ROUNDS):  # one may start another meanwhile
-        numbers = [number for number in _departed(session, mark) if number not in ended]
+        departed = [number for number, other in _running() if other != b"%d" % session]
+        numbers = {number for number in departed if _has(number, mark)} - ended
         if not numbers:
             break
-        ended += [number for number in numbers if _end(number, mark)]
-    return ended
+        for number in numbers:
+            with suppress(OSError):
+                os.kill(number, _KILL)
+        ended |= numbers
+    return sorted(ended)
 
 
 def newest_process() -> bytes:
@@ -149,41 +153,20 @@ def newest_process() -> bytes:
     return b""
 
 
-def _departed(session: int, mark: Mapping[str, str]) -> list[int]:
-    return [
-        number
-        for number, fields in _running()
-        if fields[_SESSION] != b"%d" % session and _has(number, mark)
-    ]
-
-
-def _running() -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the numbers of all processes, with the fields after their names in ``stat``."""
+def _running() -> Iterator[tuple[int, bytes]]:
+    """Yield the numbers of all processes, with their sessions."""
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             # The name of the program, in brackets, may contain any character.
             fields = file.read_bytes().rpartition(b")")[2].split()
             if fields[_STATE] != b"Z":
-                yield int(file.parent.name), fields
+                yield int(file.parent.name), fields[_SESSION]
 
 
 def _has(number: int, mark: Mapping[str, str]) -> bool:
+    if not mark:
+        return False
     with suppress(OSError):
         variables = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
         return all(f"{name}={value}".encode() in variables for name, value in mark.items())
-    return False
-
-
-def _end(number: int, mark: Mapping[str, str]) -> bool:
-    """Kill a process unless another has its number by now; return True if it was killed."""
-    if sys.platform != "linux":
-        return False
-    with suppress(OSError, AttributeError):  # an old Linux has no such handles
-        handle = os.pidfd_open(number)
-        try:
-            if _has(number, mark):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-                return True
-        finally:
-            os.close(handle)
     return False

@@ -39,7 +39,7 @@ from .processes import describe_code, kill_tree
 
 if TYPE_CHECKING:
     from .connection import Connection
-    from .stdio import StdioTransport
+    from .transports import StdioTransport
 
 MODULE: Final = "standards_mcp.server.isolated"
 """The program of the process, run with ``python -m``."""

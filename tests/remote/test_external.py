@@ -44,7 +44,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import Status
 from standards_mcp.remote import connection as connections
-from standards_mcp.remote import stdio as child_process
+from standards_mcp.remote import transports as child_process
 from standards_mcp.remote import updates
 from standards_mcp.remote.output_log import MAX_LINES
 from standards_mcp.server.server import build_server
