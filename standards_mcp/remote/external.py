@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,6 @@ from pydantic import SecretStr
 
 from standards_mcp.calls.context import HostContext
 from standards_mcp.config.models.settings import Expansion, ServerSection, ServerSettings
-from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.resources import RegisteredResource
@@ -140,11 +139,11 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         )
         return StdioTransport(self.context.name, command)
 
-    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
         """List its items. See `RemotePlugin.fetch`."""
-        from .updates import list_kinds  # noqa: PLC0415  - as above
+        from .updates import list_items  # noqa: PLC0415  - as above
 
-        return await list_kinds(session, self.context.name, kinds, self.listing)
+        return await list_items(session, self.context.name, self.listing)
 
     def read(self, listing: Mapping[str, Any]) -> None:
         """Contribute the listed items. See `RemotePlugin.read`."""

@@ -22,7 +22,6 @@ from standards_mcp.calls.context import CALL, HostContext
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Expansion, HiddenText
-from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
 from standards_mcp.contributions.base import common_fields
@@ -199,13 +198,12 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             finally:
                 self._calls.stop()
 
-    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
         """Ask the process for the description of the plugin. See `RemotePlugin.fetch`.
 
         Raises:
             ApiError: The process runs another version of the host.
         """
-        del kinds  # the description has all of them
         from mcp import MCPError  # noqa: PLC0415  - imported with the session
         from mcp_types import METHOD_NOT_FOUND  # noqa: PLC0415  - as above
 

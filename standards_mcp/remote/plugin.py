@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -21,7 +21,6 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
 from standards_mcp.config.models.settings import Expansion, VariableError
-from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.problems import InvalidSettingsError, Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ApiError, PluginError
@@ -117,12 +116,8 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         """Return the transport of a new connection."""
 
     @abstractmethod
-    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
-        """Return its contributions as JSON data, which is kept for the next start.
-
-        Args:
-            kinds: The kinds that may have changed since the last time.
-        """
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
+        """Return its contributions as JSON data, which is kept for the next start."""
 
     @abstractmethod
     def read(self, listing: Mapping[str, Any]) -> None:

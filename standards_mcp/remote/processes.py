@@ -125,9 +125,7 @@ def new_mark() -> dict[str, str]:
 def processes_of(session: int, mark: Mapping[str, str]) -> set[int]:
     """Return the processes in a session or with a mark; none on systems without ``/proc``."""
     return {
-        number
-        for number, other in _running()
-        if other == b"%d" % session or _has(number, mark)
+        number for number, other in _running() if other == b"%d" % session or _has(number, mark)
     }
 
 
