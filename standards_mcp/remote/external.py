@@ -45,6 +45,8 @@ _PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
 _IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"env", "headers"}
 _LISTS: Final = "tools, prompts, resources"
 """The lists in the file of the last run; if a version kept others, the server is asked again."""
+_APPROVED: Final = {"tools/call": "tools", "prompts/get": "prompts"}
+"""The lists whose items need approval, by the request for one item."""
 _APPROVAL_POLL_SECONDS: Final = 1.0
 _C = TypeVar("_C", bound=Contribution)
 
@@ -56,7 +58,9 @@ def server_records(
     return [
         PluginInfo(
             name=name,
-            load=partial(_server_type, required=section.required, timing=timing),
+            load=partial(
+                type, "Server", (ServerPlugin,), {"required": section.required, "timing": timing}
+            ),
             distribution=f"[servers.{name}]",
             settings=section,
             kind=PluginKind.SERVER,
@@ -64,10 +68,6 @@ def server_records(
         )
         for name, section in servers.items()
     ]
-
-
-def _server_type(**facts: Any) -> type[ServerPlugin]:
-    return type("ServerPlugin", (ServerPlugin,), facts)
 
 
 class ServerPlugin(RemotePlugin[ServerSettings]):
@@ -148,21 +148,20 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     def read(self, listing: Mapping[str, Any]) -> None:
         """Contribute the listed items. See `RemotePlugin.read`."""
         name, prefix = self.context.name, self.settings.prefix
-        prefix = f"{name}." if prefix is None else prefix
-        self._review(listing)
-        tools = (
-            self._approved(
-                read_remote_tool(name, raw, prefix, self._call, self.settings.timeout),
-                key_of("tools", raw),
-            )
-            for raw in listing.get("tools", ())
-        )
+        if self.approvals:
+            self.approvals.review(listing)
+            self._withheld = self.approvals.reasons
+            self.unapproved = self.approvals.excerpt
         origin = Origin(
             name=name,
-            prefix=prefix,
+            prefix=f"{name}." if prefix is None else prefix,
             ask=self._ask,
             completes=listing.get("completes") is True,
             timeout=self.settings.timeout,
+        )
+        tools = (
+            self._approved(read_remote_tool(origin, raw), key_of("tools", raw))
+            for raw in listing.get("tools", ())
         )
         prompts = (
             self._approved(read_remote_prompt(origin, raw), key_of("prompts", raw))
@@ -179,12 +178,6 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             )
         self.contributions = Contributions(tuple(tools), tuple(prompts), resources)
 
-    def _review(self, listing: Mapping[str, Any]) -> None:
-        if self.approvals:
-            self.approvals.review(listing)
-            self._withheld = self.approvals.reasons
-            self.unapproved = self.approvals.excerpt
-
     def _approved(self, item: _C, key: Key) -> _C:
         """Return an item, with the reason as its ``error`` if it is not approved."""
         return replace(item, error=item.error or self._withheld.get(key, ""))
@@ -197,28 +190,17 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
                 self.read(self.listing)
                 self.on_change()
 
-    async def _check_approved(self, kind: str, name: str) -> None:
-        """Refuse a call if its definition changed while the server was not running.
-
-        The call may be the one that starts the server, and so the first to notice.
-        """
-        await self.connection.open()
-        if reason := self._withheld.get((kind, name)):
-            raise NotApprovedError(f"{name} is not served here ({reason}). Ask the administrator.")
-
-    async def _call(
-        self, name: str, arguments: Mapping[str, Any], caller: HostContext
+    async def _ask(
+        self, method: str, params: Mapping[str, Any], caller: HostContext | None = None, /
     ) -> Mapping[str, Any]:
-        await self._check_approved("tools", name)
-        params = {"name": name, "arguments": dict(arguments)}
-        result = await self.connection.ask("tools/call", params, caller)
+        if kind := _APPROVED.get(method):
+            # The call may start the server, and so be the first to notice a changed definition.
+            await self.connection.open()
+            if reason := self._withheld.get((kind, name := params["name"])):
+                message = f"{name} is not served here ({reason}). Ask the administrator."
+                raise NotApprovedError(message)
+        result = await self.connection.ask(method, params, caller)
         self._links.note(objects_of(result.get("content")))
-        return result
-
-    async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        if method == "prompts/get":
-            await self._check_approved("prompts", params["name"])
-        result = await self.connection.ask(method, params)
         messages = objects_of(result.get("messages"))
         self._links.note(object_of(message.get("content")) for message in messages)
         return result

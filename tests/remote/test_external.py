@@ -731,7 +731,7 @@ def web() -> Iterator[WebServer]:
     ("status", "reason"),
     [
         (401, "it answered with HTTP status 401 Unauthorized; check the token in headers"),
-        (404, "it answered with HTTP status 404 Not Found; check url"),
+        (404, "it answered with HTTP status 404 Not Found; check url and headers"),
         (418, "it answered with HTTP status 418 I'm a Teapot; check url and headers"),
         (503, "it answered with HTTP status 503 Service Unavailable; ask its administrator"),
         (499, "it answered with HTTP status 499"),

@@ -47,7 +47,7 @@ from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.remote.isolated import isolate, isolated_resources
-from standards_mcp.remote.processes import count_processes
+from standards_mcp.remote.processes import processes_of
 from standards_mcp.remote.worker import Described, Description, WorkerCalls
 from standards_mcp.server.server import build_server
 from standards_mcp.testing.routes import route_client
@@ -611,7 +611,7 @@ async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(
         session = (await host.call_tool("state", {})).structured["session"]
         result = await host.call_tool("fail", {"how": "many"})
         assert "it had more than 4 processes" in message(result)
-        await until(lambda: not count_processes(session))
+        await until(lambda: not len(processes_of(session, {})))
         assert (await recovered(host)).text == "rested"
 
 
