@@ -120,14 +120,13 @@ def objects_of(value: object) -> list[Mapping[str, Any]]:
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
-def _text_of(value: object) -> str:
-    """Return *value*, stripped, if it is a string, else an empty string."""
-    return value.strip() if isinstance(value, str) else ""
-
-
 def optional_text(value: object) -> str | None:
     """Return *value* if it is a string, else None."""
     return value if isinstance(value, str) else None
+
+
+def _text_of(value: object) -> str:
+    return (optional_text(value) or "").strip()
 
 
 def readable_text(value: object) -> str | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,7 +21,7 @@ from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext
 
-from .approvals import Approvals, Key, key_of
+from .approvals import Approvals, Key, digest, key_of
 from .definitions import (
     NotApprovedError,
     Origin,
@@ -211,6 +209,5 @@ def _approvals_name(settings: ServerSettings) -> str:
 
     It does not depend on variables and headers, because users replace the keys in them.
     """
-    program = settings.model_dump(mode="json", include=_PROGRAM_KEYS)
-    digest = hashlib.sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()
-    return f"approved-{digest[:12]}.json"
+    program = digest(settings.model_dump(mode="json", include=_PROGRAM_KEYS))
+    return f"approved-{program[:12]}.json"

@@ -137,11 +137,13 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         name = self.context.name
         title = f"{self.kind} {name!r}"
         limits = self._start_timeout, self.timing.listen
-        listing = Listing(name, self.fetch, self._take, self._updated, *limits)
+
+        def updated(uri: str) -> None:
+            self.on_updated(uri)  # the host may set it later
+
+        listing = Listing(name, self.fetch, self._take, updated, *limits)
         self._connection = Connection(name, title, self.connect, listing, self._start_timeout)
-        self._subscriptions = Subscriptions(
-            name, title, lambda: self.connection, self._updated, *limits
-        )
+        self._subscriptions = Subscriptions(name, title, lambda: self.connection, updated, *limits)
         try:
             if self.required:
                 await self._open_required(self._connection)
@@ -227,9 +229,6 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         """Undo one `subscribe`."""
         if self._subscriptions:
             self._subscriptions.unsubscribe(uri)
-
-    def _updated(self, uri: str) -> None:
-        self.on_updated(uri)
 
     async def _start(self, connection: Connection) -> None:
         while True:

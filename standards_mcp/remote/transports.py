@@ -38,9 +38,9 @@ from standards_mcp.config.problems import why_not_found
 from standards_mcp.errors import ApiError
 
 from .connection import Transport
-from .output_log import OutputLog
 from .processes import (
     GRACE_SECONDS,
+    OutputLog,
     describe_code,
     end_departed,
     end_process,

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -40,6 +41,9 @@ MAX_ITEMS: Final = 1000
 _MAX_PAGES: Final = 100
 _SETTLE_SECONDS: Final = 0.2
 _END_SECONDS: Final = 2.0
+
+_LOST: Final = (ToolError, MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError)
+"""The ends of a subscription."""
 
 _PAGE: Final = TypeAdapter(list[Any])
 _CURSOR: Final[TypeAdapter[str | None]] = TypeAdapter(str | None)
@@ -315,7 +319,7 @@ class Subscriptions:
             try:
                 session = await self._connection().open()
                 await self._follow(session, uri, confirmed)
-            except (ToolError, MCPError, SubscriptionLost, ListenNotSupportedError) as exc:
+            except _LOST as exc:
                 if not confirmed.done():
                     confirmed.set_exception(self._error(exc))
                     return
@@ -326,6 +330,9 @@ class Subscriptions:
     def _error(self, cause: Exception) -> ToolError:
         if isinstance(cause, MCPError):
             return RefusedError(self._title, cause.message, cause.code, cause.error.data)
+        if isinstance(cause, TimeoutError):
+            seconds = f"{self._seconds:g} s"
+            return ApiError(f"{self._title} did not answer within {seconds}. Try again later.")
         return cause if isinstance(cause, ToolError) else ApiError(f"{self._title}: {cause}")
 
     async def _follow(
@@ -337,7 +344,8 @@ class Subscriptions:
             self._confirm(uri, confirmed)  # it reports no updates; an error would not help
             await session.ended.wait()
         elif session.is_handshake:
-            await self._subscribe(session, uri)
+            with anyio.fail_after(self._seconds):
+                await session.request("resources/subscribe", {"uri": uri})
             self._confirm(uri, confirmed)
             try:
                 await session.ended.wait()
@@ -356,20 +364,8 @@ class Subscriptions:
         else:
             confirmed.set_result(None)
 
-    async def _subscribe(self, session: OpenSession, uri: str) -> None:
-        try:
-            with anyio.fail_after(self._seconds):
-                await session.request("resources/subscribe", {"uri": uri})
-        except TimeoutError:
-            message = f"{self._title} did not answer within {self._seconds:g} s. Try again later."
-            raise ApiError(message) from None
-
     async def _unsubscribe(self, session: OpenSession, uri: str) -> None:
         if session.ended.is_set():
             return
-        with anyio.move_on_after(_END_SECONDS, shield=True):
-            try:
-                await session.request("resources/unsubscribe", {"uri": uri})
-            except MCPError as exc:
-                fields = {"plugin": self._name, "uri": uri, "reason": exc.message}
-                log.debug("a server does not end a subscription", extra=fields)
+        with anyio.move_on_after(_END_SECONDS, shield=True), suppress(MCPError):
+            await session.request("resources/unsubscribe", {"uri": uri})
