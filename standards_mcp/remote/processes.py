@@ -1,4 +1,4 @@
-"""Child processes: their environment, their output, their end, and the processes they started.
+"""Child processes: their environment, their output, their end, and the processes they start.
 
 A child leads a process group and a session, and most processes that it starts stay there. On Linux,
 one that leaves, as daemons do, is known by a mark in the environment with which it began: it has
@@ -57,7 +57,6 @@ _NAMES: Final = frozenset({
     *("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"),
 })  # fmt: skip
 _PATTERN: Final = re.compile("LC_[A-Z]+|PYTHON[A-Z]+|XDG_[A-Z_]+")
-
 
 _FAILURES: Final = "standards_mcp.loading.manager"
 MAX_TEXT: Final = 2000
@@ -150,7 +149,7 @@ def processes_of(session: int, mark: Mapping[str, str]) -> set[int]:
 def end_departed(session: int, mark: Mapping[str, str]) -> list[int]:
     """Kill the processes with a mark that have left a session; return their numbers."""
     ended = set[int]()
-    for _ in range(_ROUNDS):  # one may start another meanwhile
+    for _ in range(_ROUNDS if mark else 0):  # one may start another meanwhile
         departed = [number for number, other in _running() if other != b"%d" % session]
         numbers = {number for number in departed if _has(number, mark)} - ended
         if not numbers:

@@ -23,7 +23,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp import MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage
+from mcp_types import JSONRPCMessage, JSONRPCNotification
 
 from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.stdio.messages import (
@@ -52,6 +52,9 @@ from .processes import (
 
 MAX_LINE: Final = 32 << 20
 """The limit for the length of a message from a child process, in bytes."""
+# 10,000 reports in a row took 10 seconds; each costs the SDK two tasks.
+_PROGRESS: Final = "notifications/progress"
+_FEW_LINES: Final = 20
 _TURN_LINES: Final = 100
 _POLL_SECONDS: Final = 0.02
 _WATCH_SECONDS: Final = 0.2
@@ -185,14 +188,23 @@ class StdioTransport(Transport):
             async with to_us:
                 try:
                     async for lines in read_lines(process.stdout, MAX_LINE):
-                        for number, line in enumerate(lines, 1):
-                            if message := self._message_of(line):
-                                await to_us.send(SessionMessage(message))
-                            if number % _TURN_LINES == 0:  # within a flood of short lines
-                                await asyncio.sleep(0)
+                        await self._pass_on(lines, to_us)
                 except ValueError:
                     self._reason = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
                     self._output.note(self._reason)
+
+    async def _pass_on(self, lines: list[bytes], to_us: MemoryObjectSendStream[Received]) -> None:
+        """Pass on the messages that arrived together, and of much progress only the newest."""
+        held: JSONRPCMessage | None = None
+        for number, line in enumerate(lines, 1):
+            if message := self._message_of(line):
+                if held and not (number > _FEW_LINES and _call_of(message) == _call_of(held) != ""):
+                    await to_us.send(SessionMessage(held))
+                held = message
+            if number % _TURN_LINES == 0:  # within a flood of short lines
+                await asyncio.sleep(0)
+        if held:
+            await to_us.send(SessionMessage(held))
 
     def _message_of(self, line: bytes) -> JSONRPCMessage | None:
         if not line or line.isspace():
@@ -225,6 +237,13 @@ class StdioTransport(Transport):
         last = mask(self._output.last_line, self._command.secrets)
         words = f"; its last words: {last}" if last else ""
         return f"{self._reason or describe_code(process.returncode)}{words}"
+
+
+def _call_of(message: JSONRPCMessage) -> str:
+    """Return the call of which a message reports progress, or an empty string."""
+    if not isinstance(message, JSONRPCNotification) or message.method != _PROGRESS:
+        return ""
+    return repr((message.params or {}).get("progressToken"))
 
 
 async def _send(
