@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -21,7 +21,7 @@ from standards_mcp._utils.text import describe_exception
 
 log = logging.getLogger(__name__)
 
-Definition: TypeAlias = Mapping[str, Any]
+Definition: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]
 """A list of the protocol, such as ``tools``, and the server's own name for an item of it."""
 
@@ -64,10 +64,11 @@ class Change:
         shown = _visible(name)[:_LONGEST_NAME]
         return f"{_NOUNS[kind]} {shown!r} {'is new' if self.before is None else 'changed'}"
 
-    def reason(self, server: str) -> str:
-        """Return why the item is not served, without any text of the server."""
+    @property
+    def reason(self) -> str:
+        """Why the item is not served."""
         how = "it is new" if self.before is None else "its definition changed"
-        return f"{how} since the server was approved; {_how_to_approve(server)}"
+        return f"{how} since the server was approved"
 
     def lines(self, most: int | None = None) -> Iterator[str]:
         """Yield the difference; each line of a definition begins with a space, ``+`` or ``-``.
@@ -79,10 +80,8 @@ class Change:
         before = [] if self.before is None else _lines(self.before, most)
         after = _lines(self.after, most)
         if len(before) + len(after) > _MOST_COMPARED:
-            start = _shared(before, after)
-            end = _shared(reversed(before[start:]), reversed(after[start:]))
-            yield from (f"-{line}" for line in before[start : len(before) - end])
-            yield from (f"+{line}" for line in after[start : len(after) - end])
+            yield from (f"-{line}" for line in before)
+            yield from (f"+{line}" for line in after)
             return
         lines = difflib.unified_diff(before, after, n=1, lineterm="")
         yield from (line for line in islice(lines, 2, None) if not line.startswith("@@"))
@@ -106,25 +105,22 @@ def pinned(listing: Mapping[str, Any]) -> dict[Key, Definition]:
     return definitions
 
 
-def digest(definition: Definition) -> str:
-    """Return the SHA-256 of a definition; the order of its keys does not count."""
+def digest(data: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of definitions; the order of keys does not count."""
     # As Python values, true would equal 1.
-    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
-def difference(changes: Iterable[Change]) -> str:
-    """Return all changes as lines without control characters or invisible characters."""
-    return "\n".join(line for change in changes for line in change.lines())
+def difference(changes: Iterable[Change], most: int | None = None) -> str:
+    """Return all changes as lines without control characters or invisible characters.
 
-
-def excerpt(changes: Iterable[Change], most: int) -> str:
-    """Return the first *most* characters of `difference`, up to the end of a line.
-
-    The running host calls it, so it compares no more than *most* characters of a definition.
+    Args:
+        most: Return only this many characters, up to the end of a line, and compare no more of
+            each definition.
     """
     shown = ""
     for line in (line for change in changes for line in change.lines(most)):
-        if len(shown) > most:
+        if most is not None and len(shown) > most:
             return f"{shown}... and more"
         shown += f"{line}\n"
     return shown.removesuffix("\n")
@@ -135,16 +131,6 @@ def summary(changes: list[Change]) -> str:
     named = ", ".join(change.title for change in changes[:_NAMED])
     more = len(changes) - _NAMED
     return f"{named} and {more} more" if more > 0 else named
-
-
-def _how_to_approve(server: str) -> str:
-    return f"`standards-mcp servers approve {server}` shows the difference and asks"
-
-
-def _shared(first: Iterable[str], second: Iterable[str]) -> int:
-    """Return the number of equal lines at the beginning of both."""
-    pairs = zip(first, second, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _lines(definition: Definition, most: int | None) -> list[str]:
@@ -167,37 +153,16 @@ def _escaped(character: str) -> str:
     return f"\\u{ord(character):04x}"
 
 
-class _Approved(BaseModel):
-    """An approved definition.
+class _File(BaseModel):
+    """The content of the file.
 
     Attributes:
-        sha256: Its digest, to notice damage of the file.
+        sha256: The digest of *approved*, to notice damage of the file.
+        approved: The definitions by list and name.
     """
 
     sha256: str
-    definition: dict[str, Any]
-
-
-class _File(BaseModel):
-    """The content of the file: definitions by list and name."""
-
-    approved: dict[str, dict[str, _Approved]]
-
-    def definitions(self) -> dict[Key, Definition]:
-        """Return the definitions.
-
-        Raises:
-            ValueError: One is damaged.
-        """
-        definitions: dict[Key, Definition] = {}
-        for kind, items in self.approved.items():
-            for name, item in items.items():
-                if digest(item.definition) != item.sha256:
-                    raise ValueError(
-                        f"the definition of {name!r} in {kind} does not have its sha256"
-                    )
-                definitions[kind, name] = item.definition
-        return definitions
+    approved: dict[str, dict[str, Definition]]
 
 
 class Approvals:
@@ -221,10 +186,11 @@ class Approvals:
         self.takes_first = True
         self.changes: list[Change] = []
         self.excerpt = ""
+        self.problem = ""
         self._server = server
         self._file = file
+        self._hint = f"`standards-mcp servers approve {server}` shows the difference and asks"
         self._approved: dict[Key, Definition] | None = None
-        self.problem = ""
         self._stamp: _Stamp = None
         self._logged: list[tuple[Key, str]] = []
 
@@ -235,22 +201,21 @@ class Approvals:
 
     @property
     def reasons(self) -> dict[Key, str]:
-        """The reasons why definitions are not served, by key."""
-        if self.problem:
-            hint = _how_to_approve(self._server)
-            why = f"the approved definitions of its server cannot be read; {hint}"
-            return {change.key: why for change in self.changes}
-        return {change.key: change.reason(self._server) for change in self.changes}
+        """The reasons why definitions are not served, by key, without any text of the server."""
+        unreadable = "the approved definitions of its server cannot be read"
+        return {
+            change.key: f"{unreadable if self.problem else change.reason}; {self._hint}"
+            for change in self.changes
+        }
 
     @property
     def message(self) -> str:
         """One line about the unapproved definitions; empty if all are approved."""
         if not self.changes:
             return ""
-        hint = _how_to_approve(self._server)
         if self.problem:
-            return f"its approved definitions cannot be read ({self.problem}); {hint}"
-        return f"not served until approved: {summary(self.changes)}; {hint}"
+            return f"its approved definitions cannot be read ({self.problem}); {self._hint}"
+        return f"not served until approved: {summary(self.changes)}; {self._hint}"
 
     def review(self, listing: Mapping[str, Any]) -> None:
         """Set `changes` to the unapproved definitions in a listing.
@@ -271,7 +236,7 @@ class Approvals:
             for key, definition in definitions.items()
             if key not in approved or digest(approved[key]) != digest(definition)
         ]
-        self.excerpt = excerpt(self.changes, _MOST_SHOWN)
+        self.excerpt = difference(self.changes, _MOST_SHOWN)
         digests = [(change.key, digest(change.after)) for change in self.changes]
         if self.changes and digests != self._logged and not self.problem:
             log.warning(self.message, extra={"plugin": self._server, "diff": self.excerpt})
@@ -318,7 +283,9 @@ class Approvals:
         self._stamp = stamp
         try:
             content = _File.model_validate(json.loads(self._file.read_bytes()))
-            self._approved, self.problem = content.definitions(), ""
+            if digest(content.approved) != content.sha256:
+                raise ValueError("its content does not have its sha256")  # noqa: TRY301
+            self._approved, self.problem = _by_key(content.approved), ""
         except FileNotFoundError:
             return
         except (OSError, ValueError, RecursionError) as exc:
@@ -330,12 +297,12 @@ class Approvals:
             )
 
     def _write(self, approved: dict[Key, Definition]) -> None:
-        content = _File(approved={})
+        lists: dict[str, dict[str, Definition]] = {}
         for (kind, name), definition in approved.items():
-            item = _Approved(sha256=digest(definition), definition=dict(definition))
-            content.approved.setdefault(kind, {})[name] = item
+            lists.setdefault(kind, {})[name] = definition
         # Pydantic would write infinite numbers as null.
-        replace_privately(self._file, json.dumps(content.model_dump(), indent=1))
+        text = json.dumps({"sha256": digest(lists), "approved": lists}, indent=1)
+        replace_privately(self._file, text)
         self._approved, self.problem, self._stamp = approved, "", _stamp(self._file)
 
     @contextmanager
@@ -345,6 +312,14 @@ class Approvals:
         private_folder(self._file.parent)
         with filelock.FileLock(self._file.with_suffix(".lock"), _LOCK_SECONDS, FILE_MODE):
             yield
+
+
+def _by_key(lists: Mapping[str, Mapping[str, Definition]]) -> dict[Key, Definition]:
+    return {
+        (kind, name): definition
+        for kind, items in lists.items()
+        for name, definition in items.items()
+    }
 
 
 def _stamp(file: Path) -> _Stamp:

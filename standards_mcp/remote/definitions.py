@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, Protocol, cast
 
 from pydantic import ValidationError
 
@@ -34,13 +34,20 @@ from standards_mcp.contributions.tools import UNTRUSTED_TEXT_META, RegisteredToo
 from standards_mcp.errors import ApiError, InvalidInputError, ToolError
 from standards_mcp.plugin import Completer, Message, Prompt, Tool, ToolResult
 
-CallTool: TypeAlias = Callable[[str, Mapping[str, Any], HostContext], Awaitable[Mapping[str, Any]]]
-"""Calls a tool by the server's own name and returns the raw result."""
-Ask: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Sends an MCP request to a server and returns the raw result."""
+
+class Ask(Protocol):
+    """Sends an MCP request to a server and returns the raw result."""
+
+    async def __call__(
+        self, method: str, params: Mapping[str, Any], caller: HostContext | None = None, /
+    ) -> Mapping[str, Any]:
+        """Return the result; the caller gets progress and questions."""
+        ...
+
 
 ERROR_TYPE: Final = "error_type"
 """The key in the data of an error for the type of the `ToolError`."""
+_TEXTS: Final = ("title", "description")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
 # These `_meta` entries are about one connection, so they are not passed on.
 _RESERVED: Final = "io.modelcontextprotocol/"
@@ -98,7 +105,8 @@ class Origin:
 
     def declared(self, own: str) -> str:
         """Return the declared name of an item, which has permitted characters only."""
-        return _declared_name(self.name, self.prefix, own)
+        name = _ODD.sub("_", self.prefix + own)
+        return name if name[:1].isalpha() else f"{self.name}.{name}"
 
 
 def object_of(value: object) -> Mapping[str, Any]:
@@ -112,14 +120,13 @@ def objects_of(value: object) -> list[Mapping[str, Any]]:
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
-def _text_of(value: object) -> str:
-    """Return *value*, stripped, if it is a string, else an empty string."""
-    return value.strip() if isinstance(value, str) else ""
-
-
 def optional_text(value: object) -> str | None:
     """Return *value* if it is a string, else None."""
     return value if isinstance(value, str) else None
+
+
+def _text_of(value: object) -> str:
+    return (optional_text(value) or "").strip()
 
 
 def readable_text(value: object) -> str | None:
@@ -142,11 +149,6 @@ def meta_of(raw: Mapping[str, Any]) -> dict[str, Any]:
 def extra_of(raw: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return these fields of a definition, except missing ones."""
     return {name: raw[name] for name in names if raw.get(name) is not None}
-
-
-def _declared_name(server: str, prefix: str, own: str) -> str:
-    name = _ODD.sub("_", prefix + own)
-    return name if name[:1].isalpha() else f"{server}.{name}"
 
 
 def unique_name(name: str, identity: str) -> str:
@@ -202,15 +204,11 @@ class AnyArguments:
         return dict(arguments)
 
 
-def read_remote_tool(
-    server: str, raw: Mapping[str, Any], prefix: str, call: CallTool, timeout: float | None = None
-) -> RegisteredTool:
+def read_remote_tool(origin: Origin, raw: Mapping[str, Any]) -> RegisteredTool:
     """Return a tool of another server; ``error`` says why, if it cannot be served.
 
     Args:
         raw: The tool in the server's list.
-        prefix: The beginning of its declared name.
-        timeout: Seconds for one call, in place of ``tools.timeout``.
     """
     own = str(raw.get("name") or "")
     annotations = object_of(raw.get("annotations"))
@@ -219,10 +217,11 @@ def read_remote_tool(
 
     async def function(**arguments: Any) -> ToolResult:
         caller: HostContext = arguments.pop(CALL)
-        return tool_result(await call(own, arguments, caller))
+        params = {"name": own, "arguments": arguments}
+        return tool_result(await origin.ask("tools/call", params, caller))
 
     tool = Tool(
-        name=_declared_name(server, prefix, own),
+        name=origin.declared(own),
         function=function,
         title=title or None,
         description=description,
@@ -230,14 +229,14 @@ def read_remote_tool(
         destructive=annotations.get("destructiveHint") is not False,
         idempotent=annotations.get("idempotentHint") is True,
         open_world=annotations.get("openWorldHint") is not False,
-        timeout=timeout,
+        timeout=origin.timeout,
         # Only marked: an admin approved the description as the server wrote it.
         meta={**object_of(raw.get("_meta")), UNTRUSTED_TEXT_META: True},
     )
     error = _tool_error(raw, own, tool.name)
     schema = NO_ARGUMENTS if error else dict(object_of(raw.get("inputSchema")))
     return RegisteredTool(
-        **common_fields(server, tool, description),
+        **common_fields(origin.name, tool, description),
         tool=tool,
         arguments=GivenArguments(schema),
         result=Result(None, _output_schema(raw.get("outputSchema")), wrapped=False),
@@ -320,7 +319,7 @@ def read_remote_prompt(origin: Origin, raw: Mapping[str, Any]) -> RegisteredProm
 def prompt_answer(raw: Mapping[str, Any]) -> PromptAnswer:
     """Return a raw answer with its messages, description and ``_meta``."""
     messages = [
-        Message(role=_role(message.get("role")), content=object_of(message.get("content")))
+        Message(role=_role(message), content=object_of(message.get("content")))
         for message in objects_of(raw.get("messages"))
     ]
     return PromptAnswer(messages, readable_text(raw.get("description")), meta_of(raw))
@@ -346,22 +345,14 @@ def completers(ask: Ask, ref: Mapping[str, str], arguments: Iterable[str]) -> di
 
 def _prompt_schema(raw: Mapping[str, Any]) -> Schema:
     listed = {str(argument.get("name")): argument for argument in objects_of(raw.get("arguments"))}
-    return {
-        "type": "object",
-        "properties": {
-            name: {
-                "type": "string",
-                **{
-                    key: text
-                    for key in ("title", "description")
-                    if (text := readable_text(argument.get(key))) is not None
-                },
-            }
-            for name, argument in listed.items()
-        },
-        "required": [name for name, argument in listed.items() if argument.get("required") is True],
+    properties = {
+        name: {"type": "string"}
+        | {key: readable(argument[key]) for key in _TEXTS if isinstance(argument.get(key), str)}
+        for name, argument in listed.items()
     }
+    required = [name for name, argument in listed.items() if argument.get("required") is True]
+    return {"type": "object", "properties": properties, "required": required}
 
 
-def _role(value: object) -> Literal["user", "assistant"]:
-    return "assistant" if value == "assistant" else "user"
+def _role(message: Mapping[str, Any]) -> Literal["user", "assistant"]:
+    return "assistant" if message.get("role") == "assistant" else "user"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,7 +13,6 @@ from pydantic import SecretStr
 
 from standards_mcp.calls.context import HostContext
 from standards_mcp.config.models.settings import Expansion, ServerSection, ServerSettings
-from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.base import Contribution
 from standards_mcp.contributions.resources import RegisteredResource
@@ -24,7 +21,7 @@ from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import Health, PluginContext
 
-from .approvals import Approvals, Key, key_of
+from .approvals import Approvals, Key, digest, key_of
 from .definitions import (
     NotApprovedError,
     Origin,
@@ -46,6 +43,8 @@ _PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
 _IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"env", "headers"}
 _LISTS: Final = "tools, prompts, resources"
 """The lists in the file of the last run; if a version kept others, the server is asked again."""
+_APPROVED: Final = {"tools/call": "tools", "prompts/get": "prompts"}
+"""The lists whose items need approval, by the request for one item."""
 _APPROVAL_POLL_SECONDS: Final = 1.0
 _C = TypeVar("_C", bound=Contribution)
 
@@ -57,7 +56,9 @@ def server_records(
     return [
         PluginInfo(
             name=name,
-            load=partial(_server_type, required=section.required, timing=timing),
+            load=partial(
+                type, "Server", (ServerPlugin,), {"required": section.required, "timing": timing}
+            ),
             distribution=f"[servers.{name}]",
             settings=section,
             kind=PluginKind.SERVER,
@@ -65,10 +66,6 @@ def server_records(
         )
         for name, section in servers.items()
     ]
-
-
-def _server_type(**facts: Any) -> type[ServerPlugin]:
-    return type("ServerPlugin", (ServerPlugin,), facts)
 
 
 class ServerPlugin(RemotePlugin[ServerSettings]):
@@ -125,12 +122,12 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     def connect(self) -> Transport:
         """Return the transport to its process or its address. See `RemotePlugin.connect`."""
         if self.settings.command is None:
-            from .http import HttpTransport  # noqa: PLC0415  - imports the SDK's client
+            from .transports import HttpTransport  # noqa: PLC0415  - imports the SDK's client
 
             return HttpTransport(self._url, self._headers)
         from mcp.client.stdio import get_default_environment  # noqa: PLC0415  - as above
 
-        from .stdio import Command, StdioTransport  # noqa: PLC0415  - as above
+        from .transports import Command, StdioTransport  # noqa: PLC0415  - as above
 
         command = Command(
             program=self.settings.command,
@@ -140,30 +137,29 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         )
         return StdioTransport(self.context.name, command)
 
-    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
         """List its items. See `RemotePlugin.fetch`."""
-        from .updates import list_kinds  # noqa: PLC0415  - as above
+        from .updates import list_items  # noqa: PLC0415  - as above
 
-        return await list_kinds(session, self.context.name, kinds, self.listing)
+        return await list_items(session, self.context.name, self.listing)
 
     def read(self, listing: Mapping[str, Any]) -> None:
         """Contribute the listed items. See `RemotePlugin.read`."""
         name, prefix = self.context.name, self.settings.prefix
-        prefix = f"{name}." if prefix is None else prefix
-        self._review(listing)
-        tools = (
-            self._approved(
-                read_remote_tool(name, raw, prefix, self._call, self.settings.timeout),
-                key_of("tools", raw),
-            )
-            for raw in listing.get("tools", ())
-        )
+        if self.approvals:
+            self.approvals.review(listing)
+            self._withheld = self.approvals.reasons
+            self.unapproved = self.approvals.excerpt
         origin = Origin(
             name=name,
-            prefix=prefix,
+            prefix=f"{name}." if prefix is None else prefix,
             ask=self._ask,
             completes=listing.get("completes") is True,
             timeout=self.settings.timeout,
+        )
+        tools = (
+            self._approved(read_remote_tool(origin, raw), key_of("tools", raw))
+            for raw in listing.get("tools", ())
         )
         prompts = (
             self._approved(read_remote_prompt(origin, raw), key_of("prompts", raw))
@@ -180,12 +176,6 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             )
         self.contributions = Contributions(tuple(tools), tuple(prompts), resources)
 
-    def _review(self, listing: Mapping[str, Any]) -> None:
-        if self.approvals:
-            self.approvals.review(listing)
-            self._withheld = self.approvals.reasons
-            self.unapproved = self.approvals.excerpt
-
     def _approved(self, item: _C, key: Key) -> _C:
         """Return an item, with the reason as its ``error`` if it is not approved."""
         return replace(item, error=item.error or self._withheld.get(key, ""))
@@ -198,28 +188,17 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
                 self.read(self.listing)
                 self.on_change()
 
-    async def _check_approved(self, kind: str, name: str) -> None:
-        """Refuse a call if its definition changed while the server was not running.
-
-        The call may be the one that starts the server, and so the first to notice.
-        """
-        await self.connection.open()
-        if reason := self._withheld.get((kind, name)):
-            raise NotApprovedError(f"{name} is not served here ({reason}). Ask the administrator.")
-
-    async def _call(
-        self, name: str, arguments: Mapping[str, Any], caller: HostContext
+    async def _ask(
+        self, method: str, params: Mapping[str, Any], caller: HostContext | None = None, /
     ) -> Mapping[str, Any]:
-        await self._check_approved("tools", name)
-        params = {"name": name, "arguments": dict(arguments)}
-        result = await self.connection.ask("tools/call", params, caller)
+        if kind := _APPROVED.get(method):
+            # The call may start the server, and so be the first to notice a changed definition.
+            await self.connection.open()
+            if reason := self._withheld.get((kind, name := params["name"])):
+                message = f"{name} is not served here ({reason}). Ask the administrator."
+                raise NotApprovedError(message)
+        result = await self.connection.ask(method, params, caller)
         self._links.note(objects_of(result.get("content")))
-        return result
-
-    async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        if method == "prompts/get":
-            await self._check_approved("prompts", params["name"])
-        result = await self.connection.ask(method, params)
         messages = objects_of(result.get("messages"))
         self._links.note(object_of(message.get("content")) for message in messages)
         return result
@@ -230,6 +209,5 @@ def _approvals_name(settings: ServerSettings) -> str:
 
     It does not depend on variables and headers, because users replace the keys in them.
     """
-    program = settings.model_dump(mode="json", include=_PROGRAM_KEYS)
-    digest = hashlib.sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()
-    return f"approved-{digest[:12]}.json"
+    program = digest(settings.model_dump(mode="json", include=_PROGRAM_KEYS))
+    return f"approved-{program[:12]}.json"

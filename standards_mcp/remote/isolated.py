@@ -8,8 +8,7 @@ messages about wrong ones are those of a plugin in the host's process.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ from standards_mcp.calls.context import CALL, HostContext
 from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, Layers
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Expansion, HiddenText
-from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.contributions.arguments import Arguments, filter_arguments, refuse_unknown
 from standards_mcp.contributions.base import common_fields
@@ -33,7 +31,6 @@ from standards_mcp.contributions.schemas import Schema, SchemaError
 from standards_mcp.contributions.selection import Contributions
 from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ApiError
-from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.records import PluginInfo, PluginKind
 from standards_mcp.plugin import (
     Filter,
@@ -68,7 +65,7 @@ from .worker import (
 
 if TYPE_CHECKING:
     from .session import OpenSession
-    from .stdio import StdioTransport
+    from .transports import StdioTransport
 
 # These parts once worked by private requests: a filter then cost each search of another plugin a
 # round trip, a route lost its streams, and a command reached only its own plugin's tools.
@@ -115,48 +112,36 @@ def isolate(
 
     A plugin that is isolated already stays unchanged.
     """
-    infos, settings = list(plugins), loaded.settings
-    names = {info.name for info in infos}
-    infos += [
-        PluginInfo(
-            name=name, load=lambda: None, distribution=f"[plugins.{name}]", is_installed=False
+    settings, infos = loaded.settings, {info.name: info for info in plugins}
+    own = [info.name for info in infos.values() if info.is_own]
+    for name, section in settings.plugins.items():
+        if section.python and name not in infos:
+            infos[name] = PluginInfo(
+                name=name, load=lambda: None, distribution=f"[plugins.{name}]", is_installed=False
+            )
+    for name, info in infos.items():
+        section = settings.section(name)
+        if not section.is_isolated or info.kind is PluginKind.ISOLATED:
+            continue
+        facts = {
+            "required": section.required or settings.strict,
+            "version": info.version,
+            "layers": loaded.layers,
+            "timing": timing,
+        }
+        isolation = IsolationSettings(
+            python=section.python or sys.executable,
+            processes=section.processes,
+            env=section.env,
+            worker=worker_config(name, loaded, state_dir, timing, own),
         )
-        for name, section in settings.plugins.items()
-        if section.python and name not in names
-    ]
-    own = [info.name for info in infos if info.is_own]
-    return [_isolated(info, loaded, state_dir, timing, own) for info in infos]
-
-
-def _isolated(
-    info: PluginInfo,
-    loaded: LoadedSettings,
-    state_dir: Path,
-    timing: Timing,
-    own: Iterable[str],
-) -> PluginInfo:
-    name, settings = info.name, loaded.settings
-    section = settings.section(name)
-    if not section.is_isolated or info.kind is PluginKind.ISOLATED:
-        return info
-    facts = {
-        "required": section.required or settings.strict,
-        "version": info.version,
-        "layers": loaded.layers,
-        "timing": timing,
-    }
-    isolation = IsolationSettings(
-        python=section.python or sys.executable,
-        processes=section.processes,
-        env=section.env,
-        worker=worker_config(name, loaded, state_dir, timing, own),
-    )
-    return replace(
-        info,
-        kind=PluginKind.ISOLATED,
-        load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
-        settings=isolation,
-    )
+        infos[name] = replace(
+            info,
+            kind=PluginKind.ISOLATED,
+            load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
+            settings=isolation,
+        )
+    return list(infos.values())
 
 
 def in_process(name: str) -> str:
@@ -189,23 +174,12 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         identity = [settings.python, self.version, [context.name]]
         super().__init__(settings, context, identity, self.timing.start + _REPORT_SECONDS)
 
-    @hookimpl
-    @asynccontextmanager
-    async def lifespan(self) -> AsyncGenerator[None]:
-        """Keep the process running. See `RemotePlugin.lifespan`."""
-        async with super().lifespan():
-            try:
-                yield
-            finally:
-                self._calls.stop()
-
-    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
         """Ask the process for the description of the plugin. See `RemotePlugin.fetch`.
 
         Raises:
             ApiError: The process runs another version of the host.
         """
-        del kinds  # the description has all of them
         from mcp import MCPError  # noqa: PLC0415  - imported with the session
         from mcp_types import METHOD_NOT_FOUND  # noqa: PLC0415  - as above
 
@@ -237,13 +211,9 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         self.title, self.instructions = described.title, described.instructions
         self._variables = self._variables.union(described.variables)
         options = self.settings.options
-        values = [
-            value
-            for variables in self._values(described.secret_variables)
-            for value in variables.values()
-        ]
+        secret_options = [options[key] for key in described.secret if key in options]
         self.secrets = self._env_secrets | long_texts(
-            [options[key] for key in described.secret if key in options] + values
+            [secret_options, *self._values(described.secret_variables)]
         )
         self.contributions = Contributions(
             tuple(isolated_tool(name, tool, calls) for tool in described.tools),
@@ -276,30 +246,27 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         """Return the health that the plugin reports."""
         if self.failure:
             return Health(status="failed", message=self.failure)
-        status = await self._calls.status(StatusRequest(health=True))
-        health = status.health or Health(status="ok")
+        health = await self._calls.health()
         # A missing command is refused with a reason; the other parts are missing silently.
         if health.status == "failed" or not {*self._ineffective} - {"register_commands"}:
             return health
         message = f"{health.message}; {self.notice}" if health.message else self.notice
         return Health(status="degraded", message=message)
 
-    def _values(self, names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    def _values(self, names: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
         """Return the variables with these names in the environment, and in ``.env``."""
         wanted = {name.upper() for name in names}
         environment, dot_env = (
-            {
-                name: text
-                for name, text in other_variables(self.layers, source).items()
-                if name in wanted
-            }
-            for source in (ENVIRONMENT, DOT_ENV)
+            {name: value for name, value in variables.items() if name in wanted}
+            for variables in (
+                other_variables(self.layers, source) for source in (ENVIRONMENT, DOT_ENV)
+            )
         )
         return environment, dot_env
 
     def connect(self) -> StdioTransport:
         """Return a new process. See `RemotePlugin.connect`."""
-        from .stdio import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
+        from .transports import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings, mark = self.settings, new_mark()
         environment, dot_env = self._values(self._variables)
@@ -318,21 +285,19 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
 
 @dataclass(frozen=True, slots=True)
-class PassedArguments:
-    """Arguments that the process checks; the host only combines the filters.
+class FilteredArguments:
+    """Arguments that the process checks, and filters that the host combines.
 
     Attributes:
-        filters: The filters as arguments; None if the tool accepts no filters.
+        filters: The filters as arguments.
     """
 
     schema: Schema
-    filters: Arguments | None = None
+    filters: Arguments
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with one expression for all filters. See `Arguments.validate`."""
         refuse_unknown(arguments, self.schema["properties"])
-        if self.filters is None:
-            return dict(arguments)
         names = self.filters.schema["properties"]
         of_filters = {name: value for name, value in arguments.items() if name in names}
         own = {name: value for name, value in arguments.items() if name not in names}
@@ -364,7 +329,7 @@ def isolated_tool(plugin: str, described: Described, calls: WorkerCalls) -> Regi
     return RegisteredTool(
         **common_fields(plugin, tool, described.description),
         tool=tool,
-        arguments=PassedArguments(described.input_schema),
+        arguments=AnyArguments(described.input_schema),
         result=Result(None, described.output_schema, wrapped=False),
         context=CALL,
         extend=partial(_extended, described.input_schema),
@@ -382,7 +347,7 @@ def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
     # Filters become one expression in the host, so that the process does not ask for them.
     extra = filter_arguments(filters)
-    return PassedArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
+    return FilteredArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
 
 
 def isolated_prompt(plugin: str, described: Described, calls: WorkerCalls) -> RegisteredPrompt:
@@ -402,7 +367,7 @@ def isolated_prompt(plugin: str, described: Described, calls: WorkerCalls) -> Re
     return RegisteredPrompt(
         **common_fields(plugin, prompt, described.description),
         prompt=prompt,
-        arguments=PassedArguments(described.input_schema),
+        arguments=AnyArguments(described.input_schema),
         context=CALL,
     )
 

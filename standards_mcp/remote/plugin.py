@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -21,7 +21,6 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
 from standards_mcp.config.models.settings import Expansion, VariableError
-from standards_mcp.config.models.tools import Kind
 from standards_mcp.config.problems import InvalidSettingsError, Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ApiError, PluginError
@@ -117,12 +116,8 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         """Return the transport of a new connection."""
 
     @abstractmethod
-    async def fetch(self, session: OpenSession, kinds: Collection[Kind]) -> dict[str, Any]:
-        """Return its contributions as JSON data, which is kept for the next start.
-
-        Args:
-            kinds: The kinds that may have changed since the last time.
-        """
+    async def fetch(self, session: OpenSession) -> dict[str, Any]:
+        """Return its contributions as JSON data, which is kept for the next start."""
 
     @abstractmethod
     def read(self, listing: Mapping[str, Any]) -> None:
@@ -142,11 +137,13 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         name = self.context.name
         title = f"{self.kind} {name!r}"
         limits = self._start_timeout, self.timing.listen
-        listing = Listing(name, self.fetch, self._take, self._updated, *limits)
+
+        def updated(uri: str) -> None:
+            self.on_updated(uri)  # the host may set it later
+
+        listing = Listing(name, self.fetch, self._take, updated, *limits)
         self._connection = Connection(name, title, self.connect, listing, self._start_timeout)
-        self._subscriptions = Subscriptions(
-            name, title, lambda: self.connection, self._updated, *limits
-        )
+        self._subscriptions = Subscriptions(name, title, lambda: self.connection, updated, *limits)
         try:
             if self.required:
                 await self._open_required(self._connection)
@@ -232,9 +229,6 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         """Undo one `subscribe`."""
         if self._subscriptions:
             self._subscriptions.unsubscribe(uri)
-
-    def _updated(self, uri: str) -> None:
-        self.on_updated(uri)
 
     async def _start(self, connection: Connection) -> None:
         while True:

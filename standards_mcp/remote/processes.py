@@ -1,4 +1,4 @@
-"""Child processes: their environment, their end, and the processes that they started.
+"""Child processes: their environment, their output, their end, and the processes they start.
 
 A child leads a process group and a session, and most processes that it starts stay there. On Linux,
 one that leaves, as daemons do, is known by a mark in the environment with which it began: it has
@@ -8,18 +8,25 @@ inherited the mark, and can no longer change it there.
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import os
 import re
 import secrets
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import anyio
+
+from standards_mcp._utils.logs import STANDARD_FIELDS
+
+log = logging.getLogger(__name__)
 
 GRACE_SECONDS: Final = 2.0
 """Time for a process to end after its stdin is closed, and again after SIGTERM."""
@@ -29,6 +36,7 @@ _POLL_SECONDS: Final = 0.02
 # servers get no mark, because some start a daemon on purpose.
 _VARIABLE: Final = "_STANDARDS_MCP_RUN"
 _ROUNDS: Final = 20
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STATE: Final = 0
 _SESSION: Final = 3
 
@@ -49,6 +57,16 @@ _NAMES: Final = frozenset({
     *("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"),
 })  # fmt: skip
 _PATTERN: Final = re.compile("LC_[A-Z]+|PYTHON[A-Z]+|XDG_[A-Z_]+")
+
+_FAILURES: Final = "standards_mcp.loading.manager"
+MAX_TEXT: Final = 2000
+"""The limit for the characters of a line."""
+MAX_LINES: Final = 200
+"""The limit for the lines in a span of time; the others are counted."""
+SPAN_SECONDS: Final = 10.0
+_CHUNK: Final = 1 << 16
+_END_LINES: Final = 5
+_OF_HOST: Final = re.compile(r'\{"time": "[^"]+", "level": "\w+", "logger": "standards_mcp\b')
 
 
 def basic_environment() -> dict[str, str]:
@@ -84,7 +102,7 @@ async def _ended(process: asyncio.subprocess.Process) -> bool:
 
 def kill_tree(process: _Process) -> None:
     """Kill a process and its process group."""
-    _signal_tree(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+    _signal_tree(process, _KILL)
 
 
 def _signal_tree(process: _Process, number: int) -> None:
@@ -121,25 +139,26 @@ def new_mark() -> dict[str, str]:
     return {_VARIABLE: secrets.token_hex(16)}
 
 
-def count_processes(session: int) -> int:
-    """Return the number of processes in a session; 0 on systems without ``/proc``."""
-    return sum(fields[_SESSION] == b"%d" % session for _, fields in _running())
-
-
-def count_departed(session: int, mark: Mapping[str, str]) -> int:
-    """Return the number of processes with a mark that have left a session."""
-    return len(_departed(session, mark))
+def processes_of(session: int, mark: Mapping[str, str]) -> set[int]:
+    """Return the processes in a session or with a mark; none on systems without ``/proc``."""
+    return {
+        number for number, other in _running() if other == b"%d" % session or _has(number, mark)
+    }
 
 
 def end_departed(session: int, mark: Mapping[str, str]) -> list[int]:
-    """End all processes with a mark that have left a session; return their numbers."""
-    ended: list[int] = []
-    for _ in range(_ROUNDS):  # one may start another meanwhile
-        numbers = [number for number in _departed(session, mark) if number not in ended]
+    """Kill the processes with a mark that have left a session; return their numbers."""
+    ended = set[int]()
+    for _ in range(_ROUNDS if mark else 0):  # one may start another meanwhile
+        departed = [number for number, other in _running() if other != b"%d" % session]
+        numbers = {number for number in departed if _has(number, mark)} - ended
         if not numbers:
             break
-        ended += [number for number in numbers if _end(number, mark)]
-    return ended
+        for number in numbers:
+            with suppress(OSError):
+                os.kill(number, _KILL)
+        ended |= numbers
+    return sorted(ended)
 
 
 def newest_process() -> bytes:
@@ -149,41 +168,102 @@ def newest_process() -> bytes:
     return b""
 
 
-def _departed(session: int, mark: Mapping[str, str]) -> list[int]:
-    return [
-        number
-        for number, fields in _running()
-        if fields[_SESSION] != b"%d" % session and _has(number, mark)
-    ]
-
-
-def _running() -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the numbers of all processes, with the fields after their names in ``stat``."""
+def _running() -> Iterator[tuple[int, bytes]]:
+    """Yield the numbers of all processes, with their sessions."""
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             # The name of the program, in brackets, may contain any character.
             fields = file.read_bytes().rpartition(b")")[2].split()
             if fields[_STATE] != b"Z":
-                yield int(file.parent.name), fields
+                yield int(file.parent.name), fields[_SESSION]
 
 
 def _has(number: int, mark: Mapping[str, str]) -> bool:
+    if not mark:
+        return False
     with suppress(OSError):
         variables = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
         return all(f"{name}={value}".encode() in variables for name, value in mark.items())
     return False
 
 
-def _end(number: int, mark: Mapping[str, str]) -> bool:
-    """Kill a process unless another has its number by now; return True if it was killed."""
-    if sys.platform != "linux":
-        return False
-    with suppress(OSError, AttributeError):  # an old Linux has no such handles
-        handle = os.pidfd_open(number)
-        try:
-            if _has(number, mark):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-                return True
-        finally:
-            os.close(handle)
-    return False
+class OutputLog:
+    """The output of one program.
+
+    Args:
+        name: The plugin's name in the records.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._since = 0.0
+        self._count = 0
+        self._dropped = 0
+        self.last_line = ""
+
+    async def read(self, stream: asyncio.StreamReader | None) -> None:
+        """Log every line until the end of *stream*."""
+        rest_of_line = b""
+        while stream and (data := await stream.read(_CHUNK)):
+            *lines, rest_of_line = (rest_of_line + data).split(b"\n")
+            # Of a flood, only the last lines are read, to save the host's time.
+            taken = lines if self._count < MAX_LINES else lines[-_END_LINES:]
+            self._dropped += len(lines) - len(taken)
+            for line in taken:
+                self._take(line)
+            rest_of_line = rest_of_line[: 4 * MAX_TEXT]
+            await asyncio.sleep(0)  # available data is read without waiting
+        self._take(rest_of_line)
+        self._log_dropped()
+
+    def note(self, text: str) -> None:
+        """Log a mistake in its output."""
+        self._log(logging.WARNING, "output", {"text": text})
+
+    def _take(self, line: bytes) -> None:
+        # Terminal control characters have no meaning in a log.
+        text = line[: 4 * MAX_TEXT].decode(errors="replace").strip()
+        text = "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT])
+        if text.strip():
+            if record := _record_of_host(line, text):
+                self._log(record.pop("level"), record.pop("event"), record)
+            else:
+                self.last_line = text
+                self._log(logging.INFO, "output", {"text": text})
+
+    def _log(self, level: int, event: str, fields: Mapping[str, Any]) -> None:
+        now = time.monotonic()
+        if now - self._since > SPAN_SECONDS:
+            self._log_dropped()
+            self._since, self._count = now, 0
+        self._count += 1
+        if self._count > MAX_LINES:
+            self._dropped += 1
+            return
+        log.log(level, event, extra={**fields, "plugin": self._name})
+
+    def _log_dropped(self) -> None:
+        if self._dropped:
+            fields = {"plugin": self._name, "lines": self._dropped}
+            log.warning("output was dropped: it was too much", extra=fields)
+            self._dropped = 0
+
+
+def _record_of_host(line: bytes, text: str) -> dict[str, Any] | None:
+    """Return a record that the host in an isolated plugin's process logged; else None.
+
+    Such records are about calls, so they do not count as the last words of the process.
+    """
+    if not _OF_HOST.match(text):
+        return None
+    try:
+        record: dict[str, Any] = json.loads(line)
+        level = logging.getLevelNamesMapping()[record.pop("level").upper()]
+        if record.get("logger") == _FAILURES:
+            level = logging.DEBUG  # this host logs the reason itself
+        event = str(record.pop("event"))
+    except (ValueError, KeyError, AttributeError, RecursionError):
+        return None
+    rest = STANDARD_FIELDS | {"time", "logger"}
+    fields = {key: value for key, value in record.items() if key not in rest}
+    return {**fields, "level": level, "event": event}

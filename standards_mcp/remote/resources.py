@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from standards_mcp._utils.text import readable
 from standards_mcp.contributions.base import MAX_NAME, common_fields, portable_name
 from standards_mcp.contributions.resources import (
     Contents,
     RegisteredResource,
-    Template,
     template_of,
 )
 from standards_mcp.plugin import Resource
@@ -38,63 +37,24 @@ _LINKED: Final = "linked"
 _MOST_LINKS: Final = 1000
 
 
+class _Matcher(Protocol):
+    def match(self, uri: str, /) -> Mapping[str, Any] | None:
+        """Return None if the URI does not match."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class WholeUri:
-    """A template whose variables the server reads from the whole URI.
+    """URIs whose variables the server reads itself. See `Template`.
 
     Attributes:
-        earlier: The resources that the server tries first. The server must not read one of them
-            in place of this template: the caller may not see it.
+        matcher: The template, or the links to unlisted URIs.
+        earlier: The resources that come first. The server must not read one of them in place of
+            this one: the caller may not see it.
     """
 
-    template: Template
+    matcher: _Matcher
     earlier: tuple[RegisteredResource, ...] = field(default=(), compare=False, repr=False)
-
-    @property
-    def variable_names(self) -> list[str]:
-        """Its variables in their order."""
-        return self.template.variable_names
-
-    @property
-    def query_variable_names(self) -> frozenset[str]:
-        """The variables of its query. See `Template`."""
-        return self.template.query_variable_names
-
-    def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the URI, or None if it does not match."""
-        if self.template.match(uri) is None:
-            return None
-        is_taken = any(item.match(uri) is not None for item in self.earlier)
-        return None if is_taken else {_URI: uri}
-
-
-# A request for any URI of a scheme would bypass the rules, which know resources by their names.
-class Links:
-    """The newest links in a server's answers."""
-
-    def __init__(self) -> None:
-        self._uris: dict[str, None] = {}
-
-    def __contains__(self, uri: str) -> bool:
-        """Return True if an answer linked to a URI."""
-        return uri in self._uris
-
-    def note(self, blocks: Iterable[Mapping[str, Any]]) -> None:
-        """Note the links among the content blocks of an answer."""
-        for block in blocks:
-            if block.get("type") == "resource_link" and isinstance(uri := block.get("uri"), str):
-                self._uris.pop(uri, None)
-                self._uris[uri] = None
-        while len(self._uris) > _MOST_LINKS:
-            del self._uris[next(iter(self._uris))]
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedUri:
-    """A template that matches the linked URIs which the server does not list. See `Template`."""
-
-    links: Links
-    listed: tuple[RegisteredResource, ...]
 
     @property
     def variable_names(self) -> list[str]:
@@ -107,10 +67,32 @@ class LinkedUri:
         return frozenset()
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return a linked URI; None if a listed item, which may be hidden, matches it, too."""
-        if uri not in self.links or any(item.match(uri) is not None for item in self.listed):
+        """Return the URI, or None if it does not match."""
+        if self.matcher.match(uri) is None:
             return None
-        return {_URI: uri}
+        is_taken = any(item.match(uri) is not None for item in self.earlier)
+        return None if is_taken else {_URI: uri}
+
+
+# A request for any URI of a scheme would bypass the rules, which know resources by their names.
+class Links:
+    """The newest links in a server's answers."""
+
+    def __init__(self) -> None:
+        self._uris: dict[str, None] = {}
+
+    def match(self, uri: str) -> Mapping[str, Any] | None:
+        """Return an empty object if an answer linked to a URI, else None."""
+        return {} if uri in self._uris else None
+
+    def note(self, blocks: Iterable[Mapping[str, Any]]) -> None:
+        """Note the links among the content blocks of an answer."""
+        for block in blocks:
+            if block.get("type") == "resource_link" and isinstance(uri := block.get("uri"), str):
+                self._uris.pop(uri, None)
+                self._uris[uri] = None
+        while len(self._uris) > _MOST_LINKS:
+            del self._uris[next(iter(self._uris))]
 
 
 def read_remote_resources(
@@ -133,24 +115,21 @@ def read_remote_resources(
     for name, (uri, raw) in zip(names, listed, strict=True):
         is_unique = count[portable_name(name)] == 1 and len(name) <= MAX_NAME
         items.append(_resource(origin, name if is_unique else unique_name(name, uri), uri, raw))
-    return (*items, _linked(origin, LinkedUri(links, tuple(items))))
-
-
-def _linked(origin: Origin, template: LinkedUri) -> RegisteredResource:
-    """Return one unlisted resource for all links, so that rules can name it."""
-    resource = Resource(
+    # One unlisted resource for all links, so that rules can name it.
+    linked = Resource(
         uri=f"links of {origin.name}",
         name=origin.declared(_LINKED),
         function=resource_reader(origin.ask),
     )
-    return RegisteredResource(
-        **common_fields(origin.name, resource, f"What answers of {origin.name} link to."),
-        resource=resource,
-        template=template,
+    unlisted = RegisteredResource(
+        **common_fields(origin.name, linked, f"URIs that answers of {origin.name} link to."),
+        resource=linked,
+        template=WholeUri(links, tuple(items)),
         arguments=AnyArguments(NO_ARGUMENTS),
         timeout=origin.timeout,
         is_listed=False,
     )
+    return (*items, unlisted)
 
 
 def resource_reader(ask: Ask, uri: str = "") -> Callable[..., Awaitable[Contents]]:
@@ -164,7 +143,13 @@ def resource_reader(ask: Ask, uri: str = "") -> Callable[..., Awaitable[Contents
 
 def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> RegisteredResource:
     is_template = "uriTemplate" in raw
-    template, error = _template(uri) if is_template else (None, "")
+    template, error = None, "" if uri else "its server lists it without a URI"
+    if is_template and uri:
+        try:
+            template = template_of(uri)
+            error = "" if template else "its uriTemplate has no variable"
+        except ValueError as exc:
+            error = f"its uriTemplate cannot be matched: {exc}"
     variables = template.variable_names if template else []
     ref = {"type": "ref/resource", "uri": uri}
     resource = Resource(
@@ -184,19 +169,10 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
             {"type": "object", "properties": {each: {"type": "string"} for each in variables}}
         ),
         timeout=origin.timeout,
-        error=error if uri else "its server lists it without a URI",
+        error=error,
         extra=extra_of(raw, "icons", "annotations", *(() if is_template else ("size",))),
         meta=meta_of(raw),
     )
-
-
-def _template(uri: str) -> tuple[Template | None, str]:
-    """Return a template, and an error if it matches no URI or cannot be parsed."""
-    try:
-        template = template_of(uri)
-    except ValueError as exc:
-        return None, f"its uriTemplate cannot be matched: {exc}"
-    return template, "" if template else "its uriTemplate has no variable"
 
 
 def contents_of(raw: Mapping[str, Any]) -> Contents:

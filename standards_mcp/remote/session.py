@@ -152,7 +152,10 @@ class OpenSession:
             InvalidInputError: The parameters cannot be sent, such as half a surrogate pair.
             MCPError: The server refuses, or the connection is closed.
         """
-        _check_writable(method, params)
+        try:  # a message that cannot be written would end the connection for all callers
+            pydantic_core.to_json(params)
+        except ValueError as exc:
+            raise InvalidInputError(f"the parameters of {method} cannot be sent: {exc}") from None
         params, headers = dict(params or {}), {MCP_PROTOCOL_VERSION_HEADER: self.version}
         if not self.is_handshake:
             headers |= self._routing_headers(method, params)
@@ -260,14 +263,6 @@ def missing_ability(error: MCPError) -> Ability | None:
         return None
     needed = object_of(object_of(error.error.data).get("requiredCapabilities"))
     return next((each for each in ABILITIES if each in needed), None)
-
-
-def _check_writable(method: str, params: object) -> None:
-    # A message that the transport cannot write would end the connection for all callers.
-    try:
-        pydantic_core.to_json(params)
-    except ValueError as exc:
-        raise InvalidInputError(f"the parameters of {method} cannot be sent: {exc}") from None
 
 
 def _capabilities(abilities: Collection[Ability]) -> dict[str, Any]:

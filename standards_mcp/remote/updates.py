@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,17 +19,13 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.client.subscriptions import (
     ListenNotSupportedError,
-    PromptsListChanged,
-    ResourcesListChanged,
     ResourceUpdated,
     SubscriptionLost,
-    ToolsListChanged,
     listen,
 )
 from pydantic import TypeAdapter, ValidationError
 
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.config.models.tools import Kind
 from standards_mcp.errors import ApiError, ToolError
 
 from .definitions import RefusedError, objects_of
@@ -45,26 +42,25 @@ _MAX_PAGES: Final = 100
 _SETTLE_SECONDS: Final = 0.2
 _END_SECONDS: Final = 2.0
 
+_LOST: Final = (ToolError, MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError)
+"""The ends of a subscription."""
+
 _PAGE: Final = TypeAdapter(list[Any])
 _CURSOR: Final[TypeAdapter[str | None]] = TypeAdapter(str | None)
-_ALL: Final[frozenset[Kind]] = frozenset(("tools", "prompts", "resources"))
 _METHODS: Final = {
     "tools": "tools/list",
     "prompts": "prompts/list",
     "resources": "resources/list",
     "resourceTemplates": "resources/templates/list",
 }
-_CHANGES: Final[Mapping[type[object], Kind]] = {
-    types.ToolListChangedNotification: "tools",
-    types.PromptListChangedNotification: "prompts",
-    types.ResourceListChangedNotification: "resources",
-    ToolsListChanged: "tools",
-    PromptsListChanged: "prompts",
-    ResourcesListChanged: "resources",
-}
+_CHANGES: Final = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
 
-FetchListing: TypeAlias = Callable[[OpenSession, Collection[Kind]], Awaitable[dict[str, Any]]]
-"""Lists the items of a server again, at least these kinds, and returns all kinds."""
+FetchListing: TypeAlias = Callable[[OpenSession], Awaitable[dict[str, Any]]]
+"""Lists the items of a server again."""
 
 
 class Listing:
@@ -94,16 +90,15 @@ class Listing:
         self._seconds = seconds
         self._listen_seconds = listen_seconds
         self._changed = anyio.Event()
-        self._kinds = set[Kind]()
 
-    async def refresh(self, session: OpenSession, kinds: Collection[Kind] = _ALL) -> None:
+    async def refresh(self, session: OpenSession) -> None:
         """List the items, and pass them to *on_listing*.
 
         Raises:
             TimeoutError: The server does not answer in time.
         """
         with anyio.fail_after(self._seconds):
-            listing = await self._fetch(session, kinds)
+            listing = await self._fetch(session)
         self._on_listing(listing)
 
     async def follow(self, session: OpenSession) -> None:
@@ -120,12 +115,8 @@ class Listing:
         """Note a change that a server of a protocol before 2026-07-28 reports."""
         if isinstance(message, types.ResourceUpdatedNotification):
             self._on_updated(message.params.uri)
-        elif kind := _CHANGES.get(type(message)):
-            self._note(kind)
-
-    def _note(self, *kinds: Kind) -> None:
-        self._kinds.update(kinds)
-        self._changed.set()
+        elif isinstance(message, _CHANGES):
+            self._changed.set()
 
     async def _listen(self, session: OpenSession) -> None:
         """Note changes from the stream of a server of 2026-07-28."""
@@ -138,46 +129,38 @@ class Listing:
                     resources_list_changed=True,
                 ) as events:
                     if attempt:
-                        self._note(*_ALL)  # changes were missed meanwhile
-                    async for event in events:
-                        self._note(_CHANGES.get(type(event), "tools"))
-            except (ListenNotSupportedError, MCPError) as exc:
-                log.debug(
-                    "the server reports no changes",
-                    extra={"plugin": self._name, "reason": str(exc)},
-                )
-                return
-            except (SubscriptionLost, TimeoutError) as exc:
-                log.debug(
-                    "the stream of changes ended", extra={"plugin": self._name, "reason": str(exc)}
-                )
+                        self._changed.set()  # changes were missed meanwhile
+                    async for _ in events:
+                        self._changed.set()
+            except (ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError) as exc:
+                fields = {"plugin": self._name, "reason": str(exc)}
+                log.debug("the stream of changes ended", extra=fields)
+                if isinstance(exc, (ListenNotSupportedError, MCPError)):
+                    return  # the server reports no changes
             await anyio.sleep(self._listen_seconds)
 
     async def _refresh_changes(self, session: OpenSession) -> None:
         while True:
             await self._changed.wait()
-            self._changed, kinds, self._kinds = anyio.Event(), self._kinds, set[Kind]()
+            self._changed = anyio.Event()
             try:
-                await self.refresh(session, kinds)
+                await self.refresh(session)
             except (MCPError, ValidationError, TimeoutError) as exc:
                 fields = {"plugin": self._name, "reason": _why(exc, self._seconds)}
                 log.warning("the changed items of a server cannot be listed", extra=fields)
             await anyio.sleep(_SETTLE_SECONDS)
 
 
-async def list_kinds(
-    session: OpenSession, name: str, kinds: Collection[Kind], known: Mapping[str, Any]
-) -> dict[str, Any]:
+async def list_items(session: OpenSession, name: str, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the raw items of a server, by the names of the protocol's lists.
 
-    The key ``completes`` is true if the server completes arguments. Only announced kinds are
-    listed. Tools are served even if prompts or resources cannot be listed: each of their lists may
-    take half of the remaining time.
+    The key ``completes`` is true if the server completes arguments. Only announced lists are
+    requested. Tools are served even if prompts or resources cannot be listed: each of their lists
+    may take half of the remaining time.
 
     Args:
         name: The server's name in the log.
-        kinds: The kinds to list; the others are taken from *known*.
-        known: The earlier items.
+        known: The earlier items, which are served if a list fails.
 
     Raises:
         MCPError: The server does not list its tools.
@@ -186,19 +169,13 @@ async def list_kinds(
     able = session.client.server_capabilities or types.ServerCapabilities()
     listing: dict[str, Any] = {"completes": able.completions is not None}
     # Some of the oldest servers announce nothing.
-    has_tools = able.tools is not None or (able.prompts is None and able.resources is None)
-    if has_tools:
-        listing["tools"] = known.get("tools", [])
-        if "tools" in kinds:
-            listing["tools"] = await _list(session, name, "tools")
-            session.note_tools(listing["tools"])
-    announced: dict[str, Kind] = {"prompts": "prompts"} if able.prompts is not None else {}
-    if able.resources is not None:
-        announced |= {"resources": "resources", "resourceTemplates": "resources"}
-    for key, kind in announced.items():
-        listing[key] = known.get(key, [])
-        if kind in kinds:
-            listing[key] = await _list_if_possible(session, name, key, listing[key])
+    if able.tools is not None or (able.prompts is None and able.resources is None):
+        listing["tools"] = await _list(session, name, "tools")
+        session.note_tools(listing["tools"])
+    others = ["prompts"] if able.prompts is not None else []
+    others += ["resources", "resourceTemplates"] if able.resources is not None else []
+    for key in others:
+        listing[key] = await _list_if_possible(session, name, key, known.get(key, []))
     return listing
 
 
@@ -342,7 +319,7 @@ class Subscriptions:
             try:
                 session = await self._connection().open()
                 await self._follow(session, uri, confirmed)
-            except (ToolError, MCPError, SubscriptionLost, ListenNotSupportedError) as exc:
+            except _LOST as exc:
                 if not confirmed.done():
                     confirmed.set_exception(self._error(exc))
                     return
@@ -353,6 +330,9 @@ class Subscriptions:
     def _error(self, cause: Exception) -> ToolError:
         if isinstance(cause, MCPError):
             return RefusedError(self._title, cause.message, cause.code, cause.error.data)
+        if isinstance(cause, TimeoutError):
+            seconds = f"{self._seconds:g} s"
+            return ApiError(f"{self._title} did not answer within {seconds}. Try again later.")
         return cause if isinstance(cause, ToolError) else ApiError(f"{self._title}: {cause}")
 
     async def _follow(
@@ -364,7 +344,8 @@ class Subscriptions:
             self._confirm(uri, confirmed)  # it reports no updates; an error would not help
             await session.ended.wait()
         elif session.is_handshake:
-            await self._subscribe(session, uri)
+            with anyio.fail_after(self._seconds):
+                await session.request("resources/subscribe", {"uri": uri})
             self._confirm(uri, confirmed)
             try:
                 await session.ended.wait()
@@ -383,20 +364,8 @@ class Subscriptions:
         else:
             confirmed.set_result(None)
 
-    async def _subscribe(self, session: OpenSession, uri: str) -> None:
-        try:
-            with anyio.fail_after(self._seconds):
-                await session.request("resources/subscribe", {"uri": uri})
-        except TimeoutError:
-            message = f"{self._title} did not answer within {self._seconds:g} s. Try again later."
-            raise ApiError(message) from None
-
     async def _unsubscribe(self, session: OpenSession, uri: str) -> None:
         if session.ended.is_set():
             return
-        with anyio.move_on_after(_END_SECONDS, shield=True):
-            try:
-                await session.request("resources/unsubscribe", {"uri": uri})
-            except MCPError as exc:
-                fields = {"plugin": self._name, "uri": uri, "reason": exc.message}
-                log.debug("a server does not end a subscription", extra=fields)
+        with anyio.move_on_after(_END_SECONDS, shield=True), suppress(MCPError):
+            await session.request("resources/unsubscribe", {"uri": uri})

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -39,7 +39,7 @@ from .processes import describe_code, kill_tree
 
 if TYPE_CHECKING:
     from .connection import Connection
-    from .stdio import StdioTransport
+    from .transports import StdioTransport
 
 MODULE: Final = "standards_mcp.server.isolated"
 """The program of the process, run with ``python -m``."""
@@ -184,17 +184,13 @@ class WorkerCalls:
         self._process = process
         return process
 
-    def stop(self) -> None:
-        """Stop checking the process."""
-        for check in self._checks:
-            check.cancel()
-
     async def ask(
         self,
         method: str,
         params: Mapping[str, Any],
         caller: HostContext | None = None,
         meta: Mapping[str, Any] | None = None,
+        /,
     ) -> dict[str, Any]:
         """Return the result of a request. See `Connection.ask`.
 
@@ -202,27 +198,11 @@ class WorkerCalls:
             InputRequiredError: The caller's client asks its user, and sends the request again.
             ToolError: The plugin refused the request or failed, or there was no answer.
         """
-        async with self._counted():
-            # Every caller has cached answers and rate limits of its own.
-            meta = {**(meta or {}), CALLER: caller.caller} if caller else meta
-            return await self._ask(method, params, caller, meta)
-
-    async def status(self, request: StatusRequest) -> Status:
-        """Return the status of the process and its plugin.
-
-        Raises:
-            ToolError: There was no answer, or one of another version.
-        """
-        async with self._counted():
-            return await self._status(request)
-
-    async def _ask(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        caller: HostContext | None = None,
-        meta: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        await self._may_begin.wait()
+        self._in_flight += 1
+        self._idle.clear()
+        # Every caller has cached answers and rate limits of its own.
+        meta = {**(meta or {}), CALLER: caller.caller} if caller else meta
         try:
             return await self._connection().ask(method, params, caller, meta)
         except RefusedError as exc:
@@ -230,22 +210,6 @@ class WorkerCalls:
                 raise
             data = {key: exc.error_data.get(key) for key in ("retry_after", "status", "details")}
             raise _ERRORS.get(exc.refused_type, ToolError)(exc.reason, **data) from None
-
-    async def _status(self, request: StatusRequest) -> Status:
-        raw = await self._ask(STATUS, request.model_dump())
-        try:
-            return Status.model_validate(raw)
-        except ValidationError as exc:
-            message = f"an isolated plugin answered nonsense: {why_not_valid(exc)}"
-            raise ApiError(message) from None
-
-    @asynccontextmanager
-    async def _counted(self) -> AsyncGenerator[None]:
-        await self._may_begin.wait()
-        self._in_flight += 1
-        self._idle.clear()
-        try:
-            yield
         except asyncio.CancelledError:
             if self._process:
                 check = asyncio.create_task(self._check_stuck(self._process))
@@ -256,6 +220,19 @@ class WorkerCalls:
             self._in_flight -= 1
             if not self._in_flight:
                 self._idle.set()
+
+    async def health(self) -> Health:
+        """Return the health that the plugin reports.
+
+        Raises:
+            ToolError: There was no answer, or one of another version.
+        """
+        raw = await self.ask(STATUS, StatusRequest(health=True).model_dump())
+        try:
+            return Status.model_validate(raw).health or Health(status="ok")
+        except ValidationError as exc:
+            message = f"an isolated plugin answered nonsense: {why_not_valid(exc)}"
+            raise ApiError(message) from None
 
     async def _check_stuck(self, process: StdioTransport) -> None:
         """End a process that does not answer, or whose function runs on after its cancellation."""
@@ -285,10 +262,11 @@ class WorkerCalls:
             return 0.0
         try:
             with anyio.fail_after(self._timing.stuck):
-                return (await self._status(StatusRequest())).stuck_seconds
+                raw = await self._connection().ask(STATUS, StatusRequest().model_dump())
+                return Status.model_validate(raw).stuck_seconds
         except TimeoutError:
             process.kill(f"it was ended: it did not answer within {self._timing.stuck:g} s")
-        except ToolError:
+        except (ToolError, ValidationError):
             pass  # it has ended by itself
         return 0.0
 
@@ -345,11 +323,8 @@ def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
     Returns:
         How the plugin ended or hung the process, or an empty string.
     """
-    changes = {
-        "memory": None,
-        "variables": other_variables(loaded.layers, DOT_ENV),
-        "trial": phase,
-    }
+    variables = other_variables(loaded.layers, DOT_ENV)
+    changes = {"memory": None, "variables": variables, "trial": phase}
     config, timing = worker.model_copy(update=changes), worker.timing
     process = subprocess.Popen(  # noqa: S603  - our own program
         [sys.executable, "-P", "-m", MODULE, worker.name],

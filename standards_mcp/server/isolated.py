@@ -137,11 +137,9 @@ def _limit_memory(size: int | None) -> None:
     """Limit the address space of this process to *size* bytes, on systems that support it."""
     if size is None:
         return
-    try:
+    with suppress(ImportError, ValueError, OSError):  # on Windows, or the system allows less
         import resource  # noqa: PLC0415  - not on Windows
-    except ImportError:
-        return
-    with suppress(ValueError, OSError):  # the system allows less
+
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 

@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from standards_mcp.remote.output_log import MAX_LINES, OutputLog
+from standards_mcp.remote.processes import MAX_LINES, OutputLog
 
 pytestmark = pytest.mark.anyio
 

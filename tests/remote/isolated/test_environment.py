@@ -15,6 +15,7 @@ from standards_mcp.loading.records import Status
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
+MakeHost = Callable[..., Host]
 
 PLUGIN = '''
     import os, sys
@@ -57,7 +58,7 @@ KEY, TOKEN = "declared-key-4242", "passed-token-4242"
 
 
 @pytest.fixture
-def configured(install: Install, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Host]:
+def configured(install: Install, monkeypatch: pytest.MonkeyPatch) -> MakeHost:
     """Install the plugin among secrets of others; return a function that loads it isolated."""
     install("acme", PLUGIN)
     install("other", PLUGIN.replace("Acme", "Other"))
@@ -86,7 +87,7 @@ async def look(host: Host) -> Any:
 
 
 async def test_a_plugin_gets_what_programs_need_and_the_variables_that_it_declares(
-    configured: Callable[..., Host],
+    configured: MakeHost,
 ):
     async with started(configured()) as host:
         seen = await look(host)
@@ -103,7 +104,7 @@ async def test_a_plugin_gets_what_programs_need_and_the_variables_that_it_declar
 
 
 async def test_a_process_is_started_twice_only_while_its_variables_are_not_known(
-    configured: Callable[..., Host],
+    configured: MakeHost,
 ):
     for _ in range(2):
         async with started(configured()) as host:
@@ -113,7 +114,7 @@ async def test_a_process_is_started_twice_only_while_its_variables_are_not_known
 
 
 async def test_an_admin_passes_more_variables(
-    configured: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+    configured: MakeHost, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("TOKEN_OF_ACME", TOKEN)
     env = {"ACME_TOKEN": "${TOKEN_OF_ACME}", "AWS_PROFILE": "${AWS_PROFILE:-none}"}
@@ -125,7 +126,7 @@ async def test_an_admin_passes_more_variables(
     assert TOKEN not in repr(host.settings)
 
 
-async def test_a_variable_that_is_not_set_is_named_with_its_key(configured: Callable[..., Host]):
+async def test_a_variable_that_is_not_set_is_named_with_its_key(configured: MakeHost):
     host = configured(env={"ACME_TOKEN": "${TOKEN_OF_ACME}"})
     record = host.manager.records["acme"]
     assert record.status is Status.FAILED
@@ -134,7 +135,7 @@ async def test_a_variable_that_is_not_set_is_named_with_its_key(configured: Call
 
 
 async def test_a_plugin_that_needs_its_variable_starts_at_the_first_attempt(
-    install: Install, configured: Callable[..., Host]
+    install: Install, configured: MakeHost
 ):
     source = PLUGIN.replace("SecretStr | None, ", "SecretStr, ").replace('Y")] = None', 'Y")]')
     install("strict", source.replace("Acme", "Strict"))

@@ -47,13 +47,14 @@ from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.remote.isolated import isolate, isolated_resources
-from standards_mcp.remote.processes import count_processes
+from standards_mcp.remote.processes import processes_of
 from standards_mcp.remote.worker import Described, Description, WorkerCalls
 from standards_mcp.server.server import build_server
 from standards_mcp.testing.routes import route_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]
+MakeHost = Callable[..., Host]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 TOOL_FACTS = (
     "read_only",
@@ -259,7 +260,7 @@ def load(tmp_path: Path, timing: Timing = DEFAULT_TIMING, **settings: Any) -> Ho
 
 
 @pytest.fixture
-def isolated(install: Install, tmp_path: Path) -> Callable[..., Host]:
+def isolated(install: Install, tmp_path: Path) -> MakeHost:
     """Return a function that loads the plugin above, isolated."""
     install("acme", PLUGIN)
 
@@ -280,9 +281,7 @@ def message(result: ToolResult) -> str:
 
 
 @pytest.mark.smoke
-async def test_an_isolated_plugin_looks_as_if_it_were_local(
-    isolated: Callable[..., Host], tmp_path: Path
-):
+async def test_an_isolated_plugin_looks_as_if_it_were_local(isolated: MakeHost, tmp_path: Path):
     local = load(tmp_path / "local")
     sys.modules.pop("standards_mcp_acme_plugin")
     async with started(local), started(isolated(limit=5)) as host:
@@ -343,7 +342,7 @@ async def outcome(request: Awaitable[object]) -> object:
 
 
 async def test_it_asks_the_user_and_tells_of_its_progress_as_a_local_plugin_does(
-    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+    isolated: MakeHost, tmp_path: Path, open_client: OpenClient
 ):
     for host in (load(tmp_path / "local"), isolated()):
         replies = [{"name": "Ada"}, {"name": "Bo"}, None]
@@ -370,7 +369,7 @@ async def test_it_asks_the_user_and_tells_of_its_progress_as_a_local_plugin_does
 
 
 async def test_it_asks_the_model_and_the_roots_of_the_client(
-    isolated: Callable[..., Host], open_client: OpenClient
+    isolated: MakeHost, open_client: OpenClient
 ):
     async def sample(_: ClientRequestContext, params: CreateMessageRequestParams) -> Any:
         said = TextContent(type="text", text=f"You said: {params.messages[0].content.text}")
@@ -385,7 +384,7 @@ async def test_it_asks_the_model_and_the_roots_of_the_client(
     assert result.content[0].text == "You said: Hello in file:///home/ada"
 
 
-async def test_its_prompts_ask_the_user(isolated: Callable[..., Host], open_client: OpenClient):
+async def test_its_prompts_ask_the_user(isolated: MakeHost, open_client: OpenClient):
     async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="accept", content={"name": f"Ada ({params.message})"})
 
@@ -399,7 +398,7 @@ async def test_its_prompts_ask_the_user(isolated: Callable[..., Host], open_clie
 
 
 async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
-    isolated: Callable[..., Host], tmp_path: Path, open_client: OpenClient
+    isolated: MakeHost, tmp_path: Path, open_client: OpenClient
 ):
     async def told(client: Client) -> Any:
         try:
@@ -415,7 +414,7 @@ async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
 
 
 async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
-    isolated: Callable[..., Host], tmp_path: Path
+    isolated: MakeHost, tmp_path: Path
 ):
     local, host = load(tmp_path / "local"), isolated()
     ours, theirs = await seen(host), await seen(local)
@@ -427,8 +426,16 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
     ]
 
 
+async def test_errors_of_prompts_and_resources_keep_their_types(isolated: MakeHost):
+    async with started(isolated()) as host:
+        with pytest.raises(InvalidInputError, match="no lesson"):
+            await host.content.get_prompt("align", {"lesson": "none"})
+        with pytest.raises(NotFoundError, match="no such thing"):
+            await host.content.read_resource("acme://things/none")
+
+
 async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
-    isolated: Callable[..., Host], install: Install
+    isolated: MakeHost, install: Install
 ):
     install(
         "rest",
@@ -447,7 +454,7 @@ async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
 
 
 async def test_filters_of_other_plugins_reach_an_isolated_tool(
-    isolated: Callable[..., Host], install: Install
+    isolated: MakeHost, install: Install
 ):
     install(
         "rest",
@@ -484,19 +491,12 @@ async def test_filters_of_other_plugins_reach_an_isolated_tool(
         assert "(in plugin 'rest') failed with an internal error (id " in message(crashed)
 
 
-async def test_what_it_is_known_by_is_there_at_the_next_start(isolated: Callable[..., Host]):
-    async with started(isolated()):
-        pass
-    again = isolated()
-    assert again.visible().find("acme.add")
-
-
 @pytest.mark.parametrize(
     ("how", "reason"),
     [("exit", "exit code 7"), ("segfault", "SIGSEGV"), ("close", "failed during the call: it ")],
 )
 async def test_a_plugin_that_dies_costs_the_calls_in_flight_and_comes_back(
-    isolated: Callable[..., Host], how: str, reason: str
+    isolated: MakeHost, how: str, reason: str
 ):
     async with started(isolated()) as host:
         result = await host.call_tool("fail", {"how": how})
@@ -507,14 +507,8 @@ async def test_a_plugin_that_dies_costs_the_calls_in_flight_and_comes_back(
         assert (await check_health(host.manager))["acme"].message == "so so"
 
 
-async def test_what_it_writes_to_stdout_is_not_of_the_protocol(isolated: Callable[..., Host]):
-    async with started(isolated()) as host:
-        assert (await host.call_tool("fail", {"how": "stdout"})).text == "done"
-        assert (await host.call_tool("fail", {"how": "again"})).text == "done"
-
-
 async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(
-    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
+    isolated: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.ERROR, "standards_mcp")
     async with started(isolated(key="s3cret-key")) as host:
@@ -530,9 +524,7 @@ async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(
     assert "inside" in told.exception
 
 
-async def test_a_plugin_that_blocks_is_ended_and_comes_back(
-    isolated: Callable[..., Host],
-):
+async def test_a_plugin_that_blocks_is_ended_and_comes_back(isolated: MakeHost):
     async with started(isolated(Timing(stuck=0.5))) as host:
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
         await anyio.sleep(0.1)
@@ -542,24 +534,12 @@ async def test_a_plugin_that_blocks_is_ended_and_comes_back(
         assert (await recovered(host)).text == "rested"
 
 
-async def test_a_call_that_is_overdue_costs_nothing_else(
-    isolated: Callable[..., Host],
-):
-    async with started(isolated()) as host:
-        before = (await host.call_tool("state", {})).structured["pid"]
-        call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
-        await anyio.sleep(0.1)
-        call.cancel()
-        await anyio.sleep(0.3)
-        assert (await host.call_tool("state", {})).structured["pid"] == before
-
-
 async def pid_of(host: Host) -> int:
     return (await host.call_tool("state", {})).structured["pid"]
 
 
 async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing_else_runs(
-    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
+    isolated: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     logging.getLogger("standards_mcp").propagate = True
     async with started(isolated()) as host:
@@ -577,7 +557,7 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
 
 
 async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
-    isolated: Callable[..., Host],
+    isolated: MakeHost,
 ):
     async with started(isolated(Timing(drain=0.1))) as host:
         beside = asyncio.create_task(host.call_tool("rest", {"seconds": 8}))
@@ -585,18 +565,21 @@ async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_o
         assert (await beside).text == "rested"
 
 
-async def test_a_function_that_returns_soon_after_its_call_was_given_up_costs_nothing_else(
-    isolated: Callable[..., Host],
+async def test_calls_that_are_given_up_keep_a_process_whose_function_soon_returns(
+    isolated: MakeHost,
 ):
     async with started(isolated()) as host:
         before = await pid_of(host)
+        call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
+        await anyio.sleep(0.1)
+        call.cancel()
         await host.call_tool("spin", {"seconds": 0.6})
         await anyio.sleep(1.5 * DEFAULT_TIMING.stuck)
         assert await pid_of(host) == before
 
 
 @linux
-async def test_memory_is_limited(isolated: Callable[..., Host]):
+async def test_memory_is_limited(isolated: MakeHost):
     async with started(isolated(memory="2GB")) as host:
         result = await host.call_tool("fail", {"how": "memory"})
         assert result.structured["error_type"] in ("internal_error", "api_error")
@@ -604,14 +587,12 @@ async def test_memory_is_limited(isolated: Callable[..., Host]):
 
 
 @linux
-async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(
-    isolated: Callable[..., Host],
-):
+async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(isolated: MakeHost):
     async with started(isolated(processes=4)) as host:
         session = (await host.call_tool("state", {})).structured["session"]
         result = await host.call_tool("fail", {"how": "many"})
         assert "it had more than 4 processes" in message(result)
-        await until(lambda: not count_processes(session))
+        await until(lambda: not processes_of(session, {}))
         assert (await recovered(host)).text == "rested"
 
 
@@ -630,12 +611,13 @@ def test_a_template_reads_no_resource_that_the_process_would_take_in_its_place()
     assert plain.match("acme://secret") == {}
 
 
-async def test_errors_of_prompts_and_resources_keep_their_types(isolated: Callable[..., Host]):
-    async with started(isolated()) as host:
-        with pytest.raises(InvalidInputError, match="no lesson"):
-            await host.content.get_prompt("align", {"lesson": "none"})
-        with pytest.raises(NotFoundError, match="no such thing"):
-            await host.content.read_resource("acme://things/none")
+@linux
+async def test_the_process_of_a_plugin_that_failed_is_not_kept(install: Install, tmp_path: Path):
+    file = tmp_path / "pid"
+    install("acme", f"import os; open({str(file)!r}, 'w').write(str(os.getpid())); 1 / 0")
+    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
+        assert host.manager.records["acme"].status is Status.FAILED
+        await until(lambda: not processes_of(int(file.read_text()), {}))
 
 
 @pytest.mark.parametrize(
@@ -659,23 +641,6 @@ async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
     with pytest.raises(PluginError, match="plugin 'acme' failed"):
         async with started(load(tmp_path, plugins={"acme": {"isolate": True, "required": True}})):
             pytest.fail("it started")
-
-
-@linux
-async def test_the_process_of_a_plugin_that_failed_is_not_kept(install: Install, tmp_path: Path):
-    file = tmp_path / "pid"
-    install("acme", f"import os; open({str(file)!r}, 'w').write(str(os.getpid())); 1 / 0")
-    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
-        assert host.manager.records["acme"].status is Status.FAILED
-        await until(lambda: count_processes(int(file.read_text())) == 0)
-
-
-async def test_settings_that_do_not_fit_fail_it_with_the_key(isolated: Callable[..., Host]):
-    host = isolated(limit="many")
-    async with started(host):
-        record = host.manager.records["acme"]
-        assert record.status is Status.FAILED
-        assert "[plugins.acme] limit: input should be a whole number" in record.reason
 
 
 async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_a_local_plugin(
@@ -727,9 +692,7 @@ async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_
     assert "not a key: ***" in reasons[0]
 
 
-async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(
-    isolated: Callable[..., Host],
-):
+async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(isolated: MakeHost):
     async with started(isolated(limit="many")) as host:
         assert host.visible().tools == ()
     async with started(isolated()) as host:  # it waits for one that failed fast only
@@ -866,7 +829,7 @@ async def test_a_plugin_is_served_without_the_parts_that_need_the_process_of_the
 
 
 async def test_a_plugin_that_misses_its_commands_only_is_well(install: Install, tmp_path: Path):
-    source = """
+    only_commands = """
         from standards_mcp import Plugin, hookimpl
 
         class AcmePlugin(Plugin):
@@ -874,7 +837,7 @@ async def test_a_plugin_that_misses_its_commands_only_is_well(install: Install, 
             def register_commands(self):
                 return []
     """
-    install("acme", source)
+    install("acme", only_commands)
     async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
         assert "isolated: commands; to use" in host.manager.records["acme"].reason
         assert (await check_health(host.manager))["acme"].status == "ok"
@@ -883,6 +846,8 @@ async def test_a_plugin_that_misses_its_commands_only_is_well(install: Install, 
 async def test_another_interpreter_runs_a_plugin_that_is_not_installed_here(
     install: Install, tmp_path: Path
 ):
+    with pytest.raises(ConfigError, match="no such plugin is installed"):
+        load(tmp_path, plugins={"acme": {"isolate": True}})
     install("acme", PLUGIN)
     keys = {"python": sys.executable}
     loaded = LoadedSettings(
@@ -899,29 +864,8 @@ async def test_another_interpreter_runs_a_plugin_that_is_not_installed_here(
         assert "cannot be started" in host.manager.records["acme"].reason
 
 
-def test_a_table_without_a_plugin_and_without_an_interpreter_is_a_mistake(tmp_path: Path):
-    with pytest.raises(ConfigError, match="no such plugin is installed"):
-        load(tmp_path, plugins={"acme": {"isolate": True}})
-
-
-async def test_its_last_words_tell_no_secret(isolated: Callable[..., Host]):
-    async with started(isolated(key="s3cret-key")) as host:
-        told = message(await host.call_tool("fail", {"how": "tell"}))
-    assert "its last words: *** is wrong" in told
-
-
-async def test_its_last_words_are_those_of_its_end_and_not_the_log_of_its_calls(
-    isolated: Callable[..., Host],
-):
-    async with started(isolated()) as host:
-        await host.call_tool("fail", {"how": "crash"})
-        told = message(await host.call_tool("fail", {"how": "exit"}))
-    assert "it ended with exit code 7" in told
-    assert "tool crashed" not in told
-
-
 async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_reason(
-    isolated: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+    isolated: MakeHost, monkeypatch: pytest.MonkeyPatch
 ):
     class LaterPrompt(Described):
         later: str
@@ -938,6 +882,15 @@ async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_re
         reason = host.manager.records["acme"].reason
     assert f"the standards-mcp that {sys.executable} has describes plugins in another" in reason
     assert "install the version there that runs here" in reason
+
+
+async def test_its_last_words_are_those_of_its_end_without_its_secrets(isolated: MakeHost):
+    async with started(isolated(key="s3cret-key")) as host:
+        await host.call_tool("fail", {"how": "crash"})
+        reason = message(await host.call_tool("fail", {"how": "tell"}))
+    assert "it ended with exit code 7" in reason
+    assert "its last words: *** is wrong" in reason
+    assert "tool crashed" not in reason
 
 
 @posix
@@ -964,7 +917,7 @@ def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 
 
-async def test_what_it_prints_is_logged_without_its_secrets(isolated: Callable[..., Host]):
+async def test_what_it_prints_is_logged_without_its_secrets(isolated: MakeHost):
     stream = io.StringIO()
     host = isolated(key="s3cret-key", limit=100_000)
     configure_logging(logging.INFO, host.secrets, stream=stream)
@@ -974,7 +927,7 @@ async def test_what_it_prints_is_logged_without_its_secrets(isolated: Callable[.
 
 
 async def test_its_secrets_stand_in_no_list_of_processes(
-    isolated: Callable[..., Host], caplog: pytest.LogCaptureFixture
+    isolated: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.DEBUG)
     async with started(isolated(key="s3cret-key")) as host:

@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the plugins find their pipes in /proc"),
 ]
 Install = Callable[..., Path]
+MakeHost = Callable[..., Host]
 
 PLUGIN = r'''
     import json, os, subprocess, sys, threading, time
@@ -168,7 +169,7 @@ GOOD = """
 
 
 @pytest.fixture
-def make(install: Install) -> Callable[..., Host]:
+def make(install: Install) -> MakeHost:
     """Return a function that loads the plugin above, isolated beside one that is not."""
     install("acme", PLUGIN)
     install("good", GOOD)
@@ -203,9 +204,7 @@ def is_alive(pid: int) -> bool:
 @pytest.mark.parametrize(
     "how", ["garbage", "unasked", "asks", "progress", "lines", "empty", "stderr", "fork"]
 )
-async def test_what_it_writes_beside_its_answers_costs_nobody_an_answer(
-    make: Callable[..., Host], how: str
-):
+async def test_what_it_writes_beside_its_answers_costs_nobody_an_answer(make: MakeHost, how: str):
     async with started(make()) as host:
         before = await text(host, "pid")
         assert await text(host, "act", how=how) == "done"
@@ -214,7 +213,7 @@ async def test_what_it_writes_beside_its_answers_costs_nobody_an_answer(
             assert await text(host, "pid") == before
 
 
-async def test_its_stdin_is_empty(make: Callable[..., Host]):
+async def test_its_stdin_is_empty(make: MakeHost):
     async with started(make()) as host:
         assert await text(host, "act", how="stdin") == "''b''"
 
@@ -228,7 +227,7 @@ async def test_its_stdin_is_empty(make: Callable[..., Host]):
     ],
 )
 async def test_one_that_takes_the_protocol_from_its_process_fails_by_name(
-    make: Callable[..., Host], tool: str, how: str, reason: str
+    make: MakeHost, tool: str, how: str, reason: str
 ):
     async with started(make()) as host:
         told = await text(host, tool, how=how)
@@ -237,9 +236,7 @@ async def test_one_that_takes_the_protocol_from_its_process_fails_by_name(
         assert (await until_answered(host, "pid")).text
 
 
-async def test_one_that_takes_the_requests_from_its_process_is_started_again(
-    make: Callable[..., Host],
-):
+async def test_one_that_takes_the_requests_from_its_process_is_started_again(make: MakeHost):
     async with started(make()) as host:
         before = await text(host, "pid")
         assert await text(host, "act", how="deaf") == "done"
@@ -250,7 +247,7 @@ async def test_one_that_takes_the_requests_from_its_process_is_started_again(
 
 
 async def test_requests_without_an_end_whose_answers_it_does_not_read_cost_no_memory(
-    make: Callable[..., Host],
+    make: MakeHost,
 ):
     async with started(make()) as host, anyio.create_task_group() as group:
         pid = int(await text(host, "pid"))
@@ -262,19 +259,19 @@ async def test_requests_without_an_end_whose_answers_it_does_not_read_cost_no_me
         os.kill(pid, signal.SIGKILL)
 
 
-async def test_one_that_copies_itself_before_it_serves_is_served_once(make: Callable[..., Host]):
+async def test_one_that_copies_itself_before_it_serves_is_served_once(make: MakeHost):
     async with started(make(fork=True)) as host:
         assert len({await text(host, "pid") for _ in range(10)}) == 1
 
 
-async def test_one_that_hangs_at_its_end_is_ended(make: Callable[..., Host]):
+async def test_one_that_hangs_at_its_end_is_ended(make: MakeHost):
     async with started(make(hang=True)) as host:
         pid = int(await text(host, "pid"))
     assert not is_alive(pid)
 
 
 async def test_a_daemon_that_it_leaves_behind_is_ended_and_told(
-    make: Callable[..., Host], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make: MakeHost, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     file = tmp_path / "daemon"
     async with started(make()) as host:
@@ -283,13 +280,12 @@ async def test_a_daemon_that_it_leaves_behind_is_ended_and_told(
         daemon = int(file.read_text())
         assert is_alive(daemon)
     await until(lambda: not is_alive(daemon))
-    told = [vars(each) for each in caplog.records if "left behind" in each.getMessage()]
-    assert [(each["plugin"], each["processes"]) for each in told] == [("acme", [daemon])]
+    notes = [vars(record) for record in caplog.records if "left behind" in str(vars(record))]
+    assert [note["plugin"] for note in notes] == ["acme"]
+    assert f"[{daemon}]" in notes[0]["text"]
 
 
-async def test_processes_that_leave_its_session_count_among_its_processes(
-    make: Callable[..., Host],
-):
+async def test_processes_that_leave_its_session_count_among_its_processes(make: MakeHost):
     async with started(make(processes=4)) as host:
         assert "it had more than 4 processes" in await text(host, "act", how="depart")
         assert (await until_answered(host, "pid")).text

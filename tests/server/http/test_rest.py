@@ -29,7 +29,7 @@ from standards_mcp import (
 )
 from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
-from standards_mcp.remote.definitions import read_remote_tool
+from standards_mcp.remote.definitions import Origin, read_remote_tool
 from standards_mcp.server.http.rest import openapi
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_search import SearchPlugin
@@ -335,7 +335,8 @@ def test_a_schema_of_another_server_keeps_no_reference_that_would_lead_elsewhere
     async def call(*_: Any) -> dict[str, Any]:
         return {}
 
-    item = read_remote_tool("library", listed, "", call)
+    origin = Origin(name="library", prefix="", ask=call, completes=False, timeout=None)
+    item = read_remote_tool(origin, listed)
     assert item.error == ""
     document = openapi([item], "1", needs_token=False)
     for part in ("arguments", "result"):

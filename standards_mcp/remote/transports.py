@@ -1,24 +1,27 @@
-"""The transport to a child process that speaks MCP over its stdin and stdout.
+"""The transports to MCP servers: a child process with pipes, or an address with streamable HTTP.
 
-The SDK's own transport hides the exit code, does not limit the length of a line, passes stderr on
-to ours, and leaves the processes that the child started. This one ends the whole process group with
-the connection, and logs stderr.
+The SDK's own transport for processes hides the exit code, does not limit the length of a line,
+passes stderr on to ours, and leaves the processes that the child started. This one ends the whole
+process group with the connection, and logs stderr.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import shutil
 import subprocess
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
+import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import MCPError
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification
 
@@ -30,24 +33,22 @@ from standards_mcp._utils.messages import (
     read_message,
 )
 from standards_mcp._utils.secrets import mask
+from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.problems import why_not_found
 from standards_mcp.errors import ApiError
 
 from .connection import Transport
-from .output_log import OutputLog
 from .processes import (
     GRACE_SECONDS,
-    count_departed,
-    count_processes,
+    OutputLog,
     describe_code,
     end_departed,
     end_process,
     kill_tree,
     newest_process,
+    processes_of,
     release,
 )
-
-log = logging.getLogger(__name__)
 
 MAX_LINE: Final = 32 << 20
 """The limit for the length of a message from a child process, in bytes."""
@@ -57,6 +58,16 @@ _FEW_LINES: Final = 20
 _TURN_LINES: Final = 100
 _POLL_SECONDS: Final = 0.02
 _WATCH_SECONDS: Final = 0.2
+
+_HTTP_SECONDS: Final = 30.0
+_STREAM_SECONDS: Final = 300.0
+_SDK_MESSAGES: Final = ("Server returned an error response", "Not Found", "Session terminated")
+"""The SDK's messages for an HTTP error status."""
+_ADVICE: Final = {
+    HTTPStatus.UNAUTHORIZED: "check the token in headers",
+    HTTPStatus.FORBIDDEN: "check the token in headers, and its permissions",
+    HTTPStatus.TOO_MANY_REQUESTS: "try again later",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +144,8 @@ class StdioTransport(Transport):
                     # A connection that is cancelled still ends its process in an orderly way.
                     with anyio.CancelScope(shield=True):
                         await end_process(process)
-                        self._end_departed(process)
+                        if departed := end_departed(process.pid, self._command.mark):
+                            self._output.note(f"processes left behind were ended: {departed}")
                     group.cancel_scope.cancel()
         finally:
             for stream in (to_us, received, sent, to_child):
@@ -186,7 +198,7 @@ class StdioTransport(Transport):
         held: JSONRPCMessage | None = None
         for number, line in enumerate(lines, 1):
             if message := self._message_of(line):
-                if held and not (number > _FEW_LINES and _replaces(message, held)):
+                if held and not (number > _FEW_LINES and _call_of(message) == _call_of(held) != ""):
                     await to_us.send(SessionMessage(held))
                 held = message
             if number % _TURN_LINES == 0:  # within a flood of short lines
@@ -217,20 +229,8 @@ class StdioTransport(Transport):
             last, newest = newest, newest_process()
             if newest and newest == last:
                 continue  # no process was started; counting reads one file for each
-            mark = self._command.mark
-            count = count_processes(process.pid) + (
-                count_departed(process.pid, mark) if mark else 0
-            )
-            if count > most:
+            if len(processes_of(process.pid, self._command.mark)) > most:
                 self.kill(f"it was ended: it had more than {most} processes")
-
-    def _end_departed(self, process: asyncio.subprocess.Process) -> None:
-        """End processes that left the session, and log their numbers."""
-        if self._command.mark and (ended := end_departed(process.pid, self._command.mark)):
-            log.warning(
-                "processes that it left behind were ended",
-                extra={"plugin": self._name, "processes": ended},
-            )
 
     def _describe_exit(self, process: asyncio.subprocess.Process) -> str:
         """Return how the process ended, with its last line on stderr."""
@@ -239,15 +239,11 @@ class StdioTransport(Transport):
         return f"{self._reason or describe_code(process.returncode)}{words}"
 
 
-def _replaces(message: JSONRPCMessage, earlier: JSONRPCMessage) -> bool:
-    """Return True if both are progress of one call."""
-    return (
-        isinstance(message, JSONRPCNotification)
-        and isinstance(earlier, JSONRPCNotification)
-        and message.method == earlier.method == _PROGRESS
-        and (message.params or {}).get("progressToken")
-        == (earlier.params or {}).get("progressToken")
-    )
+def _call_of(message: JSONRPCMessage) -> str:
+    """Return the call of which a message reports progress, or an empty string."""
+    if not isinstance(message, JSONRPCNotification) or message.method != _PROGRESS:
+        return ""
+    return repr((message.params or {}).get("progressToken"))
 
 
 async def _send(
@@ -274,3 +270,55 @@ async def _close_at_end(
         await anyio.sleep(_WATCH_SECONDS)
     await anyio.sleep(GRACE_SECONDS)  # its output is read first
     to_us.close()
+
+
+@dataclass
+class HttpTransport(Transport):
+    """One connection to an address.
+
+    Attributes:
+        headers: Sent with every request.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    _status: int = 0
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[Any]:
+        """Return the streams of the connection. See `Transport`."""
+        timeout = httpx2.Timeout(_HTTP_SECONDS, read=_STREAM_SECONDS)
+        async with (
+            httpx2.AsyncClient(
+                headers=dict(self.headers), timeout=timeout, event_hooks={"response": [self._note]}
+            ) as client,
+            streamable_http_client(self.url, http_client=client) as streams,
+        ):
+            yield streams
+
+    def explain(self, error: BaseException) -> str:
+        """Return the cause of an error with a remedy. See `Transport`."""
+        if isinstance(error, httpx2.UnsupportedProtocol):
+            return "its url must begin with http:// or https://"
+        if isinstance(error, httpx2.TransportError):
+            return f"it cannot be reached ({describe_exception(error)}); check url and that it runs"
+        if not isinstance(error, MCPError):
+            return ""
+        if error.message in _SDK_MESSAGES and self._status >= HTTPStatus.BAD_REQUEST:
+            return f"it answered with HTTP status {_describe_status(self._status)}"
+        is_page = error.message.startswith("Unexpected content type")
+        return f"{error.message}; check url, which leads to no MCP server" if is_page else ""
+
+    async def _note(self, response: httpx2.Response) -> None:
+        if response.request.method == "POST":
+            self._status = response.status_code
+
+
+def _describe_status(status: int) -> str:
+    try:
+        standard = HTTPStatus(status)
+    except ValueError:
+        return str(status)
+    is_its_fault = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    fallback = "ask its administrator" if is_its_fault else "check url and headers"
+    return f"{status} {standard.phrase}; {_ADVICE.get(standard, fallback)}"
