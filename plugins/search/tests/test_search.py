@@ -277,21 +277,34 @@ def test_blank_grade_and_subject_do_not_narrow(search: Search):
     assert codes(search(activity="pizza", grade=" ", subject="")) == codes(search(activity="pizza"))
 
 
-def test_what_is_of_the_grade_in_the_text_comes_first_and_the_answer_says_so(search: Search):
-    text = "draw equal slices of a pizza as fractions with 4th graders"
-    read, not_read = (search(activity=text, grade=grade) for grade in (None, "any"))
-    assert codes(read)[0] == "4.NF.A.1"
-    assert set(codes(read)[1:]) >= {"3.NF.A.1"}, "near grades stay within reach"
-    assert "The text names grade 4, which was ranked first. Pass grade = 'any' to" in read.text
+def test_a_grade_in_the_text_counts_like_the_argument_and_the_answer_says_so(search: Search):
+    topic = "draw equal slices of a pizza as fractions"
+    read, argument = search(activity=f"{topic} with 4th graders"), search(activity=topic, grade="4")
+    assert codes(read) == codes(argument) == ["4.NF.A.1"]
+    assert read.structured["results"] == argument.structured["results"], "equal scores, too"
+    assert "The text names grade 4, so only its standards were searched; pass grade = " in read.text
+    not_read = search(activity=f"{topic} with 4th graders", grade="any")
     assert codes(not_read)[0] == "3.NF.A.1"
     assert "The text names" not in not_read.text
 
 
 def test_a_subject_in_the_text_counts_like_a_grade(search: Search):
     result = search(activity="ask about equal pieces, a science lesson for grade 5")
-    assert result.structured["results"][0]["subject"] == "Science"
+    assert {standard["subject"] for standard in result.structured["results"]} == {"Science"}
     assert "The text names grade 5 and science" in result.text
-    assert "Pass grade = 'any' and subject = 'any' to ignore it" in result.text
+    assert "pass grade = 'any' and subject = 'any' to search all" in result.text
+
+
+def test_better_matches_of_other_grades_are_named(search: Search):
+    result = search(activity="ask about equal pieces, a science lesson for grade 5")
+    assert all("weak" in standard for standard in result.structured["results"])
+    assert "Standards outside of grade 5 and science fit better: 3.NF.1 (grade 3)" in result.text
+
+
+def test_results_of_several_grades_ask_for_one(search: Search):
+    answer = "They are of grades 3-4; give a grade to narrow the search."
+    assert answer in search(activity="draw equal slices of a pizza as fractions").text
+    assert "narrow the search" not in search(activity="equal slices of a pizza", grade="3").text
 
 
 @pytest.mark.parametrize("arguments", [{"grade": "3"}, {"subject": "math", "grade": "ANY"}])
@@ -306,10 +319,10 @@ def test_a_code_in_the_text_counts_more_than_its_grade(search: Search):
     assert codes(result)[0] == "3.NF.A.2"
 
 
-def test_a_grade_that_fits_nothing_changes_nothing(search: Search):
-    result = search(activity="equal slices of a pizza in grade 11")
+def test_a_grade_without_standards_gives_those_of_others(search: Search):
+    result = search(activity="equal slices of a pizza in grade 12")
     assert codes(result)[0] == "3.NF.A.1"
-    assert "The text names" not in result.text
+    assert "names grade 12, but no standard of it matches; these are others." in result.text
 
 
 def test_a_filter_on_grades_counts_more_than_the_text(catalog: LocalCatalog, tmp_path: Path):
