@@ -16,8 +16,8 @@ from pathlib import Path
 
 from standards_mcp_catalog import Catalog, SearchHit, open_local
 from standards_mcp_catalog.vocabulary.notation import canonical_key
-from standards_mcp_search.ranking import search_by_text
 from standards_mcp_search.scope import scope_filter
+from standards_mcp_search.text_search import search_by_text
 
 QUESTIONS = Path(__file__).parent / "answers" / "grades.csv"
 COUNT = 5
@@ -54,10 +54,10 @@ async def _measure(catalog: Catalog, questions: list[dict[str, str]]) -> None:
 
 async def _search(catalog: Catalog, text: str, grade: str | None) -> list[SearchHit]:
     scope = await scope_filter(catalog, grade, None, None)
-    result = await search_by_text(
+    answer = await search_by_text(
         catalog, text, COUNT, scope, reads_grade=not grade, reads_subject=not grade
     )
-    return list(result.hits)
+    return list(answer.result.hits)
 
 
 def _has(hits: list[SearchHit], code: str) -> bool:

@@ -1,4 +1,4 @@
-"""Read the grade and the subject that a text names beyond doubt, and the topic beside them.
+"""Read the grade, the subject and the publisher that a text names beyond doubt, and its topic.
 
 A word in another sense must not narrow a search: papers are graded, a period is the fifth, and a
 lesson goes beyond third grade. So only forms with a clear reading count, and a text that names
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
+from standards_mcp_catalog.vocabulary.names import STATES, place_named
 from standards_mcp_catalog.vocabulary.notation import plain_text
 
 _MOST_LEVELS: Final = 5
@@ -33,8 +34,9 @@ _GRADE: Final = re.compile(
       # "4th graders", "fifth-grade", "5th and 6th grade"; a reading level is not a class.
     | {_ORDINAL}(?:{_TO}{_ORDINAL})*[\s-]*grade(?:rs?|s)?\b(?![\s-]reading[\s-]level)
     | (?:pre[ -]?)?kindergart(?:en(?:ers?)?|ners?)\b
+    | pre-?school(?:ers?)?\b
     | k-(?:0?[1-9]|1[0-2])\b
-    | pre-?k(?=\ {_LEARNERS})
+    | pre-?k\b
     | (?:elementary|middle|high)[ -]school(?:ers\b|(?=[ -](?:{_LEARNERS}|{_COURSE})\b))
     | (?<=\bin\ )(?:elementary|middle|high)\ school\b
     )
@@ -97,6 +99,20 @@ _AFTER_GRADE: Final = re.compile(
     r"(?!\s*[/&+])",
     re.IGNORECASE,
 )
+_STATES: Final = "|".join(re.escape(name) for name in STATES)
+_TOPIC_FOLLOWS: Final = r"(?:\s+(?:about|covering|for|of|on)\b)?"
+_PUBLISHER: Final = re.compile(
+    rf"""
+      \b(?:(?:{_STATES})\ )?
+      (TEKS|NGSS|CCSS|common\ core|C3\ framework|CSTA|(?-i:SOLs?))\b
+      (?:\ state)?(?:\ standards?)?{_TOPIC_FOLLOWS}
+    | \b({_STATES})(?:'s)?(?:\ (?:state|academic|learning|content|math(?:ematics)?|science|ela
+        |reading|writing|social\ studies|history)){{0,3}}\ standards?\b{_TOPIC_FOLLOWS}
+    | \bstandards?\ (?:of|for|in|from)\ ({_STATES})\b{_TOPIC_FOLLOWS}
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_PLACES: Final = {"tek": "Texas", "sol": "Virginia"}  # without the mark of a plural
 # Words that lead to a grade or a subject, and say nothing without it.
 _LEADING: Final = re.compile(
     r"(?:^|(?<=[\s,;:(-]))(?:(?:for|in|with|of|to|at|from|and|my|our|the|a|an|some|any)\s+)+$",
@@ -117,18 +133,22 @@ class Named:
     Attributes:
         levels: The codes of the grades that it names, in their order.
         subject: The subject that it names in its own words, or an empty string.
-        topic: The text without the words for grade and subject.
+        publisher: The state or the framework that it names, such as ``Texas`` for TEKS, or an
+            empty string.
+        topic: The text without the words for all these.
     """
 
     levels: tuple[str, ...]
     subject: str
+    publisher: str
     topic: str
 
 
 def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = True) -> Named:
-    """Return the grades and the subject that a text names, and its topic.
+    """Return the grades, the subject and the publisher that a text names, and its topic.
 
-    A text that names several subjects names none. A text of nothing but names is its own topic.
+    A text that names several subjects or publishers names none. A text of nothing but names is its
+    own topic.
 
     Args:
         reads_grade: False to leave grades in the topic.
@@ -144,10 +164,15 @@ def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = Tru
     names = {name for _, name in subjects}
     if len(names) != 1:
         subjects = []
-    spans = [*grade_spans, *(span for span, _ in subjects)]
+    publishers = list(_publishers(plain))
+    places = {place for _, place in publishers}
+    if len(places) != 1:
+        publishers = []
+    spans = [*grade_spans, *(span for span, _ in (*subjects, *publishers))]
     return Named(
         tuple(level for level in SCHOOL_GRADES if level in levels),
         names.pop() if subjects else "",
+        places.pop() if publishers else "",
         (spans and _without(plain, spans)) or text,
     )
 
@@ -170,6 +195,15 @@ def _subjects(plain: str, grades: Iterable[_Span]) -> Iterable[tuple[_Span, str]
     for _, end in grades:
         if after := _AFTER_GRADE.match(plain, end):
             yield after.span(), after[1].casefold()
+
+
+def _publishers(plain: str) -> Iterable[tuple[_Span, str]]:
+    for match in _PUBLISHER.finditer(plain):
+        name = next(filter(None, match.groups()))
+        yield (
+            match.span(),
+            _PLACES.get(name.casefold().rstrip("s"), "") or place_named(name) or name,
+        )
 
 
 def _without(plain: str, spans: Iterable[_Span]) -> str:

@@ -161,12 +161,12 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
     ) -> SearchEnvelope:
         from standards_mcp_catalog.retirement import retired_hits  # noqa: PLC0415  - as below
 
-        from .ranking import search_by_text  # noqa: PLC0415  - costs start-up time
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
+        from .text_search import search_by_text  # noqa: PLC0415  - costs start-up time
 
         text, catalog = _checked(activity), open_catalog()
         expression = await scope_filter(catalog, grade, subject, filter)
-        result = await search_by_text(
+        answer = await search_by_text(
             catalog,
             text,
             max_results,
@@ -174,11 +174,11 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
             reads_grade=not is_given(grade),
             reads_subject=not is_given(subject),
         )
-        if result.hits:
-            retired = await retired_hits(catalog, result.hits)
-            return found(result, retired, full=detail == "full")
+        if answer.result.hits:
+            retired = await retired_hits(catalog, answer.result.hits)
+            return found(answer.result, retired, answer.missing, full=detail == "full")
         advice = await how_to_widen(catalog, text, grade, subject, filter)
-        return no_results(advice, result.notes)
+        return no_results(advice, (*answer.missing, *answer.result.notes))
 
     return find_relevant_standards
 

@@ -140,3 +140,24 @@ def test_words_that_are_not_read_stay_in_the_topic():
     text = "a science lesson for 4th graders"
     assert read_named(text, reads_grade=False, reads_subject=False).topic == text
     assert read_named(text, reads_grade=False).topic == "for 4th graders"
+
+
+@pytest.mark.parametrize(
+    ("text", "publisher", "topic"),
+    [
+        ("TEKS for 4th grade fractions", "Texas", "fractions"),
+        ("Virginia SOL on poetry", "Virginia", "poetry"),
+        ("Texas math standards on ratios", "Texas", "ratios"),
+        ("NGSS standards about weather", "Next Generation Science Standards", "weather"),
+        ("standards of New York for poetry", "New York", "poetry"),
+        ("West Virginia standards about maps", "West Virginia", "maps"),
+        ("the history of Texas", "", "the history of Texas"),
+        ("Ohio and Texas standards and standards of Iowa", "", None),
+    ],
+)
+def test_a_publisher_is_read_where_its_standards_are_named(
+    text: str, publisher: str, topic: str | None
+):
+    named = read_named(text)
+    assert named.publisher == publisher
+    assert named.topic == (topic or text)

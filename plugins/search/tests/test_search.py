@@ -241,11 +241,11 @@ def test_wrong_arguments_are_named(search: Search, arguments: dict[str, Any], me
 
 def test_a_subject_of_which_nothing_is_loaded_comes_with_the_command_that_loads_it(search: Search):
     message = search(activity="paint a mural", subject="art").structured["message"]
-    assert message.startswith("No standards of art are loaded here. The operator of the server can")
+    assert message.startswith("No standards of art are loaded here; the operator of the server can")
     assert "data import --from-api csp --jurisdiction STATE --subject 'art'" in message
     assert message.endswith("Subjects here: English Language Arts, Mathematics, Science.")
     named = search(activity="mix water and paint, an art lesson")
-    assert "No standards of art are loaded here." in named.structured["message"]
+    assert "No standards of art are loaded here; the" in named.structured["message"]
     assert named.structured["success"]
 
 
@@ -319,10 +319,49 @@ def test_a_code_in_the_text_counts_more_than_its_grade(search: Search):
     assert codes(result)[0] == "3.NF.A.2"
 
 
-def test_a_grade_without_standards_gives_those_of_others(search: Search):
-    result = search(activity="equal slices of a pizza in grade 12")
-    assert codes(result)[0] == "3.NF.A.1"
-    assert "names grade 12, but no standard of it matches; these are others." in result.text
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("equal slices of a pizza in grade 12", "No standards for grade 12 are loaded here"),
+        ("preschoolers share a pizza in equal slices", "No standards for Pre-K are loaded here"),
+        (
+            "TEKS for equal slices of a pizza",
+            "The Texas Essential Knowledge and Skills (TEKS) are not loaded here; "
+            "`standards-mcp data import --from-api case https://teks-api.texasgateway.org`",
+        ),
+        ("Ohio math standards: equal slices of a pizza", "The standards of Ohio are not loaded"),
+        ("a music lesson with equal slices of a pizza", "No standards of music are loaded here"),
+    ],
+)
+def test_the_answer_begins_with_what_is_not_loaded_and_all_results_are_weak(
+    search: Search, text: str, missing: str
+):
+    answer = search(activity=text).structured
+    assert answer["message"].startswith(missing)
+    assert "results are of others: do not cite them for this text." in answer["message"]
+    assert answer["results"][0]["statement_notation"] == "3.NF.A.1"
+    assert all(standard["weak"] for standard in answer["results"])
+
+
+def test_a_framework_in_the_text_that_is_loaded_limits_the_search(tmp_path: Path):
+    ours = without_a_code(1).model_copy(update={"jurisdiction_title": "Texas"})
+    other = without_a_code(2).model_copy(update={"jurisdiction_title": "Ohio"})
+
+    async def ask() -> ToolResult:
+        catalog = LocalCatalog(tmp_path / "catalog", "none")
+        await catalog.upsert([ours, other])
+        installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
+        loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
+        host = Host(loaded, installed=installed, services={Catalog: catalog})
+        host.load()
+        arguments = {"activity": f"TEKS for {ours.description}"}
+        result = await host.call_tool("find_relevant_standards", arguments)
+        await catalog.aclose()
+        return result
+
+    result = anyio.run(ask)
+    assert [standard["_id"] for standard in result.structured["results"]] == [ours.id]
+    assert "Skills (TEKS), so only its standards were searched." in result.text
 
 
 def test_a_filter_on_grades_counts_more_than_the_text(catalog: LocalCatalog, tmp_path: Path):
