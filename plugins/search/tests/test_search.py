@@ -345,7 +345,9 @@ def test_the_answer_begins_with_what_is_not_loaded_and_all_results_are_weak(
 def test_a_framework_in_the_text_that_is_loaded_limits_the_search(tmp_path: Path):
     ours, other = (
         without_a_code(number).model_copy(
-            update={"jurisdiction_id": state, "jurisdiction_title": state}
+            update=dict.fromkeys(
+                ("standard_set_id", "jurisdiction_id", "jurisdiction_title"), state
+            )
         )
         for number, state in ((1, "Texas"), (2, "Ohio"))
     )
