@@ -26,6 +26,11 @@ from .scope import grade_not_loaded, subject_not_loaded
 
 _MOST_NAMED: Final = 3
 """This many standards of other grades are named where the named grade has none that fits."""
+# Measured by `scripts/measure_loaded.py`.
+_PROBABLY: Final = 0.35
+"""Subjects that are not loaded are missed from this probability on, which they have together."""
+_CLEAR_MATCH: Final = 0.55
+"""A standard with this score fits, whatever subject the text may be about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +71,38 @@ async def search_by_text(
     named = read_named(text, reads_grade=reads_grade, reads_subject=reads_subject)
     scope = await _scope(catalog, named, given)
     result = await catalog.search(named.topic, count, combine(scope.expression, given))
-    notes = [*_language_note(text), *result.notes]
+    missing = scope.missing
+    if not missing and reads_subject and not named.subject:
+        missing = await _missing_by_topic(catalog, result)
+    notes = list[str]()
+    if scope.expression is not None and not missing:
+        result, notes = await _within(catalog, scope, named.topic, count, given, result)
+    elif reads_grade and not missing and (grades := _several_grades(result.hits)):
+        notes.append(f"They are of grades {grades}; give a grade to narrow the search.")
     if codes_in(text):
         by_code = [hit for hit in (await catalog.search(text, count, given)).hits if hit.score == 1]
         result = replace(result, hits=_each_once((*by_code, *result.hits))[:count])
-    if scope.missing:
-        result = replace(result, weak_below=math.inf)
-    elif scope.expression is not None:
-        notes.insert(0, scope.note)
-        if not _fitting(result):
-            wide = await catalog.search(named.topic, count, given)
-            if not result.hits:
-                notes[0] = f"The text names {scope.name}, but none of its standards matches."
-                result = wide
-            elif better := _fitting(wide):
-                notes.insert(1, _elsewhere(scope.name, better))
-    elif reads_grade and (grades := _several_grades(result.hits)):
-        notes.append(f"They are of grades {grades}; give a grade to narrow the search.")
-    return Answer(replace(result, notes=tuple(notes)), scope.missing)
+    notes += [*_language_note(text), *result.notes]
+    weak_below = math.inf if missing else result.weak_below
+    return Answer(replace(result, notes=tuple(notes), weak_below=weak_below), missing)
+
+
+async def _within(
+    catalog: Catalog,
+    scope: _Scope,
+    topic: str,
+    count: int,
+    given: FilterExpression | None,
+    result: SearchResult,
+) -> tuple[SearchResult, list[str]]:
+    """Return the result within a scope, or a wider one if it is empty, and notes on both."""
+    if _fitting(result):
+        return result, [scope.note]
+    wide = await catalog.search(topic, count, given)
+    if not result.hits:
+        return wide, [f"The text names {scope.name}, but none of its standards matches."]
+    better = _fitting(wide)
+    return result, [scope.note, *([_elsewhere(scope.name, better)] if better else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +155,32 @@ async def _scope(catalog: Catalog, named: Named, given: FilterExpression | None)
     note = f"The text names {name}, so only its standards were searched{advice}"
     sentences = (sentence[0].upper() + sentence[1:] for sentence in missing)
     return _Scope(combine(*limits), name, note, tuple(sentences))
+
+
+async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str, ...]:
+    """Return the subject that the topic is probably about, as a sentence, if it is not loaded."""
+    best_score = max((hit.score for hit in result.hits), default=0)
+    if not result.subjects or best_score >= _CLEAR_MATCH:
+        return ()
+    facets = await catalog.facets()
+    absent = {
+        subject: share
+        for subject, share in result.subjects.items()
+        if not (_is_preschool(subject) and "Pre-K" in facets.education_levels)
+        and not match_subjects(subject, facets.subjects)
+    }
+    if sum(absent.values()) < _PROBABLY:
+        return ()
+    likely = max(absent, key=lambda subject: absent[subject])
+    if likely == "none":
+        return ("The text names no topic of a school subject; say what the students learn or do.",)
+    if _is_preschool(likely):
+        return (f"The text seems to be about preschool. {grade_not_loaded('Pre-K')}",)
+    return (f"The text seems to be about {likely}. {subject_not_loaded(likely)}",)
+
+
+def _is_preschool(subject: str) -> bool:
+    return subject == "early childhood"
 
 
 def _fitting(result: SearchResult) -> list[SearchHit]:
