@@ -79,11 +79,14 @@ class SearchResult:
         notes: Full sentences about limits of the search, for example without a model.
         weak_below: Measured score below which hits hardly ever fit; 0 if there is no measurement
             for the store, as with Pinecone, whose results are never marked as weak.
+        subjects: The probability of each school subject that the text may be about, see
+            `vocabulary.subject_model`; empty if the store does not know.
     """
 
     hits: tuple[SearchHit, ...]
     notes: tuple[str, ...] = ()
     weak_below: float = 0
+    subjects: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

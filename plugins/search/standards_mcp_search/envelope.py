@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NotRequired
 
@@ -65,12 +65,17 @@ class SearchEnvelope(TypedDict):
 
 
 def found(
-    result: SearchResult, retired: Mapping[str, Retirement] = MappingProxyType({}), *, full: bool
+    result: SearchResult,
+    retired: Mapping[str, Retirement] = MappingProxyType({}),
+    missing: Sequence[str] = (),
+    *,
+    full: bool,
 ) -> SearchEnvelope:
     """Return the envelope of a search with hits, in *full* or short detail.
 
     Args:
         retired: Retirements, by the ids of the retired hits.
+        missing: What the text asks for and the catalog lacks; these sentences come first.
     """
     results = [_standard(hit, full=full) for hit in result.hits]
     weak = 0
@@ -82,6 +87,9 @@ def found(
             standard["retired"] = retired[hit.record.id].to_dict()
     told = (f"{each}." for each in told_of([hit.record for hit in result.hits], retired))
     count = _count(len(results), weak if result.weak_below else None)
+    if missing:
+        warning = f"The {len(results)} results are of others: do not cite them for this text."
+        count = " ".join((*missing, warning))
     message = _with_notes(count, (*told, *result.notes))
     return {"success": True, "results": results, "message": message}
 

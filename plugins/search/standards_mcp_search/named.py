@@ -1,4 +1,4 @@
-"""The grade and the subject that a text names beyond doubt, as teachers write them.
+"""Read the grade, the subject and the publisher that a text names beyond doubt, and its topic.
 
 A word in another sense must not narrow a search: papers are graded, a period is the fifth, and a
 lesson goes beyond third grade. So only forms with a clear reading count, and a text that names
@@ -8,9 +8,12 @@ more than five grades names none.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
+from standards_mcp_catalog.vocabulary.names import STATES, place_named
 from standards_mcp_catalog.vocabulary.notation import plain_text
 
 _MOST_LEVELS: Final = 5
@@ -31,24 +34,27 @@ _GRADE: Final = re.compile(
       # "4th graders", "fifth-grade", "5th and 6th grade"; a reading level is not a class.
     | {_ORDINAL}(?:{_TO}{_ORDINAL})*[\s-]*grade(?:rs?|s)?\b(?![\s-]reading[\s-]level)
     | (?:pre[ -]?)?kindergart(?:en(?:ers?)?|ners?)\b
+    | pre-?school(?:ers?)?\b
     | k-(?:0?[1-9]|1[0-2])\b
-    | pre-?k(?=\ {_LEARNERS})
+    | pre-?k\b
     | (?:elementary|middle|high)[ -]school(?:ers\b|(?=[ -](?:{_LEARNERS}|{_COURSE})\b))
     | (?<=\bin\ )(?:elementary|middle|high)\ school\b
     )
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
 # Lesson plans name the previous grade more often than their own.
 _LEFT_BEHIND: Final = re.compile(
     r"(?:\b(?:not|never|below|above|beyond|before|after|until|since|than|prior to|past|previous"
     r"|from|next|last|entering|leaving)(?: (?:for|in|the|to|of))?"
     r"|\b(?:learned|learnt|introduced|taught|studied|seen|done|developed|covered|met|begun|work)"
-    r"(?: in| during))(?: the)? $"
+    r"(?: in| during))(?: the)? $",
+    re.IGNORECASE,
 )
 _IN_THE_PAST: Final = re.compile(
     r",? (?:the )?(?:students|learners|children|they|we|you)"
-    r" (?:\w+ed|had|have|learnt|saw|began|met)\b"
+    r" (?:\w+ed|had|have|learnt|saw|began|met)\b",
+    re.IGNORECASE,
 )
 _SUBJECTS: Final = "|".join(
     map(
@@ -85,34 +91,134 @@ _SUBJECT: Final = re.compile(
       # "for math, grade 3", and not "in science fiction".
     | \b(?:for|in)\ ({_SUBJECTS})(?=[^\w\s-]|$)
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
+# "4th grade science: weather", and not "4th grade science fiction" or "4th grade math and science".
+_AFTER_GRADE: Final = re.compile(
+    rf"[\s,:-]*({_SUBJECTS})\b(?!-)(?!\s*(?:and|or|[/&+]|fiction|history|fairs?|museums?)\b)"
+    r"(?!\s*[/&+])",
+    re.IGNORECASE,
+)
+_STATES: Final = "|".join(re.escape(name) for name in STATES)
+_TOPIC_FOLLOWS: Final = r"(?:\s+(?:about|covering|for|of|on)\b)?"
+_PUBLISHER: Final = re.compile(
+    rf"""
+      \b(?:(?:{_STATES})\ )?
+      (TEKS|NGSS|CCSS|common\ core|C3\ framework|CSTA|(?-i:SOLs?))\b
+      (?:\ state)?(?:\ standards?)?{_TOPIC_FOLLOWS}
+    | \b({_STATES})(?:'s)?(?:\ (?:state|academic|learning|content|math(?:ematics)?|science|ela
+        |reading|writing|social\ studies|history)){{0,3}}\ standards?\b{_TOPIC_FOLLOWS}
+    | \bstandards?\ (?:of|for|in|from)\ ({_STATES})\b{_TOPIC_FOLLOWS}
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_PLACES: Final = {"tek": "Texas", "sol": "Virginia"}  # without the mark of a plural
+# Words that lead to a grade or a subject, and say nothing without it.
+_LEADING: Final = re.compile(
+    r"(?:^|(?<=[\s,;:(-]))(?:(?:for|in|with|of|to|at|from|and|my|our|the|a|an|some|any)\s+)+$",
+    re.IGNORECASE,
+)
+_FOLLOWING: Final = re.compile(
+    rf"(?:'s|\u2019s)?(?:[\s-]+(?:{_LEARNERS}|level|lessons?|unit|standards?|teachers?|curriculum"
+    r"|worksheets?|homework|block|lab)\b(?:\s+(?:about|on|of|covering)\b)?)*[\s,;:.)]*",
+    re.IGNORECASE,
+)
+_LEADING_MARKS: Final = " \t,;:.-()"
 
 
-def named_grades(text: str) -> tuple[str, ...]:
-    """Return the levels of the grades that *text* names, in their order, or nothing."""
-    plain = _plain(text)
-    found = set[str]()
-    for match in _GRADE.finditer(plain):
-        before = _LEFT_BEHIND.search(plain, max(0, match.start() - 30), match.start())
-        if not before and not _IN_THE_PAST.match(plain, match.end()):
-            found.update(_levels(match[0]))
-    if len(found) > _MOST_LEVELS:
-        return ()
-    return tuple(level for level in SCHOOL_GRADES if level in found)
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A text, read as a teacher means it.
 
-
-def named_subject(text: str) -> str:
-    """Return the subject that *text* names in its own words, or an empty string.
-
-    A text that names several names none.
+    Attributes:
+        levels: The codes of the grades that it names, in their order.
+        subject: The subject that it names in its own words, or an empty string.
+        publisher: The state or the framework that it names, such as ``Texas`` for TEKS, or an
+            empty string.
+        topic: The text without the words for all these.
     """
-    found = {next(filter(None, match.groups())) for match in _SUBJECT.finditer(_plain(text))}
-    return found.pop() if len(found) == 1 else ""
+
+    levels: tuple[str, ...]
+    subject: str
+    publisher: str
+    topic: str
 
 
-def _plain(text: str) -> str:
-    return " ".join(plain_text(text).casefold().split())
+def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = True) -> Named:
+    """Return the grades, the subject and the publisher that a text names, and its topic.
+
+    A text that names several subjects or publishers names none. A text of nothing but names is its
+    own topic.
+
+    Args:
+        reads_grade: False to leave grades in the topic.
+        reads_subject: False to leave subjects in the topic.
+    """
+    plain = " ".join(plain_text(text).split())
+    grades = list(_grades(plain)) if reads_grade else []
+    levels = {level for _, named in grades for level in named}
+    if len(levels) > _MOST_LEVELS:
+        grades, levels = [], set[str]()
+    grade_spans = [span for span, _ in grades]
+    subjects = list(_subjects(plain, grade_spans)) if reads_subject else []
+    names = {name for _, name in subjects}
+    if len(names) != 1:
+        subjects = []
+    publishers = list(_publishers(plain))
+    places = {place for _, place in publishers}
+    if len(places) != 1:
+        publishers = []
+    spans = [*grade_spans, *(span for span, _ in (*subjects, *publishers))]
+    return Named(
+        tuple(level for level in SCHOOL_GRADES if level in levels),
+        names.pop() if subjects else "",
+        places.pop() if publishers else "",
+        (spans and _without(plain, spans)) or text,
+    )
+
+
+_Span = tuple[int, int]
+
+
+def _grades(plain: str) -> Iterable[tuple[_Span, tuple[str, ...]]]:
+    for match in _GRADE.finditer(plain):
+        if _LEFT_BEHIND.search(plain, max(0, match.start() - 30), match.start()):
+            continue
+        levels = _levels(match[0].casefold())
+        if levels and not _IN_THE_PAST.match(plain, match.end()):
+            yield match.span(), levels
+
+
+def _subjects(plain: str, grades: Iterable[_Span]) -> Iterable[tuple[_Span, str]]:
+    for match in _SUBJECT.finditer(plain):
+        yield match.span(), next(filter(None, match.groups())).casefold()
+    for _, end in grades:
+        if after := _AFTER_GRADE.match(plain, end):
+            yield after.span(), after[1].casefold()
+
+
+def _publishers(plain: str) -> Iterable[tuple[_Span, str]]:
+    for match in _PUBLISHER.finditer(plain):
+        name = next(filter(None, match.groups()))
+        yield (
+            match.span(),
+            _PLACES.get(name.casefold().rstrip("s"), "") or place_named(name) or name,
+        )
+
+
+def _without(plain: str, spans: Iterable[_Span]) -> str:
+    """Cut spans out of a text, with the words that lead to them and the learners after them."""
+    kept, start = list[str](), 0
+    for begin, end in sorted(spans):
+        if begin < start:
+            start = max(start, end)
+            continue
+        kept.append(_LEADING.sub("", plain[start:begin]))
+        following = _FOLLOWING.match(plain, end)
+        start = following.end() if following else end
+    kept.append(plain[start:])
+    parts = [part.strip(_LEADING_MARKS) for part in kept]
+    return ", ".join(part for part in parts if part)
 
 
 def _levels(words: str) -> tuple[str, ...]:

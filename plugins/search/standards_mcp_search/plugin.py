@@ -29,15 +29,16 @@ DESCRIPTION = """\
 Find the educational standards that are loaded here (Common Core mathematics and English language \
 arts, NGSS, C3 and CSTA, unless others were added) that a learning activity, lesson, worksheet or \
 question meets. \
-Describe the activity in plain words: the actions of the students and the topic. Give grade or \
-subject only when they are known; without them every grade \
-and subject is searched. Answers with the best matches first, each with its official code \
+Describe the activity in plain words: the actions of the students and the topic. Pass the grade \
+whenever the user has named one, also earlier in the conversation: it decides more than any \
+wording. If it is unknown and the results are of several grades, ask for it. Without grade and \
+subject, all are searched. Answers with the best matches first, each with its official code \
 (statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
 its parts and its headings, call get_standard_details with its code or _id."""
 INSTRUCTIONS = """\
 Educational standards for teachers.
 Call {find_relevant_standards} with a plain description of a learning activity to get the \
-standards it meets, best first; add grade or subject when the user names them.
+standards it meets, best first; add the grade, and the subject if the user names one.
 Quote statement_notation when you cite a standard.
 Where text_status is 'paraphrase', say that the wording is not official.
 """
@@ -76,8 +77,8 @@ Grade = Annotated[
     BeforeValidator(_as_written),
     AfterValidator(_understood),
     Field(
-        description="Grade or grades: 'K', '3', '3rd grade', 'K-2', '3, 4', 'high school'; 'any' "
-        "ignores a grade in the text."
+        description="The students' grade or grades; pass it if it is known: 'K', '3', '3rd grade', "
+        "'K-2', '3, 4', 'high school'; 'any' ignores a grade in the text."
     ),
 ]
 Subject = Annotated[
@@ -160,12 +161,12 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
     ) -> SearchEnvelope:
         from standards_mcp_catalog.retirement import retired_hits  # noqa: PLC0415  - as below
 
-        from .ranking import search_by_text  # noqa: PLC0415  - costs start-up time
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
+        from .text_search import search_by_text  # noqa: PLC0415  - costs start-up time
 
         text, catalog = _checked(activity), open_catalog()
         expression = await scope_filter(catalog, grade, subject, filter)
-        result = await search_by_text(
+        answer = await search_by_text(
             catalog,
             text,
             max_results,
@@ -173,11 +174,11 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
             reads_grade=not is_given(grade),
             reads_subject=not is_given(subject),
         )
-        if result.hits:
-            retired = await retired_hits(catalog, result.hits)
-            return found(result, retired, full=detail == "full")
+        if answer.result.hits:
+            retired = await retired_hits(catalog, answer.result.hits)
+            return found(answer.result, retired, answer.missing, full=detail == "full")
         advice = await how_to_widen(catalog, text, grade, subject, filter)
-        return no_results(advice, result.notes)
+        return no_results(advice, (*answer.missing, *answer.result.notes))
 
     return find_relevant_standards
 

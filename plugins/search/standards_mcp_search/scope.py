@@ -85,13 +85,21 @@ def _grade_filter(grade: str) -> FilterExpression:
     return {"education_levels": {"$in": list(levels)}}
 
 
-def not_loaded(subject: str) -> str:
+def subject_not_loaded(subject: str) -> str:
     """Return the message for a school subject without loaded standards."""
-    command = f"standards-mcp data import --from-api csp --jurisdiction STATE --subject '{subject}'"
-    return (
-        f"No standards of {subject} are loaded here. The operator of the server can load the "
-        f"standards of a state with `{command}`."
-    )
+    command = _from_state(f" --subject '{subject}'")
+    return f"No standards of {subject} are loaded here; {command}"
+
+
+def grade_not_loaded(grades: str) -> str:
+    """Return the message for grades without loaded standards, as `spoken_levels` writes them."""
+    name = grades if grades == "Pre-K" else f"grade {grades}"
+    return f"No standards for {name} are loaded here; {_from_state()}"
+
+
+def _from_state(option: str = "") -> str:
+    command = f"standards-mcp data import --from-api csp --jurisdiction STATE{option}"
+    return f"the operator of the server can load those of a state with `{command}`."
 
 
 async def _subject_filter(catalog: Catalog, subject: str) -> FilterExpression:
@@ -100,7 +108,9 @@ async def _subject_filter(catalog: Catalog, subject: str) -> FilterExpression:
     if not matched:
         known = ", ".join(sorted(available)) or "none"
         if is_subject(subject):
-            raise InvalidInputError(f"{not_loaded(subject.strip())} Subjects here: {known}.")
+            raise InvalidInputError(
+                f"{subject_not_loaded(subject.strip())} Subjects here: {known}."
+            )
         close = nearest_subjects(subject, available)
         hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
         quoted = repr(subject[:_LONGEST_QUOTE])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES
-from standards_mcp_search.named import named_grades, named_subject
+from standards_mcp_search.named import read_named
 
 MIDDLE, HIGH = ("06", "07", "08"), ("09", "10", "11", "12")
 
@@ -38,7 +38,7 @@ MIDDLE, HIGH = ("06", "07", "08"), ("09", "10", "11", "12")
     ],
 )
 def test_a_grade_is_read_as_teachers_write_it(text: str, levels: tuple[str, ...]):
-    assert named_grades(text) == levels
+    assert read_named(text).levels == levels
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,19 @@ def test_a_grade_is_read_as_teachers_write_it(text: str, levels: tuple[str, ...]
     ],
 )
 def test_other_senses_name_no_grade(text: str):
-    assert named_grades(text) == ()
+    assert read_named(text).levels == ()
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str):
-    assert set(named_grades(text)) <= set(SCHOOL_GRADES)
-    named_subject(text)
+    named = read_named(text)
+    assert set(named.levels) <= set(SCHOOL_GRADES)
+    assert bool(named.topic) == bool(text)
 
 
 @pytest.mark.parametrize("words", ["grade 3 ", "k-", "3rd and ", "subject: ", "high school ", "  "])
 def test_a_long_text_is_read_in_a_moment(words: str):
-    named_grades(words * 2_000)
-    named_subject(words * 2_000)
+    assert len(read_named(words * 2_000).topic) <= len(words) * 2_000
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,12 @@ def test_a_long_text_is_read_in_a_moment(words: str):
         ("social studies unit on maps", "social studies"),
         ("my computer science class codes a game", "computer science"),
         ("12th-grade English class", "english"),
+        ("4th grade math long division", "math"),
+        ("5th grade science: states of matter", "science"),
     ],
 )
 def test_a_subject_is_read_where_it_is_named_as_one(text: str, subject: str):
-    assert named_subject(text) == subject
+    assert read_named(text).subject == subject
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,55 @@ def test_a_subject_is_read_where_it_is_named_as_one(text: str, subject: str):
         "a math lesson that is also a science lesson",
         "interest in science-based careers",
         "translate from English",
+        "4th grade science fiction stories",
+        "3rd grade math and reading night",
     ],
 )
 def test_other_uses_name_no_subject(text: str):
-    assert named_subject(text) == ""
+    assert read_named(text).subject == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("long division 4th grade", "long division"),
+        ("fractions for my 3rd graders", "fractions"),
+        ("3rd-grade students compare numbers", "compare numbers"),
+        ("Grade 5\nObjective: students compare fractions", "Objective: students compare fractions"),
+        ("5th grade science: states of matter", "states of matter"),
+        ("rocks and minerals for science, grade 4", "rocks and minerals"),
+        ("a math lesson about sharing", "sharing"),
+        ("partition rectangles (2nd grade)", "partition rectangles"),
+        ("kindergarten", "kindergarten"),
+        ("a poem about the third graded road", "a poem about the third graded road"),
+    ],
+)
+def test_the_topic_is_the_rest_of_the_text(text: str, topic: str):
+    assert read_named(text).topic == topic
+
+
+def test_words_that_are_not_read_stay_in_the_topic():
+    text = "a science lesson for 4th graders"
+    assert read_named(text, reads_grade=False, reads_subject=False).topic == text
+    assert read_named(text, reads_grade=False).topic == "for 4th graders"
+
+
+@pytest.mark.parametrize(
+    ("text", "publisher", "topic"),
+    [
+        ("TEKS for 4th grade fractions", "Texas", "fractions"),
+        ("Virginia SOL on poetry", "Virginia", "poetry"),
+        ("Texas math standards on ratios", "Texas", "ratios"),
+        ("NGSS standards about weather", "Next Generation Science Standards", "weather"),
+        ("standards of New York for poetry", "New York", "poetry"),
+        ("West Virginia standards about maps", "West Virginia", "maps"),
+        ("the history of Texas", "", "the history of Texas"),
+        ("Ohio and Texas standards and standards of Iowa", "", None),
+    ],
+)
+def test_a_publisher_is_read_where_its_standards_are_named(
+    text: str, publisher: str, topic: str | None
+):
+    named = read_named(text)
+    assert named.publisher == publisher
+    assert named.topic == (topic or text)

@@ -241,11 +241,11 @@ def test_wrong_arguments_are_named(search: Search, arguments: dict[str, Any], me
 
 def test_a_subject_of_which_nothing_is_loaded_comes_with_the_command_that_loads_it(search: Search):
     message = search(activity="paint a mural", subject="art").structured["message"]
-    assert message.startswith("No standards of art are loaded here. The operator of the server can")
+    assert message.startswith("No standards of art are loaded here; the operator of the server can")
     assert "data import --from-api csp --jurisdiction STATE --subject 'art'" in message
     assert message.endswith("Subjects here: English Language Arts, Mathematics, Science.")
     named = search(activity="mix water and paint, an art lesson")
-    assert "No standards of art are loaded here." in named.structured["message"]
+    assert "No standards of art are loaded here; the" in named.structured["message"]
     assert named.structured["success"]
 
 
@@ -277,21 +277,34 @@ def test_blank_grade_and_subject_do_not_narrow(search: Search):
     assert codes(search(activity="pizza", grade=" ", subject="")) == codes(search(activity="pizza"))
 
 
-def test_what_is_of_the_grade_in_the_text_comes_first_and_the_answer_says_so(search: Search):
-    text = "draw equal slices of a pizza as fractions with 4th graders"
-    read, not_read = (search(activity=text, grade=grade) for grade in (None, "any"))
-    assert codes(read)[0] == "4.NF.A.1"
-    assert set(codes(read)[1:]) >= {"3.NF.A.1"}, "near grades stay within reach"
-    assert "The text names grade 4, which was ranked first. Pass grade = 'any' to" in read.text
+def test_a_grade_in_the_text_counts_like_the_argument_and_the_answer_says_so(search: Search):
+    topic = "draw equal slices of a pizza as fractions"
+    read, argument = search(activity=f"{topic} with 4th graders"), search(activity=topic, grade="4")
+    assert codes(read) == codes(argument) == ["4.NF.A.1"]
+    assert read.structured["results"] == argument.structured["results"], "equal scores, too"
+    assert "The text names grade 4, so only its standards were searched; pass grade = " in read.text
+    not_read = search(activity=f"{topic} with 4th graders", grade="any")
     assert codes(not_read)[0] == "3.NF.A.1"
     assert "The text names" not in not_read.text
 
 
 def test_a_subject_in_the_text_counts_like_a_grade(search: Search):
     result = search(activity="ask about equal pieces, a science lesson for grade 5")
-    assert result.structured["results"][0]["subject"] == "Science"
+    assert {standard["subject"] for standard in result.structured["results"]} == {"Science"}
     assert "The text names grade 5 and science" in result.text
-    assert "Pass grade = 'any' and subject = 'any' to ignore it" in result.text
+    assert "pass grade = 'any' and subject = 'any' to search all" in result.text
+
+
+def test_better_matches_of_other_grades_are_named(search: Search):
+    result = search(activity="ask about equal pieces, a science lesson for grade 5")
+    assert all("weak" in standard for standard in result.structured["results"])
+    assert "Standards outside of grade 5 and science fit better: 3.NF.1 (grade 3)" in result.text
+
+
+def test_results_of_several_grades_ask_for_one(search: Search):
+    answer = "They are of grades 3-4; give a grade to narrow the search."
+    assert answer in search(activity="draw equal slices of a pizza as fractions").text
+    assert "narrow the search" not in search(activity="equal slices of a pizza", grade="3").text
 
 
 @pytest.mark.parametrize("arguments", [{"grade": "3"}, {"subject": "math", "grade": "ANY"}])
@@ -306,10 +319,54 @@ def test_a_code_in_the_text_counts_more_than_its_grade(search: Search):
     assert codes(result)[0] == "3.NF.A.2"
 
 
-def test_a_grade_that_fits_nothing_changes_nothing(search: Search):
-    result = search(activity="equal slices of a pizza in grade 11")
-    assert codes(result)[0] == "3.NF.A.1"
-    assert "The text names" not in result.text
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("equal slices of a pizza in grade 12", "No standards for grade 12 are loaded here"),
+        ("preschoolers share a pizza in equal slices", "No standards for Pre-K are loaded here"),
+        (
+            "TEKS for equal slices of a pizza",
+            "The Texas Essential Knowledge and Skills (TEKS) are not loaded here; `standards-mcp",
+        ),
+        ("Ohio math standards: equal slices of a pizza", "The standards of Ohio are not loaded"),
+        ("a music lesson with equal slices of a pizza", "No standards of music are loaded here"),
+    ],
+)
+def test_the_answer_begins_with_what_is_not_loaded_and_all_results_are_weak(
+    search: Search, text: str, missing: str
+):
+    answer = search(activity=text).structured
+    assert answer["message"].startswith(missing)
+    assert "results are of others: do not cite them for this text." in answer["message"]
+    assert answer["results"][0]["statement_notation"] == "3.NF.A.1"
+    assert all(standard["weak"] for standard in answer["results"])
+
+
+def test_a_framework_in_the_text_that_is_loaded_limits_the_search(tmp_path: Path):
+    ours, other = (
+        without_a_code(number).model_copy(
+            update=dict.fromkeys(
+                ("standard_set_id", "jurisdiction_id", "jurisdiction_title"), state
+            )
+        )
+        for number, state in ((1, "Texas"), (2, "Ohio"))
+    )
+
+    async def ask() -> ToolResult:
+        catalog = LocalCatalog(tmp_path / "catalog", "none")
+        await catalog.upsert([ours, other])
+        installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
+        loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
+        host = Host(loaded, installed=installed, services={Catalog: catalog})
+        host.load()
+        arguments = {"activity": f"TEKS for {ours.description}"}
+        result = await host.call_tool("find_relevant_standards", arguments)
+        await catalog.aclose()
+        return result
+
+    result = anyio.run(ask)
+    assert [standard["_id"] for standard in result.structured["results"]] == [ours.id]
+    assert "Skills (TEKS), so only its standards were searched." in result.text
 
 
 def test_a_filter_on_grades_counts_more_than_the_text(catalog: LocalCatalog, tmp_path: Path):

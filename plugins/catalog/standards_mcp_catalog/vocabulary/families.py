@@ -61,6 +61,16 @@ _CSTA: Final = Family("the CSTA computer science standards", ("CSTA",), _STARTER
 LABELS: Final = {"NGSS": _NGSS, "TEKS": _TEKS, "SOL": _SOL, "C3": _C3, "CSTA": _CSTA}
 """The names of families that people write before a code."""
 
+_OF_PLACES: Final = {
+    "Common Core State Standards": COMMON_CORE,
+    "Next Generation Science Standards": _NGSS,
+    "C3 Framework (NCSS)": _C3,
+    "CSTA": _CSTA,
+    "Texas": _TEKS,
+    "Virginia": _SOL,
+    "Florida": _FLORIDA,
+}
+
 # In upper case, without marks around.
 # Only forms that no other framework has: among the codes of 51 frameworks, 3.5 belongs to Virginia
 # only after "SOL".
@@ -95,3 +105,10 @@ def family_of(code: str) -> Family | None:
     if label := _LABEL.match(text):
         return LABELS[label[0].upper()]
     return COMMON_CORE if is_common_core(text) else None
+
+
+def family_of_place(place: str) -> Family:
+    """Return the family that a state or a body publishes, by a name of `names.place_named`."""
+    if place in _OF_PLACES:
+        return _OF_PLACES[place]
+    return Family(f"the standards of {place}", (place,), _FROM_CSP.format(place))

@@ -84,6 +84,10 @@ _OWN_NAMES: Final = {
 }
 
 
+STATES: Final = tuple(_STATES.values())
+"""The names of the states, and of the District of Columbia."""
+
+
 def state_named(text: str) -> str | None:
     """Return the state for a name or a postal code, such as New York, or None."""
     return _STATE_NAMES.get(folded(text))

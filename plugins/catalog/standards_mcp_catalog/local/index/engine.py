@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.relations import stated_relations
 from standards_mcp_catalog.relations import MOST_SUCCESSORS, SUCCESSION
 from standards_mcp_catalog.texts import passages
+from standards_mcp_catalog.vocabulary.subject_model import subject_probabilities
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import (
@@ -84,12 +86,11 @@ class Engine:
         rows = rows_of(served, selection, named)
         matches = with_named_first(rows, ranker.best(top_k + len(rows)), top_k)
         hits = tuple(hits_of(database, served, matches))
-        is_measured = encoder is not None and encoder.name == MINILM_NAME
-        return SearchResult(
-            hits=hits,
-            notes=(*notes, *_outdated(served, database)),
-            weak_below=WEAK_SCORE if is_measured else 0,
-        )
+        result = SearchResult(hits=hits, notes=(*notes, *_outdated(served, database)))
+        if encoder is None or vectors is None or encoder.name != MINILM_NAME:
+            return result
+        subjects = subject_probabilities(vectors[0])
+        return replace(result, weak_below=WEAK_SCORE, subjects=subjects)
 
     def select(self, expression: Filter, limit: int) -> list[str]:
         """Return the ids of the first *limit* records that a filter lets through."""

@@ -1,0 +1,216 @@
+"""Search for a text as a teacher means it: by its topic, within the grade and subject it names.
+
+A text also names what the catalog may lack: a subject, a grade, the standards of a state. Then its
+answer says so first, and marks all results as weak, because they are of something else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from standards_mcp import FilterExpression
+from standards_mcp.filters import Node, combine, fields, parse_filter
+from standards_mcp_catalog import Catalog, SearchHit, SearchResult
+from standards_mcp_catalog.vocabulary.families import family_of_place
+from standards_mcp_catalog.vocabulary.grades import spoken_levels
+from standards_mcp_catalog.vocabulary.names import jurisdictions_named
+from standards_mcp_catalog.vocabulary.notation import codes_in
+from standards_mcp_catalog.vocabulary.subjects import match_subjects
+
+from .language import foreign_language
+from .named import Named, read_named
+from .scope import grade_not_loaded, subject_not_loaded
+
+_MOST_NAMED: Final = 3
+"""This many standards of other grades are named where the named grade has none that fits."""
+# Measured by `scripts/measure_loaded.py`.
+_PROBABLY: Final = 0.35
+"""Subjects that are not loaded are missed from this probability on, which they have together."""
+_CLEAR_MATCH: Final = 0.55
+"""A standard with this score fits, whatever subject the text may be about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a search for a text.
+
+    Attributes:
+        result: The hits; its notes say how the text was read.
+        missing: What the text asks for and the catalog lacks, as sentences with the command that
+            loads it. Then all hits count as weak.
+    """
+
+    result: SearchResult
+    missing: tuple[str, ...] = ()
+
+
+async def search_by_text(
+    catalog: Catalog,
+    text: str,
+    count: int,
+    given: Node | None,
+    *,
+    reads_grade: bool,
+    reads_subject: bool,
+) -> Answer:
+    """Search for the topic of a text, among the standards of the grade and subject it names.
+
+    A code in the text is clearer than a grade: its standard comes first.
+
+    Args:
+        reads_grade: True if the grade in the text counts, because the argument has none.
+        reads_subject: The same for the subject.
+
+    Raises:
+        CatalogError: The catalog cannot be read.
+    """
+    reads_grade = reads_grade and "education_levels" not in fields(given)
+    named = read_named(text, reads_grade=reads_grade, reads_subject=reads_subject)
+    scope = await _scope(catalog, named, given)
+    result = await catalog.search(named.topic, count, combine(scope.expression, given))
+    missing = scope.missing
+    if not missing and reads_subject and not named.subject:
+        missing = await _missing_by_topic(catalog, result)
+    notes = list[str]()
+    if scope.expression is not None and not missing:
+        result, notes = await _within(catalog, scope, named.topic, count, given, result)
+    elif reads_grade and not missing and (grades := _several_grades(result.hits)):
+        notes.append(f"They are of grades {grades}; give a grade to narrow the search.")
+    if codes_in(text):
+        by_code = [hit for hit in (await catalog.search(text, count, given)).hits if hit.score == 1]
+        result = replace(result, hits=_each_once((*by_code, *result.hits))[:count])
+    notes += [*_language_note(text), *result.notes]
+    weak_below = math.inf if missing else result.weak_below
+    return Answer(replace(result, notes=tuple(notes), weak_below=weak_below), missing)
+
+
+async def _within(
+    catalog: Catalog,
+    scope: _Scope,
+    topic: str,
+    count: int,
+    given: Node | None,
+    result: SearchResult,
+) -> tuple[SearchResult, list[str]]:
+    """Return the result within a scope, or a wider one if it is empty, and notes on both."""
+    if _fitting(result):
+        return result, [scope.note]
+    wide = await catalog.search(topic, count, given)
+    if not result.hits:
+        return wide, [f"The text names {scope.name}, but none of its standards matches."]
+    better = _fitting(wide)
+    return result, [scope.note, *([_elsewhere(scope.name, better)] if better else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The part of the catalog that a text names.
+
+    Attributes:
+        expression: The filter for it, or None for the whole.
+        name: How people call it.
+        note: A sentence that says so, and how to turn it off.
+        missing: What the text names and the catalog lacks, as sentences.
+    """
+
+    expression: Node | None = None
+    name: str = ""
+    note: str = ""
+    missing: tuple[str, ...] = ()
+
+
+async def _scope(catalog: Catalog, named: Named, given: Node | None) -> _Scope:
+    if not (named.levels or named.subject or named.publisher):
+        return _Scope()
+    facets, missing = await catalog.facets(), list[str]()
+    limits, names, arguments = list[FilterExpression](), list[str](), list[str]()
+    if named.publisher and "jurisdiction_title" not in fields(given):
+        family = family_of_place(named.publisher)
+        if titles := jurisdictions_named(named.publisher, facets.jurisdictions):
+            limits.append({"jurisdiction_title": {"$in": list(titles)}})
+            names.append(family.name)
+        else:
+            missing.append(f"{family.name} are not loaded here; {family.source} loads them.")
+    if named.levels:
+        grades = spoken_levels(named.levels)
+        if any(level in facets.education_levels for level in named.levels):
+            limits.append({"education_levels": {"$in": list(named.levels)}})
+            names.append(f"grade {grades}")
+            arguments.append("grade")
+        else:
+            missing.append(grade_not_loaded(grades))
+    if named.subject:
+        if subjects := match_subjects(named.subject, facets.subjects):
+            limits.append({"subject": {"$in": list(subjects)}})
+            names.append(named.subject)
+            arguments.append("subject")
+        else:
+            missing.append(subject_not_loaded(named.subject))
+    name = " and ".join(names)
+    turned_off = " and ".join(f"{argument} = 'any'" for argument in arguments)
+    advice = f"; pass {turned_off} to search all." if turned_off else "."
+    note = f"The text names {name}, so only its standards were searched{advice}"
+    sentences = (sentence[0].upper() + sentence[1:] for sentence in missing)
+    return _Scope(parse_filter(combine(*limits)), name, note, tuple(sentences))
+
+
+async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str, ...]:
+    """Return the subject that the topic is probably about, as a sentence, if it is not loaded."""
+    best_score = max((hit.score for hit in result.hits), default=0)
+    if not result.subjects or best_score >= _CLEAR_MATCH:
+        return ()
+    facets = await catalog.facets()
+    absent = {
+        subject: share
+        for subject, share in result.subjects.items()
+        if not (_is_preschool(subject) and "Pre-K" in facets.education_levels)
+        and not match_subjects(subject, facets.subjects)
+    }
+    if sum(absent.values()) < _PROBABLY:
+        return ()
+    likely = max(absent, key=lambda subject: absent[subject])
+    if likely == "none":
+        return ("The text names no topic of a school subject; say what the students learn or do.",)
+    if _is_preschool(likely):
+        return (f"The text seems to be about preschool. {grade_not_loaded('Pre-K')}",)
+    return (f"The text seems to be about {likely}. {subject_not_loaded(likely)}",)
+
+
+def _is_preschool(subject: str) -> bool:
+    return subject == "early childhood"
+
+
+def _fitting(result: SearchResult) -> list[SearchHit]:
+    return [hit for hit in result.hits if hit.score >= result.weak_below]
+
+
+def _several_grades(hits: Sequence[SearchHit]) -> str:
+    """Return the grades of hits as people write them, if the hits are not all of the same."""
+    levels = {hit.record.education_levels for hit in hits}
+    return spoken_levels({level for each in levels for level in each}) if len(levels) > 1 else ""
+
+
+def _language_note(text: str) -> list[str]:
+    if not (language := foreign_language(text)):
+        return []
+    advice = "the standards here are in English: search again with an English text."
+    return [f"The text seems to be {language}, and {advice}"]
+
+
+def _each_once(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:
+    by_id = dict[str, SearchHit]()
+    for hit in hits:
+        by_id.setdefault(hit.record.id, hit)
+    return tuple(by_id.values())
+
+
+def _elsewhere(scope_name: str, hits: Sequence[SearchHit]) -> str:
+    names = (
+        f"{hit.record.statement_notation or hit.record.id} "
+        f"(grade {spoken_levels(hit.record.education_levels)})"
+        for hit in hits[:_MOST_NAMED]
+    )
+    return f"Standards outside of {scope_name} fit better: {', '.join(names)}."

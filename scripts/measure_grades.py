@@ -1,0 +1,70 @@
+"""Measure how well a grade in a question is understood.
+
+usage: python scripts/measure_grades.py
+
+The questions are in `scripts/answers/grades.csv`: a text with a grade in it, its topic without the
+grade, the grade, and the code of a standard that fits. Each is searched in the starter set as the
+text, as the topic with the grade as an argument, and as the topic alone. Right: the standard or a
+part of it is among the first five results.
+"""
+
+import argparse
+import asyncio
+import csv
+import tempfile
+from pathlib import Path
+
+from standards_mcp_catalog import Catalog, SearchHit, open_local
+from standards_mcp_catalog.vocabulary.notation import canonical_key
+from standards_mcp_search.scope import scope_filter
+from standards_mcp_search.text_search import search_by_text
+
+QUESTIONS = Path(__file__).parent / "answers" / "grades.csv"
+COUNT = 5
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
+    with QUESTIONS.open(encoding="utf-8", newline="") as file:
+        questions = list(csv.DictReader(file))
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_measure(open_local(Path(folder), "minilm"), questions))
+
+
+async def _measure(catalog: Catalog, questions: list[dict[str, str]]) -> None:
+    right = dict.fromkeys(("topic", "text", "argument"), 0)
+    different = list[str]()
+    for question in questions:
+        results = {
+            "topic": await _search(catalog, question["topic"], None),
+            "text": await _search(catalog, question["text"], None),
+            "argument": await _search(catalog, question["topic"], question["grade"]),
+        }
+        for name, hits in results.items():
+            right[name] += _has(hits, question["code"])
+        if results["text"] != results["argument"]:
+            different.append(question["text"])
+    total = len(questions)
+    print(f"right without a grade        {right['topic']} of {total}")
+    print(f"right, grade in the text     {right['text']} of {total}")
+    print(f"right, grade as an argument  {right['argument']} of {total}")
+    print(f"text and argument give the same first {COUNT}: {total - len(different)} of {total}")
+    print("others:", *different, sep="\n  ")
+
+
+async def _search(catalog: Catalog, text: str, grade: str | None) -> list[SearchHit]:
+    scope = await scope_filter(catalog, grade, None, None)
+    answer = await search_by_text(
+        catalog, text, COUNT, scope, reads_grade=not grade, reads_subject=not grade
+    )
+    return list(answer.result.hits)
+
+
+def _has(hits: list[SearchHit], code: str) -> bool:
+    wanted = canonical_key(code)
+    keys = [canonical_key(hit.record.statement_notation or "") for hit in hits]
+    return any(key == wanted or key.startswith(f"{wanted}.") for key in keys)
+
+
+if __name__ == "__main__":
+    main()
