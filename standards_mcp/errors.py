@@ -2,7 +2,6 @@
 
 * StandardsMcpError
   x ConfigError
-  x ClientFileError
   x UnknownToolError
   x NotServedError
   x PluginError
@@ -179,10 +178,6 @@ _CANNOT: Final[Mapping[Ability, str]] = {
     "roots": "This client does not say in which folders its user works. Ask in the conversation, "
     "and call again with the folder among the arguments, if the tool has one for it.",
 }
-
-
-class ClientFileError(StandardsMcpError):
-    """A client's configuration file cannot be edited; the file is unchanged."""
 
 
 class NotServedError(StandardsMcpError):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
+import sys
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
@@ -15,9 +17,12 @@ from typing import Any, Final, cast
 import anyio
 import click
 
+from standards_mcp._utils.installation import host_source
 from standards_mcp._utils.logs import configure_logging
+from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.stdio.streams import divert_stdout, own_stderr
-from standards_mcp.config.layers import merged, nested
+from standards_mcp.commands import ServerCommand
+from standards_mcp.config.layers import merged, nested, variable_name
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,
@@ -25,7 +30,7 @@ from standards_mcp.config.loading import (
     user_config_file,
 )
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.errors import UnknownToolError
+from standards_mcp.errors import StandardsMcpError, UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 
@@ -105,6 +110,36 @@ class Invocation:
         if "_calls" in vars(self):
             self._calls.close()
 
+    def server_command(self, profile: str | None = None) -> ServerCommand:
+        """Return the command that starts a server with this configuration. See `ServerCommands`."""
+        if profile:
+            return replace(self, profile=profile).server_command()
+        variables = self._variables()
+        self._refuse_secrets()
+        return ServerCommand(this_program(), (*self.options,), variables)
+
+    def _variables(self) -> dict[str, str]:
+        """Return the variables that set a key here, including the own variables of plugins."""
+        # A failing plugin does not matter here, so it is not logged.
+        self.configure_logging(silent=True)
+        try:
+            return self.loaded_host.layers.variables()
+        except StandardsMcpError:  # the client will show the reason; the known variables are enough
+            return self.host.layers.variables()
+        finally:
+            self.configure_logging()
+
+    def _refuse_secrets(self) -> None:
+        """Refuse a secret on the command line of the server, which every process can read."""
+        secrets = self.secrets()
+        for key, _, text in (pair.partition("=") for pair in self.pairs):
+            path = keys_of(key)
+            if any(map(looks_secret, path)) or mask(text, secrets) != text:
+                raise click.UsageError(
+                    f"--set {key}: other users can read the command line of the server, so do not "
+                    f"put a secret there; use --env {variable_name(path)}=..."
+                )
+
     @property
     def shows_tracebacks(self) -> bool:
         """True if errors are shown with their tracebacks."""
@@ -176,6 +211,25 @@ class ToolCalls:
         needed = self._host.plugins_behind(name)
         await self._running.enter_async_context(self._host.running(needed))
         return await self._host.call_tool(name, arguments)
+
+
+def this_program() -> tuple[str, ...]:
+    """Return the absolute command that starts this installation.
+
+    Raises:
+        click.ClickException: The installation is in a cache that may be emptied at any time.
+    """
+    interpreter = Path(sys.executable)
+    if "archive-v0" in interpreter.parts:  # the cache of uvx
+        again = shlex.join(("uv", "tool", "install", host_source()))
+        raise click.ClickException(
+            "standards-mcp runs from uv's cache, which may be emptied at any time; install it with "
+            f"`{again}` and run it from there"
+        )
+    script = interpreter.with_name("standards-mcp" + interpreter.suffix)
+    if script.exists():
+        return (str(script),)
+    return (str(interpreter), "-m", "standards_mcp")
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
