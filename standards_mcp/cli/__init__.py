@@ -84,7 +84,7 @@ class _Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as exc:
-            from .failures import failure
+            from .invocation import failure
 
             raise failure(exc, ctx) from exc
 

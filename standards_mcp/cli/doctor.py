@@ -49,7 +49,6 @@ _SIGNS: Final = {"ok": "ok", "warning": "!", "error": "ERROR"}
 _LEVELS: Final[dict[str, Level]] = {"ok": "ok", "degraded": "warning", "failed": "error"}
 _MANY_TOOLS: Final = 40  # the limit of one client
 _CORRECT: Final = "Correct it; `standards-mcp config check` reads it again."
-_INSTALL_AGAIN: Final = "Install standards-mcp again."
 _CORRECT_SERVICE: Final = (
     "Correct the reported problem, in the settings of the plugin that provides it."
 )
@@ -78,7 +77,7 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
 
 async def _examine(invocation: Invocation) -> list[Finding]:
     """Run all checks and return their findings, good and bad."""
-    findings = [*_versions()]
+    findings = [_versions()]
     server = ServerCommand()
     try:
         host = invocation.loaded_host
@@ -103,15 +102,10 @@ def _program() -> tuple[str, ...]:
         return (sys.executable, "-m", "standards_mcp")
 
 
-def _versions() -> Iterator[Finding]:
-    names: list[str] = []
-    for name in _PACKAGES:
-        try:
-            names.append(f"{name} {importlib_metadata.version(name)}")
-        except importlib_metadata.PackageNotFoundError:
-            yield Finding("versions", "error", f"{name} is not installed", _INSTALL_AGAIN)
+def _versions() -> Finding:
+    names = [f"{name} {importlib_metadata.version(name)}" for name in _PACKAGES]
     python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    yield Finding("versions", "ok", f"{python}; {', '.join(names)}")
+    return Finding("versions", "ok", f"{python}; {', '.join(names)}")
 
 
 def _configuration(host: Host) -> Iterator[Finding]:

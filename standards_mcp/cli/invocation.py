@@ -7,20 +7,23 @@ import logging
 import shlex
 import sys
 import tomllib
+import traceback
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import IO, Any, Final, cast
 
 import anyio
 import click
 
+from standards_mcp._utils import full_disk
 from standards_mcp._utils.installation import host_source
 from standards_mcp._utils.logs import configure_logging
 from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.stdio.streams import divert_stdout, own_stderr
+from standards_mcp._utils.text import describe_exception, printable
 from standards_mcp.commands import ServerCommand
 from standards_mcp.config.layers import merged, nested, variable_name
 from standards_mcp.config.loading import (
@@ -30,13 +33,14 @@ from standards_mcp.config.loading import (
     user_config_file,
 )
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.errors import StandardsMcpError, UnknownToolError
+from standards_mcp.errors import ConfigError, StandardsMcpError, UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 
 _SILENT: Final = logging.CRITICAL + 1
 
-_CONFIGURATION_LOGGERS: Final = ("standards_mcp.host", "standards_mcp.loading.manager")
+_FAILURES: Final = "standards_mcp.loading.manager"
+_WARNINGS: Final = "standards_mcp.host"
 
 
 @dataclass
@@ -140,11 +144,6 @@ class Invocation:
                     f"put a secret there; use --env {variable_name(path)}=..."
                 )
 
-    @property
-    def shows_tracebacks(self) -> bool:
-        """True if errors are shown with their tracebacks."""
-        return self.verbosity > 1
-
     def configure_logging(
         self, *, serving: bool = False, silent: bool = False, without: Collection[str] = ()
     ) -> None:
@@ -154,15 +153,15 @@ class Invocation:
             _SILENT if silent else max(logging.DEBUG, level - 10 * self.verbosity),
             self.secrets,
             plain=not serving,
-            tracebacks=self.shows_tracebacks,
+            tracebacks=self.verbosity > 1,
             stream=own_stderr() if serving else None,
             without=without,
         )
 
-    def report_alone(self) -> None:
-        """Let the command report problems of the configuration, which the host would log, too."""
+    def report_alone(self, *, warnings: bool = True) -> None:
+        """Let the command report failed plugins, and warnings, in place of the log."""
         if not self.verbosity:
-            self.configure_logging(without=_CONFIGURATION_LOGGERS)
+            self.configure_logging(without=(_FAILURES, _WARNINGS) if warnings else (_FAILURES,))
 
     def secrets(self) -> frozenset[str]:
         """Return every secret that is known by now."""
@@ -211,6 +210,32 @@ class ToolCalls:
         needed = self._host.plugins_behind(name)
         await self._running.enter_async_context(self._host.running(needed))
         return await self._host.call_tool(name, arguments)
+
+
+class _Failure(click.ClickException):
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(printable(self.message), file=file, err=True)
+
+
+class _ConfigFailure(_Failure):
+    exit_code = 2
+
+
+def failure(cause: Exception, ctx: click.Context) -> click.ClickException:
+    """Return the error that click prints: one line, and with ``-vv`` the traceback above it.
+
+    The exit code is 2 for an invalid configuration, else 1.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    line = str(cause)
+    if not isinstance(cause, StandardsMcpError):
+        reason = f"{describe_exception(cause)}; for more, put -vv before the command"
+        if full_disk.is_full(cause):
+            reason = full_disk.MESSAGE
+        line = f"{ctx.invoked_subcommand} failed: {reason}"
+    above = traceback.format_exception(cause) if invocation.verbosity > 1 else ()
+    message = mask("".join([*above, f"standards-mcp: {line}"]), invocation.secrets())
+    return (_ConfigFailure if isinstance(cause, ConfigError) else _Failure)(message)
 
 
 def this_program() -> tuple[str, ...]:

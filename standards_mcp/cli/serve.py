@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import click
@@ -26,7 +26,6 @@ from . import BEGAN
 from .invocation import Invocation
 
 if TYPE_CHECKING:
-    from standards_mcp.server.reload import Reloading
     from standards_mcp.server.run import Ending
     from standards_mcp.server.server import HostServer
 
@@ -140,6 +139,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     host = invocation.loaded_host
 
     from standards_mcp.server.audit import audited
+    from standards_mcp.server.reload import Reloading
     from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio
     from standards_mcp.server.tracing import traced
@@ -151,7 +151,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
                 with audited(host, "stdio", version):
                     await serve_stdio(server, reader=reader, writer=writer, on_leaving=ending.begin)
 
-        reloading = _reloading(invocation, watch=watch)
+        reloading = Reloading(sources=invocation.sources, watch=watch)
         await run(host, transport, reloading=reloading, began=BEGAN, on_signal=ending.begin)
 
     _run(invocation, serve_until_the_end)
@@ -170,13 +170,14 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         shared_settings,
     )
     from standards_mcp.server.http.serving import CLOSING_SECONDS, serve_http
+    from standards_mcp.server.reload import Reloading
     from standards_mcp.server.run import run
 
     if not insecure:
         check_exposure(settings)
     check_workers(settings)
     listening = listen(settings)
-    began, on_listening, tell_others = BEGAN, None, _ignore
+    began, on_listening, others = BEGAN, None, dict[str, Any]()
     if settings.workers > 1:
         shared = shared_settings(settings)
         parent = Workers(settings.workers, listening).run()
@@ -184,11 +185,11 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
             click.get_current_context().exit(parent)
         invocation.pairs += tuple(f"{key}={value}" for key, value in shared.items())
         began, on_listening = perf_counter(), parent.tell_ready
-        tell_others = parent.ask_for_reload
+        others = {"tell_others": parent.ask_for_reload}
     drain_now = _drains(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
-    reloading = _reloading(invocation, watch=watch, tell_others=tell_others)
+    reloading = Reloading(sources=invocation.sources, watch=watch, **others)
     transport = partial(
         serve_http,
         host=host,
@@ -211,10 +212,6 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     _run(invocation, serve_until_the_end)
 
 
-def _ignore() -> None:
-    """Do nothing: a single process has no others to reload."""
-
-
 def _drains(seconds: float) -> Callable[[], float]:
     """Return a function that returns the remaining time for calls in flight, at each signal.
 
@@ -228,14 +225,6 @@ def _drains(seconds: float) -> Callable[[], float]:
         return seconds if signals[-1] - signals[0] < _ONE_ORDER_SECONDS else 0.0
 
     return remaining
-
-
-def _reloading(
-    invocation: Invocation, *, watch: bool, tell_others: Callable[[], None] = _ignore
-) -> Reloading:
-    from standards_mcp.server.reload import Reloading
-
-    return Reloading(sources=invocation.sources, watch=watch, tell_others=tell_others)
 
 
 def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitable[None]]) -> None:
