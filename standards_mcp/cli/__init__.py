@@ -50,7 +50,8 @@ def shipped(group: str) -> dict[str, Any]:
     return {point.name: point for point in points.select(group=group)}
 
 
-def _own_names() -> list[str]:
+def own_names() -> list[str]:
+    """Return the names of the commands that come with the host, without its plugins."""
     return [*COMMANDS, *shipped("standards_mcp.commands")]
 
 
@@ -93,7 +94,7 @@ class _Commands(click.Group):
             contributed = _plugin_commands(ctx)
         except StandardsMcpError:
             contributed = {}  # completion must work with a configuration that does not
-        return sorted({*_own_names(), *contributed})
+        return sorted({*own_names(), *contributed})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from .invocation import Invocation
@@ -108,8 +109,8 @@ class _Commands(click.Group):
                 contributed = {name: about(command) for name, command in found}
         except StandardsMcpError:
             contributed = {}  # as above
-        room = formatter.width - 6 - max(map(len, (*_own_names(), *contributed)))
-        own = {name: cast("click.Command", self.get_command(ctx, name)) for name in _own_names()}
+        room = formatter.width - 6 - max(map(len, (*own_names(), *contributed)))
+        own = {name: cast("click.Command", self.get_command(ctx, name)) for name in own_names()}
         texts = contributed | {name: each.get_short_help_str(room) for name, each in own.items()}
         with formatter.section("Commands"):
             formatter.write_dl([(name, _shortened(texts[name], room)) for name in sorted(texts)])
@@ -189,7 +190,7 @@ def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     owner = owner_of(invocation.host, name)
     if owner:
         host = invocation.host_with(owner)
-        commands = host.manager.commands(_own_names(), (owner,))
+        commands = host.manager.commands(own_names(), (owner,))
         remember(host, commands)
         if name in commands or host.manager.records[owner].reason:
             return commands.get(name)
@@ -202,7 +203,7 @@ def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
     from .plugin_help import remember
 
     invocation = ctx.ensure_object(Invocation)
-    commands = invocation.loaded_host.manager.commands(_own_names())
+    commands = invocation.loaded_host.manager.commands(own_names())
     remember(invocation.host, commands)
     return commands
 

@@ -101,10 +101,8 @@ def new(
         after = settings_without_profile(
             invocation.sources, changed
         ).server.auth  # refuses an invalid name
-        if not after.is_required:
-            raise click.ClickException(f"requests would not need the token: {_OVERRIDDEN}")
-        if after.tokens[name] != section:
-            raise click.ClickException(f"another token {name!r} would be in force: {_OVERRIDDEN}")
+        if not after.is_required or after.tokens[name] != section:
+            raise click.ClickException(f"the token {name!r} would not be in force: {_OVERRIDDEN}")
         return changed
 
     edit_config(invocation, add, says=partial(print_text, err=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,8 @@ from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.stdio.streams import divert_stdout
 from standards_mcp.commands import examples, json_option, print_json, print_text
-from standards_mcp.config.layers import toml_key, toml_value
-from standards_mcp.config.loading import config_paths
+from standards_mcp.config.layers import key_name, leaves, toml_key, toml_value
+from standards_mcp.config.loading import config_paths, file_text
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.config.problems import (
     Problem,
@@ -58,12 +59,15 @@ def init(invocation: Invocation, /, file: Path | None, *, force: bool) -> None:
     if file.exists() and not force:
         raise click.ClickException(f"{file} already exists; use --force to replace it")
     try:
+        keys = _keys_of(file)
         # --config may name the new file, which does not exist yet.
         without_file = invocation if file.exists() else replace(invocation, config=None)
         backup = replace_text(file, config_template(_models(without_file)))
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be written: {reason_of(exc)}") from None
     print_text(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
+    if keys:
+        print_text(f"No longer set, so more may be served: {', '.join(keys)}")
 
 
 @config.command(epilog=examples("config show --origin", "--profile teacher config show --json"))
@@ -163,6 +167,14 @@ def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
     except StandardsMcpError:
         return {}  # an invalid file must not prevent a new one
     return {record.name: record.settings_type for record in records if record.settings_type}
+
+
+def _keys_of(file: Path) -> list[str]:
+    """Return the keys that a file sets, or [] if it does not exist or is not TOML."""
+    try:
+        return [key_name(path) for path, _ in leaves(tomllib.loads(file_text(file))) if path]
+    except (FileNotFoundError, ValueError, RecursionError):
+        return []
 
 
 def service_problems(settings: HttpSettings) -> Iterator[str]:

@@ -219,9 +219,8 @@ def _start(server: ServerCommand, manager: PluginManager) -> Iterator[Finding]:
 
 
 def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:
-    """Return the reason for a slow start, a plugin or missing bytecode, and the fix."""
-    records, limit = manager.records.values(), manager.timing.slow_plugin
-    slow = [record for record in records if record.seconds >= limit]
+    """Return the reason for a slow start, plugins or missing bytecode, and the fix."""
+    slow = [each for each in manager.records.values() if each.seconds >= manager.timing.slow_plugin]
     if not slow:
         folder = Path(__file__).parents[2]
         return message, f'Compile the bytecode: `"{sys.executable}" -m compileall "{folder}"`.'

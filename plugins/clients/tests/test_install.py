@@ -470,3 +470,11 @@ def test_a_client_that_imports_json_gets_it_printed_and_no_file_changed(tmp_path
         if each["client"] == "cherry-studio"
     )
     assert found["file"] is None
+
+
+def test_mistakes_in_the_configuration_do_not_keep_the_server_in_a_client():
+    run("install", "cursor")
+    Path("standards-mcp.toml").write_text("[tools]\nread_onyl = true\n")
+    assert "added as 'standards'" in run("clients", "list").output
+    assert run("install", "cursor").exit_code == 2
+    assert run("uninstall", "cursor").exit_code == 0
