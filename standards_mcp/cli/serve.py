@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import click
@@ -177,7 +177,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         check_exposure(settings)
     check_workers(settings)
     listening = listen(settings)
-    began, on_listening, others = BEGAN, None, dict[str, Any]()
+    began, on_listening, tell_others = BEGAN, None, _ignore
     if settings.workers > 1:
         shared = shared_settings(settings)
         parent = Workers(settings.workers, listening).run()
@@ -185,11 +185,11 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
             click.get_current_context().exit(parent)
         invocation.pairs += tuple(f"{key}={value}" for key, value in shared.items())
         began, on_listening = perf_counter(), parent.tell_ready
-        others = {"tell_others": parent.ask_for_reload}
+        tell_others = parent.ask_for_reload
     drain_now = _drains(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
-    reloading = Reloading(sources=invocation.sources, watch=watch, **others)
+    reloading = Reloading(sources=invocation.sources, watch=watch, tell_others=tell_others)
     transport = partial(
         serve_http,
         host=host,
@@ -210,6 +210,10 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         )
 
     _run(invocation, serve_until_the_end)
+
+
+def _ignore() -> None:
+    """Do nothing: a single process has no others to reload."""
 
 
 def _drains(seconds: float) -> Callable[[], float]:

@@ -56,7 +56,8 @@ class PluginUnderTest:
         tables: dict[str, Any] = dict(self.config.get("plugins", {}))
         tables[self.name] = {**tables.get(self.name, {}), **self.settings}
         values: dict[str, Any] = {"strict": True, "state_dir": folder / "state"}
-        settings = Settings(**values | {**self.config, "plugins": tables})
+        values |= {**self.config, "plugins": tables}
+        settings = Settings(**values)
         plugins = {**self.beside, self.name: self.plugin_type}
         installed = [_info(name, plugin_type) for name, plugin_type in plugins.items()]
         return Host(LoadedSettings(settings, None), installed=installed, services=self.services)
