@@ -30,7 +30,12 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 OWN = {"catalog", "lookup", "search"}
 """The plugins in the wheel of the host."""
-SHIPPED = {"standards_mcp", "standards_mcp_encoders", *(f"standards_mcp_{name}" for name in OWN)}
+SHIPPED = {
+    "standards_mcp",
+    "standards_mcp_clients",
+    "standards_mcp_encoders",
+    *(f"standards_mcp_{name}" for name in OWN),
+}
 TOOLS = ["find_relevant_standards", "get_standard_details"]
 PLUGINS = sorted(LIGHT.values())
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"

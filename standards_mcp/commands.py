@@ -14,14 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, Protocol, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 from standards_mcp._utils.installation import install_command, upgrade_command
+from standards_mcp._utils.secrets import MASK, looks_secret
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import counted, printable
 from standards_mcp.errors import StandardsMcpError
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
     from standards_mcp.plugin import ToolCaller, ToolResult
 
 __all__ = [
+    "MASK",
+    "Finding",
+    "Level",
     "Report",
+    "ServerCommand",
+    "ServerCommands",
     "ask",
     "ask_tool",
     "counted",
@@ -38,6 +44,7 @@ __all__ = [
     "examples",
     "install_command",
     "json_option",
+    "looks_secret",
     "offer",
     "print_answer",
     "print_json",
@@ -50,6 +57,8 @@ __all__ = [
     "reports",
     "upgrade_command",
 ]
+
+Level: TypeAlias = Literal["ok", "warning", "error"]
 
 _WIDTH: Final = 80
 PAUSE: Final = 10.0
@@ -189,6 +198,53 @@ def ask_tool(
         message = str(data.get("message", answer.text))
         return Report(data, lambda: message, code, answer.notes, is_error=True)
     return Report(data, lambda: text(data), 0 if is_found(data) else 1, answer.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check of ``standards-mcp doctor``.
+
+    Attributes:
+        fix: The next step; empty for a good result.
+    """
+
+    subject: str
+    level: Level
+    message: str
+    fix: str = ""
+
+    @property
+    def text(self) -> str:
+        """The message and the fix in one line."""
+        return f"{self.message} -> {self.fix}" if self.fix else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommand:
+    """The command with which a client starts a server with the configuration of this run.
+
+    Attributes:
+        program: The absolute path of this installation's program, with its first arguments.
+        options: The options that name the configuration.
+        variables: The environment variables that set a key, with their texts.
+    """
+
+    program: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+class ServerCommands(Protocol):
+    """The object of `click.pass_obj` in a command that comes with the host."""
+
+    def server_command(self, profile: str | None = None) -> ServerCommand:
+        """Return the command for this configuration, by default with the profile of this run.
+
+        Raises:
+            click.ClickException: A secret would be on the command line, or the installation is in a
+                cache that may be emptied at any time.
+        """
+        ...
 
 
 @contextmanager

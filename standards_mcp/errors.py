@@ -158,10 +158,6 @@ _CANNOT: Final[Mapping[Ability, str]] = {
 }
 
 
-class ClientFileError(StandardsMcpError):
-    """A client's configuration file cannot be edited; the file is unchanged."""
-
-
 class NotServedError(StandardsMcpError):
     """No prompt or resource of this name is served."""
 

@@ -58,7 +58,12 @@ EXPORTED = [
     "tool",
 ]
 FOR_COMMANDS = [
+    "Finding",
+    "Level",
+    "MASK",
     "Report",
+    "ServerCommand",
+    "ServerCommands",
     "ask",
     "ask_tool",
     "counted",
@@ -66,6 +71,7 @@ FOR_COMMANDS = [
     "examples",
     "install_command",
     "json_option",
+    "looks_secret",
     "offer",
     "print_answer",
     "print_json",

@@ -122,34 +122,27 @@ def test_a_result_is_a_document_for_programs_and_a_text_for_people(capsys: Captu
     assert capsys.readouterr().out == 'one\n{\n  "a": 1\n}\n'
 
 
-def test_the_answer_of_a_tool_is_printed_as_people_or_programs_read_it(capsys: Captured):
-    answer = ToolResult(text="for a model", structured={"name": "Bees\x1b"})
-    for as_json in (False, True):
-        print_answer(answer, lambda found: f"It is {found['name']}.", as_json=as_json)
-    assert capsys.readouterr().out == 'It is Bees\\u001b.\n{\n  "name": "Bees\\u001b"\n}\n'
+FAILED = {"error_type": "api_error", "message": "It is \x1b down."}
 
 
 @pytest.mark.parametrize(
-    ("structured", "told"),
+    ("structured", "is_error", "out", "err"),
     [
-        ({"error_type": "api_error", "message": "It is \x1b down."}, "It is \\u001b down."),
-        (None, "It failed."),
+        pytest.param({"name": "Bees\x1b"}, False, "It is Bees\\u001b.\n", "", id="a result"),
+        pytest.param(FAILED, True, "", "It is \\u001b down.\n", id="a failure with its reason"),
+        pytest.param(None, True, "", "It failed.\n", id="a failure with a text only"),
     ],
 )
-def test_the_reason_of_a_failed_tool_goes_to_stderr(
-    structured: dict[str, str] | None, told: str, capsys: Captured
+def test_people_read_the_answer_of_a_tool_and_programs_get_its_document(
+    structured: dict[str, str] | None, is_error: bool, out: str, err: str, capsys: Captured
 ):
-    answer = ToolResult(text="It failed.", structured=structured, is_error=True)
-    print_answer(answer, lambda _: pytest.fail("there is nothing to show"), as_json=False)
-    assert tuple(capsys.readouterr()) == ("", f"{told}\n")
-
-
-def test_programs_get_the_document_of_a_tool_that_failed(capsys: Captured):
-    failed = {"error_type": "api_error", "message": "It is down."}
-    answer = ToolResult(text="It failed.", structured=failed, is_error=True)
-    print_answer(answer, lambda _: "", as_json=True)
-    out, err = capsys.readouterr()
-    assert (json.loads(out), err) == (failed, "")
+    answer = ToolResult(text="It failed.", structured=structured, is_error=is_error)
+    print_answer(answer, lambda data: f"It is {data['name']}.", as_json=False)
+    assert tuple(capsys.readouterr()) == (out, err)
+    print_answer(answer, lambda _: pytest.fail("nobody reads it"), as_json=True)
+    document, errors = capsys.readouterr()
+    assert (json.loads(document), errors) == (structured or {}, "")
+    assert "\x1b" not in document
 
 
 def test_a_bar_counts_up_on_a_terminal(capsys: Captured, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,12 @@ from pathlib import Path
 import standards_mcp
 
 LIBRARIES = ("numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers")
-PLUGINS = ("standards_mcp_catalog", "standards_mcp_encoders", "standards_mcp_search")
+PLUGINS = (
+    "standards_mcp_catalog",
+    "standards_mcp_clients",
+    "standards_mcp_encoders",
+    "standards_mcp_search",
+)
 PROGRAM = f"""
 import importlib, json, pkgutil, sys
 

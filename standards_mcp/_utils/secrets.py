@@ -75,15 +75,6 @@ def looks_secret(key: str) -> bool:
     return bool(_SECRET_KEY.search(key))
 
 
-def secret_paths(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path of each value or list under a key that looks secret."""
-    if isinstance(value, Mapping):
-        for key, item in cast("Mapping[str, object]", value).items():
-            yield from secret_paths(item, (*path, key))
-    elif any(looks_secret(str(key)) for key in path):
-        yield path
-
-
 def long_texts(value: object) -> frozenset[str]:
     """Return the texts in *value* that are long enough to be secrets."""
     return frozenset(text for text in _texts(value) if len(text) >= SHORTEST_SECRET)

@@ -28,18 +28,31 @@ INTERRUPTED: Final = 130
 COMMANDS: Final = {
     "auth": "auth:auth",
     "call": "tools:call",
-    "clients": "install:clients",
     "config": "config:config",
     "doctor": "doctor:doctor",
-    "install": "install:install",
     "plugins": "plugins:plugins",
     "prompts": "tools:prompts",
     "resources": "tools:resources",
     "serve": "serve:serve",
     "servers": "servers:servers",
     "tools": "tools:tools",
-    "uninstall": "install:uninstall",
 }
+
+
+def shipped(group: str) -> dict[str, Any]:
+    """Return entry points of the host's own wheel, by name.
+
+    They need no configuration, so their commands can also be run if it has mistakes.
+    """
+    import importlib_metadata
+
+    points: Any = importlib_metadata.distribution("standards-mcp").entry_points
+    return {point.name: point for point in points.select(group=group)}
+
+
+def own_names() -> list[str]:
+    """Return the names of the commands that come with the host, without its plugins."""
+    return [*COMMANDS, *shipped("standards_mcp.commands")]
 
 
 class _Commands(click.Group):
@@ -72,7 +85,7 @@ class _Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as exc:
-            from .failures import failure
+            from .invocation import failure
 
             raise failure(exc, ctx) from exc
 
@@ -81,7 +94,7 @@ class _Commands(click.Group):
             contributed = _plugin_commands(ctx)
         except StandardsMcpError:
             contributed = {}  # completion must work with a configuration that does not
-        return sorted({*COMMANDS, *contributed})
+        return sorted({*own_names(), *contributed})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from .invocation import Invocation
@@ -96,8 +109,8 @@ class _Commands(click.Group):
                 contributed = {name: about(command) for name, command in found}
         except StandardsMcpError:
             contributed = {}  # as above
-        room = formatter.width - 6 - max(map(len, (*COMMANDS, *contributed)))
-        own = {name: cast("click.Command", self.get_command(ctx, name)) for name in COMMANDS}
+        room = formatter.width - 6 - max(map(len, (*own_names(), *contributed)))
+        own = {name: cast("click.Command", self.get_command(ctx, name)) for name in own_names()}
         texts = contributed | {name: each.get_short_help_str(room) for name, each in own.items()}
         with formatter.section("Commands"):
             formatter.write_dl([(name, _shortened(texts[name], room)) for name in sorted(texts)])
@@ -122,6 +135,8 @@ class _Commands(click.Group):
                 "click.Command",
                 getattr(importlib.import_module(f"standards_mcp.cli.{module}"), name),
             )
+        if point := shipped("standards_mcp.commands").get(cmd_name):
+            return cast("click.Command", point.load())
         invocation = ctx.ensure_object(Invocation)
         try:
             command = _plugin_command(ctx, cmd_name)
@@ -175,7 +190,7 @@ def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     owner = owner_of(invocation.host, name)
     if owner:
         host = invocation.host_with(owner)
-        commands = host.manager.commands(COMMANDS, (owner,))
+        commands = host.manager.commands(own_names(), (owner,))
         remember(host, commands)
         if name in commands or host.manager.records[owner].reason:
             return commands.get(name)
@@ -188,7 +203,7 @@ def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
     from .plugin_help import remember
 
     invocation = ctx.ensure_object(Invocation)
-    commands = invocation.loaded_host.manager.commands(COMMANDS)
+    commands = invocation.loaded_host.manager.commands(own_names())
     remember(invocation.host, commands)
     return commands
 

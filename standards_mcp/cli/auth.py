@@ -12,7 +12,7 @@ import click
 from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
-from standards_mcp.config.edits import with_token, without_token
+from standards_mcp.config.edits import settings_without_profile, with_token, without_token
 from standards_mcp.config.models.http import (
     ADMIN,
     ALL,
@@ -22,7 +22,7 @@ from standards_mcp.config.models.http import (
     TokenSection,
 )
 
-from .config_edits import edit_config, settings_of
+from .config_edits import edit_config
 from .invocation import Invocation
 
 _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
@@ -98,11 +98,11 @@ def new(
 
     def add(text: str) -> str:
         changed = with_token(text, name, section.sha256, chosen, expires)
-        after = settings_of(invocation, changed).server.auth  # refuses an invalid name
-        if not after.is_required:
-            raise click.ClickException(f"requests would not need the token: {_OVERRIDDEN}")
-        if after.tokens[name] != section:
-            raise click.ClickException(f"another token {name!r} would be in force: {_OVERRIDDEN}")
+        after = settings_without_profile(
+            invocation.sources, changed
+        ).server.auth  # refuses an invalid name
+        if not after.is_required or after.tokens[name] != section:
+            raise click.ClickException(f"the token {name!r} would not be in force: {_OVERRIDDEN}")
         return changed
 
     edit_config(invocation, add, says=partial(print_text, err=True))

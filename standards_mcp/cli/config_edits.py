@@ -14,9 +14,7 @@ from standards_mcp.config.edits import (
     change_config,
     changed_keys,
     file_to_change,
-    settings_without_profile,
 )
-from standards_mcp.config.models.settings import Settings
 
 from .invocation import Invocation
 
@@ -84,8 +82,3 @@ def edit_config(
     else:
         kept = f"; the old file is {done.backup.name}" if done.backup else ""
         says(f"Changed {file}{kept}")
-
-
-def settings_of(invocation: Invocation, text: str) -> Settings:
-    """Return the settings for a file with this text. See `settings_without_profile`."""
-    return settings_without_profile(invocation.sources, text)

@@ -9,10 +9,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import anyio
 import click
@@ -20,12 +19,19 @@ import importlib_metadata
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.calls.output import definition_tokens
-from standards_mcp.commands import examples, json_option, print_json, print_table
+from standards_mcp.commands import (
+    Finding,
+    Level,
+    ServerCommand,
+    examples,
+    json_option,
+    print_json,
+    print_table,
+)
 from standards_mcp.config.layers import key_name
-from standards_mcp.config.loading import LoadedSettings, user_config_file
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.problems import check_programs
-from standards_mcp.errors import ClientFileError, StandardsMcpError
+from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health, services_health
 from standards_mcp.loading.manager import PluginManager
@@ -33,26 +39,16 @@ from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
 
-from .client_files import (
-    configuration_of,
-    install_command,
-    missing_variables,
-    options_of,
-    own_servers,
-)
-from .clients import CLIENTS, Client, Entry, System, own_command
+from . import shipped
 from .config import service_problems, service_warnings
-from .invocation import Invocation
+from .invocation import Invocation, this_program
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pluggy", "pydantic")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
 _SIGNS: Final = {"ok": "ok", "warning": "!", "error": "ERROR"}
+_LEVELS: Final[dict[str, Level]] = {"ok": "ok", "degraded": "warning", "failed": "error"}
 _MANY_TOOLS: Final = 40  # the limit of one client
 _CORRECT: Final = "Correct it; `standards-mcp config check` reads it again."
-_INSTALL_AGAIN: Final = "Install standards-mcp again."
-_LOST_FILE: Final = (
-    "Put the file back, or correct its path in the entry; without it, the server does not start."
-)
 _CORRECT_SERVICE: Final = (
     "Correct the reported problem, in the settings of the plugin that provides it."
 )
@@ -69,14 +65,8 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
     """
     invocation = ctx.ensure_object(Invocation)
     invocation.report_alone()
-    try:
-        command = own_command()
-    except LookupError:
-        command = (sys.executable, "-m", "standards_mcp")
     with divert_stdout():
-        findings = anyio.run(
-            examine, lambda: invocation.loaded_host, lambda: [*command, *invocation.options]
-        )
+        findings = anyio.run(_examine, invocation)
     if as_json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     else:
@@ -85,61 +75,37 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
         ctx.exit(1)
 
 
-Level = Literal["ok", "warning", "error"]
-_LEVELS: Final[dict[str, Level]] = {"ok": "ok", "degraded": "warning", "failed": "error"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check.
-
-    Attributes:
-        fix: The next step; empty for a good result.
-    """
-
-    subject: str
-    level: Level
-    message: str
-    fix: str = ""
-
-    @property
-    def text(self) -> str:
-        """The message and the fix in one line."""
-        return f"{self.message} -> {self.fix}" if self.fix else self.message
-
-
-async def examine(load: Callable[[], Host], start: Callable[[], Sequence[str]]) -> list[Finding]:
-    """Run all checks and return their findings, good and bad.
-
-    Args:
-        load: Returns a host with its plugins loaded.
-        start: Returns the command that serves with the same configuration.
-    """
-    findings = [*_versions()]
-    loaded: LoadedSettings | None = None
+async def _examine(invocation: Invocation) -> list[Finding]:
+    """Run all checks and return their findings, good and bad."""
+    findings = [_versions()]
+    server = ServerCommand()
     try:
-        host = load()
-        loaded = dataclasses.replace(host.loaded, layers=host.layers)
+        host = invocation.loaded_host
+        server = ServerCommand(_program(), (*invocation.options,), host.layers.variables())
         findings += _configuration(host)
         async with host.running():
             await host.manager.wait_started()
             findings += [finding async for finding in _plugins(host)]
             findings += [finding async for finding in _services(host)]
-        findings += [*_tools(host), *_start(start(), host.manager)]
+        findings += [*_tools(host), *_start(server, host.manager)]
     except StandardsMcpError as exc:  # a server does not start either
         findings.append(Finding("configuration", "error", str(exc), _CORRECT))
-    return [*findings, *_clients(System.current(), loaded)]
+    for check in shipped("standards_mcp.doctor").values():
+        findings += check.load()(server)
+    return findings
 
 
-def _versions() -> Iterator[Finding]:
-    names: list[str] = []
-    for name in _PACKAGES:
-        try:
-            names.append(f"{name} {importlib_metadata.version(name)}")
-        except importlib_metadata.PackageNotFoundError:
-            yield Finding("versions", "error", f"{name} is not installed", _INSTALL_AGAIN)
+def _program() -> tuple[str, ...]:
+    try:
+        return this_program()
+    except click.ClickException:  # it may be emptied later, but it can be checked now
+        return (sys.executable, "-m", "standards_mcp")
+
+
+def _versions() -> Finding:
+    names = [f"{name} {importlib_metadata.version(name)}" for name in _PACKAGES]
     python = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    yield Finding("versions", "ok", f"{python}; {', '.join(names)}")
+    return Finding("versions", "ok", f"{python}; {', '.join(names)}")
 
 
 def _configuration(host: Host) -> Iterator[Finding]:
@@ -217,63 +183,12 @@ def _tools(host: Host) -> Iterator[Finding]:
         yield Finding("tools", "ok", message)
 
 
-def _clients(system: System, loaded: LoadedSettings | None) -> Iterator[Finding]:
-    for client in CLIENTS:
-        file = client.file(system)
-        try:
-            entries = own_servers(client, file)
-        except ClientFileError as exc:
-            yield Finding(client.title, "error", str(exc), "Correct the file, or move it away.")
-            continue
-        for name, entry in entries.items():
-            finding = _client_entry(client, name, entry)
-            if loaded and finding.level == "ok":
-                finding = _without_settings(client, name, entry, loaded) or finding
-            yield finding
-
-
-def _client_entry(client: Client, name: str, entry: Entry) -> Finding:
-    line = client.command_line(entry)
-    command, file = line[0], configuration_of(client, entry)
-    if file is not None and not file.is_file():
-        # Installing it again without the file would serve more than the file allows.
-        message = f"{name!r} names the configuration {file}, which does not exist"
-        return Finding(client.title, "error", message, _LOST_FILE)
-    fix = f"Run `{install_command(client, name, options_of(line))}` again."
-    if not Path(command).is_absolute():
-        message = f"{name!r} starts {command!r}, which the client may not find"
-        return Finding(client.title, "warning", message, fix)
-    if not Path(command).exists():
-        return Finding(
-            client.title, "error", f"{name!r} starts {command}, which does not exist", fix
-        )
-    return Finding(client.title, "ok", f"{name!r} starts {command}")
-
-
-def _without_settings(
-    client: Client, name: str, entry: Entry, loaded: LoadedSettings
-) -> Finding | None:
-    """Return a finding if the server of an entry lacks variables that are set here.
-
-    An entry with another configuration file is skipped: the variables here are not meant for it.
-    """
-    file = None if loaded.file in (None, user_config_file()) else loaded.file.resolve()
-    missing = missing_variables(client, entry, loaded.layers.variables())
-    if not missing or configuration_of(client, entry) != file:
-        return None
-    # With the options of the entry: without its configuration, it would serve more.
-    command = install_command(client, name, options_of(client.command_line(entry)), missing)
-    message = f"{name!r} starts a server without these variables of .env or the environment: "
-    fix = f"Run `{command}` here to pass them on; or do nothing, if the server needs none of them."
-    return Finding(client.title, "warning", message + ", ".join(missing), fix)
-
-
-def _start(command: Sequence[str], manager: PluginManager) -> Iterator[Finding]:
+def _start(server: ServerCommand, manager: PluginManager) -> Iterator[Finding]:
     """Start a server as a client does, and check that its stdout has only messages."""
     began = time.perf_counter()
     try:
         ran = subprocess.run(  # noqa: S603  - this installation's own command
-            [*command, "serve"],
+            [*server.program, *server.options, "serve"],
             input=_handshake(),
             capture_output=True,
             timeout=manager.timing.trial,
@@ -304,9 +219,8 @@ def _start(command: Sequence[str], manager: PluginManager) -> Iterator[Finding]:
 
 
 def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:
-    """Return the reason for a slow start, a plugin or missing bytecode, and the fix."""
-    records, limit = manager.records.values(), manager.timing.slow_plugin
-    slow = [record for record in records if record.seconds >= limit]
+    """Return the reason for a slow start, plugins or missing bytecode, and the fix."""
+    slow = [each for each in manager.records.values() if each.seconds >= manager.timing.slow_plugin]
     if not slow:
         folder = Path(__file__).parents[2]
         return message, f'Compile the bytecode: `"{sys.executable}" -m compileall "{folder}"`.'

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
+import sys
 import tomllib
+import traceback
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import IO, Any, Final, cast
 
 import anyio
 import click
 
+from standards_mcp._utils import full_disk
+from standards_mcp._utils.installation import host_source
 from standards_mcp._utils.logs import configure_logging
+from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.streams import divert_stdout, own_stderr
-from standards_mcp.config.layers import merged, nested
+from standards_mcp._utils.text import describe_exception, printable
+from standards_mcp.commands import ServerCommand
+from standards_mcp.config.layers import merged, nested, variable_name
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,
@@ -25,13 +33,14 @@ from standards_mcp.config.loading import (
     user_config_file,
 )
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
-from standards_mcp.errors import UnknownToolError
+from standards_mcp.errors import ConfigError, StandardsMcpError, UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
 
 _SILENT: Final = logging.CRITICAL + 1
 
-_CONFIGURATION_LOGGERS: Final = ("standards_mcp.host", "standards_mcp.loading.manager")
+_FAILURES: Final = "standards_mcp.loading.manager"
+_WARNINGS: Final = "standards_mcp.host"
 
 
 @dataclass
@@ -105,10 +114,35 @@ class Invocation:
         if "_calls" in vars(self):
             self._calls.close()
 
-    @property
-    def shows_tracebacks(self) -> bool:
-        """True if errors are shown with their tracebacks."""
-        return self.verbosity > 1
+    def server_command(self, profile: str | None = None) -> ServerCommand:
+        """Return the command that starts a server with this configuration. See `ServerCommands`."""
+        if profile:
+            return replace(self, profile=profile).server_command()
+        variables = self._variables()
+        self._refuse_secrets()
+        return ServerCommand(this_program(), (*self.options,), variables)
+
+    def _variables(self) -> dict[str, str]:
+        """Return the variables that set a key here, including the own variables of plugins."""
+        # A failing plugin does not matter here, so it is not logged.
+        self.configure_logging(silent=True)
+        try:
+            return self.loaded_host.layers.variables()
+        except StandardsMcpError:  # the client will show the reason; the known variables are enough
+            return self.host.layers.variables()
+        finally:
+            self.configure_logging()
+
+    def _refuse_secrets(self) -> None:
+        """Refuse a secret on the command line of the server, which every process can read."""
+        secrets = self.secrets()
+        for key, _, text in (pair.partition("=") for pair in self.pairs):
+            path = keys_of(key)
+            if any(map(looks_secret, path)) or mask(text, secrets) != text:
+                raise click.UsageError(
+                    f"--set {key}: other users can read the command line of the server, so do not "
+                    f"put a secret there; use --env {variable_name(path)}=..."
+                )
 
     def configure_logging(
         self, *, serving: bool = False, silent: bool = False, without: Collection[str] = ()
@@ -119,15 +153,15 @@ class Invocation:
             _SILENT if silent else max(logging.DEBUG, level - 10 * self.verbosity),
             self.secrets,
             plain=not serving,
-            tracebacks=self.shows_tracebacks,
+            tracebacks=self.verbosity > 1,
             stream=own_stderr() if serving else None,
             without=without,
         )
 
-    def report_alone(self) -> None:
-        """Let the command report problems of the configuration, which the host would log, too."""
+    def report_alone(self, *, warnings: bool = True) -> None:
+        """Let the command report failed plugins, and warnings, in place of the log."""
         if not self.verbosity:
-            self.configure_logging(without=_CONFIGURATION_LOGGERS)
+            self.configure_logging(without=(_FAILURES, _WARNINGS) if warnings else (_FAILURES,))
 
     def secrets(self) -> frozenset[str]:
         """Return every secret that is known by now."""
@@ -176,6 +210,51 @@ class ToolCalls:
         needed = self._host.plugins_behind(name)
         await self._running.enter_async_context(self._host.running(needed))
         return await self._host.call_tool(name, arguments)
+
+
+class _Failure(click.ClickException):
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(printable(self.message), file=file, err=True)
+
+
+class _ConfigFailure(_Failure):
+    exit_code = 2
+
+
+def failure(cause: Exception, ctx: click.Context) -> click.ClickException:
+    """Return the error that click prints: one line, and with ``-vv`` the traceback above it.
+
+    The exit code is 2 for an invalid configuration, else 1.
+    """
+    invocation = ctx.ensure_object(Invocation)
+    line = str(cause)
+    if not isinstance(cause, StandardsMcpError):
+        reason = f"{describe_exception(cause)}; for more, put -vv before the command"
+        if full_disk.is_full(cause):
+            reason = full_disk.MESSAGE
+        line = f"{ctx.invoked_subcommand} failed: {reason}"
+    above = traceback.format_exception(cause) if invocation.verbosity > 1 else ()
+    message = mask("".join([*above, f"standards-mcp: {line}"]), invocation.secrets())
+    return (_ConfigFailure if isinstance(cause, ConfigError) else _Failure)(message)
+
+
+def this_program() -> tuple[str, ...]:
+    """Return the absolute command that starts this installation.
+
+    Raises:
+        click.ClickException: The installation is in a cache that may be emptied at any time.
+    """
+    interpreter = Path(sys.executable)
+    if "archive-v0" in interpreter.parts:  # the cache of uvx
+        again = shlex.join(("uv", "tool", "install", host_source()))
+        raise click.ClickException(
+            "standards-mcp runs from uv's cache, which may be emptied at any time; install it with "
+            f"`{again}` and run it from there"
+        )
+    script = interpreter.with_name("standards-mcp" + interpreter.suffix)
+    if script.exists():
+        return (str(script),)
+    return (str(interpreter), "-m", "standards_mcp")
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:

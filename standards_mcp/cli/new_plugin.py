@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from string import Template
 from typing import Final, Literal, TypeAlias, get_args
@@ -21,7 +19,7 @@ from standards_mcp.commands import examples, print_text
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.discovery import PLUGIN_NAME, installed_plugins
 
-from . import COMMANDS
+from . import own_names
 
 Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
 
@@ -64,7 +62,7 @@ _ABOUT: Final[Mapping[Kind, tuple[str, str, str]]] = {
     ),
 }
 _KINDS: Final = get_args(Kind)
-_OWN_PREFIX: Final = re.compile(r"standards_mcp(_|$)")
+_OWN_PREFIX: Final = "standards_mcp"
 
 
 @click.command(epilog=examples("plugins new acme", "plugins new acme --kind prompts --into .."))
@@ -87,59 +85,43 @@ def new(name: str, *, kind: Kind, into: Path) -> None:
 
     NAME is lower_snake_case, such as acme. The folder is standards-mcp-NAME.
     """
-    _check_name(name)
+    if why := _refusal(name):
+        raise click.BadParameter(f"{why}; choose another name", param_hint="NAME")
     folder = into / distribution_of(name)
     version = importlib_metadata.version(HOST)
-    write_project(folder, render_plugin(name, kind, version, host_source()))
+    try:
+        folder.mkdir()
+        for path, text in render_plugin(name, kind, version, host_source()).items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+    except FileExistsError:
+        advice = "choose another name, or another folder with --into"
+        raise StandardsMcpError(f"{folder} already exists; {advice}") from None
+    except OSError as exc:
+        raise StandardsMcpError(f"{folder} cannot be written: {reason_of(exc)}") from exc
     print_text(f"Wrote {folder}. Its README.md explains how to install, test and use it.")
 
 
-def _check_name(name: str) -> None:
-    if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
-        allowed = f"use lower_snake_case, at most {MAX_NAME} characters"
-        raise _bad(f"{name!r} cannot be the name of a plugin; {allowed}{_suggestion(name)}")
-    if _OWN_PREFIX.match(name):
-        raise _bad(
-            f"the prefix standards_mcp is added to each name; leave it out{_suggestion(name)}"
-        )
-    if why := _taken(name):
-        raise _bad(f"{why}; choose another name")
-
-
-def _taken(name: str) -> str:
-    """Return the reason why a name is taken, or an empty string."""
+def _refusal(name: str) -> str:
+    """Return the reason why a name cannot be used, or an empty string."""
     plugins = {info.name: info.distribution for info in installed_plugins()}
+    if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
+        return f"{name!r} is not lower_snake_case with at most {MAX_NAME} characters"
+    if name == "plugin" or name.startswith(_OWN_PREFIX):
+        return f"{name!r} would give names like the ones of the host"
     if name in plugins:
         return f"{name!r} is a plugin of {plugins[name]}, which is installed"
-    if name in COMMANDS:
+    if name in own_names():
         return f"`standards-mcp {name}` is a command"
-    if name == "plugin":
-        return "its settings would be called PluginSettings, like a class of the host"
     if name in own_plugins():
         return f"{distribution_of(name)} is a plugin of standards-mcp itself"
-    if find_spec(package_of(name)):
-        return f"the package {package_of(name)} is installed already"
     return ""
-
-
-def _suggestion(name: str) -> str:
-    words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
-    proposed = _OWN_PREFIX.sub("", "_".join(words)).lstrip("0123456789_")[:MAX_NAME].rstrip("_")
-    return f", such as {proposed!r}" if PLUGIN_NAME.fullmatch(proposed) else ""
-
-
-def _bad(message: str) -> click.BadParameter:
-    return click.BadParameter(message, param_hint="NAME")
 
 
 def distribution_of(name: str) -> str:
     """Return the name of the distribution, and of the folder, of a new plugin."""
     return f"standards-mcp-{name.replace('_', '-')}"
-
-
-def package_of(name: str) -> str:
-    """Return the name of the package of a new plugin."""
-    return f"standards_mcp_{name}"
 
 
 def render_plugin(
@@ -152,26 +134,29 @@ def render_plugin(
         host_version: The version of the host that it is written for.
         host_source: The argument of an installer for the host: a path, an address or its name.
     """
+    package = f"{_OWN_PREFIX}_{name}"
     stem = "".join(word.capitalize() for word in name.split("_"))
     words = {
         "name": name,
         "kind": kind,
         "scheme": name.replace("_", "-"),
         "distribution": distribution_of(name),
-        "package": package_of(name),
+        "package": package,
         "plugin_class": f"{stem}Plugin",
         "settings_class": f"{stem}Settings",
         "versions": compatible_versions(host_version),
         **_host_words(host_source),
         "imports": '\n  "starlette>=0.48,<2",' if kind == "routes" else "",
     }
-    about = [_fill(text, words) for text in _ABOUT[kind]]
-    words |= dict(zip(("adds", "shown_by", "try_it"), about, strict=True))
-    rendered = {
-        PurePosixPath(_fill(path, words)): _fill(_template(_fill(source, words)), words)
-        for path, source in _FILES.items()
-    }
-    return rendered | {PurePosixPath(package_of(name), "py.typed"): ""}
+    for key, text in zip(("adds", "shown_by", "try_it"), _ABOUT[kind], strict=True):
+        words[key] = Template(text).substitute(words)
+    templates = files("standards_mcp.cli").joinpath("plugin_template")
+    rendered = {PurePosixPath(package, "py.typed"): ""}
+    for path, source in _FILES.items():
+        template = templates.joinpath(*f"{source.replace('$kind', kind)}.tmpl".split("/"))
+        text = Template(template.read_text(encoding="utf-8")).substitute(words)
+        rendered[PurePosixPath(Template(path).substitute(words))] = text
+    return rendered
 
 
 def _host_words(source: str) -> dict[str, str]:
@@ -203,31 +188,3 @@ def compatible_versions(version: str) -> str:
     least = parsed.public if parsed.is_prerelease else f"{parsed.major}.{parsed.minor}"
     bound = f"{parsed.major + 1}" if parsed.major else f"0.{parsed.minor + 1}"
     return f">={least},<{bound}"
-
-
-def write_project(folder: Path, rendered: Mapping[PurePosixPath, str]) -> None:
-    """Write a project into a new folder.
-
-    Raises:
-        StandardsMcpError: The folder already exists, or cannot be written.
-    """
-    try:
-        folder.mkdir()
-        for path, text in rendered.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
-    except FileExistsError:
-        advice = "choose another name, or another folder with --into"
-        raise StandardsMcpError(f"{folder} already exists; {advice}") from None
-    except OSError as exc:
-        raise StandardsMcpError(f"{folder} cannot be written: {reason_of(exc)}") from exc
-
-
-def _fill(text: str, words: Mapping[str, str]) -> str:
-    return Template(text).substitute(words)
-
-
-def _template(path: str) -> str:
-    source = files("standards_mcp.cli").joinpath("plugin_template", *f"{path}.tmpl".split("/"))
-    return source.read_text(encoding="utf-8")

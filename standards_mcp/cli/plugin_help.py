@@ -52,43 +52,37 @@ def about(command: click.Command) -> str:
     return command.get_short_help_str(_WIDEST) or _NO_HELP
 
 
-def helps(host: Host) -> dict[str, str] | None:
-    """Return the saved help of the enabled plugins with commands, by command.
+def remembered(host: Host) -> dict[str, tuple[str, str] | None]:
+    """Return the command of each plugin and its help; None for a plugin that was never loaded.
 
-    Returns:
-        None if an enabled plugin was never loaded.
+    A plugin without a command has an empty name.
     """
     saved = _read(host.state_dir)
-    texts: dict[str, str] = {}
+    commands: dict[str, tuple[str, str] | None] = {}
     for record in host.manager.records.values():
-        if record.reason or record.info.kind is not PluginKind.IMPORTED:
-            continue
-        command = _saved_command(record.info, saved)
-        if command is None:
-            return None
-        name, text = command
-        texts[name] = text
-    return {name: text for name, text in texts.items() if name}
+        entry, shipped = saved.get(record.name, {}), _SHIPPED if record.info.is_own else {}
+        commands[record.name] = shipped.get(record.name)
+        if _identity(record.info).items() <= entry.items() and "command" in entry:
+            commands[record.name] = entry["command"], entry.get("help", "")
+    return commands
 
 
 def owner_of(host: Host, command: str) -> str | None:
     """Return the plugin of a command, if it is known without loading plugins."""
-    saved = _read(host.state_dir)
-    for record in host.manager.records.values():
-        entry = _saved_command(record.info, saved)
-        if entry and entry[0] == command:
-            return record.name
-    return None
+    names = (plugin for plugin, known in remembered(host).items() if known and known[0] == command)
+    return next(names, None)
 
 
-def _saved_command(
-    info: PluginInfo, saved: Mapping[str, Mapping[str, str]]
-) -> tuple[str, str] | None:
-    """Return the name and the help of a plugin's command, or None if it was never loaded."""
-    entry = saved.get(info.name, {})
-    if _identity(info).items() <= entry.items() and "command" in entry:
-        return entry["command"], entry.get("help", "")
-    return _SHIPPED.get(info.name) if info.is_own else None
+def helps(host: Host) -> dict[str, str] | None:
+    """Return the help of each command of an enabled plugin, or None if one was never loaded."""
+    records, commands = host.manager.records, remembered(host)
+    enabled = [
+        commands[name]
+        for name, record in records.items()
+        if not record.reason and record.info.kind is PluginKind.IMPORTED
+    ]
+    texts = dict(command for command in enabled if command)
+    return {name: texts[name] for name in texts if name} if all(enabled) else None
 
 
 def _identity(info: PluginInfo) -> dict[str, str]:

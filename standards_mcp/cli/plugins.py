@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -12,7 +12,11 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
-from standards_mcp.config.edits import with_plugin, without_plugin_disabled
+from standards_mcp.config.edits import (
+    settings_without_profile,
+    with_plugin,
+    without_plugin_disabled,
+)
 from standards_mcp.config.layers import plugin_variables, variable_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.schema import Key, config_keys
@@ -24,9 +28,7 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.plugin import Health, PluginSettings
 
-from .completion import installed_plugins
-from .config_edits import dry_run_option, edit_config, settings_of, yes_option
-from .failures import show_failures
+from .config_edits import dry_run_option, edit_config, yes_option
 from .invocation import Invocation
 from .new_plugin import new
 
@@ -34,6 +36,14 @@ _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason", "deprecated"),
     *("tools", "prompts", "resources", "filters", "routes"),
 )
+
+
+def _installed(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    for record in invocation.host.manager.records.values():
+        yield record.name, record.info.distribution
+
+
+_name = click.argument("name", shell_complete=offer(_installed))
 
 
 @click.group()
@@ -75,7 +85,7 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
     fails.
     """
     invocation = ctx.ensure_object(Invocation)
-    show_failures(invocation)
+    invocation.report_alone(warnings=False)
     host = invocation.host
     host.load(again=True)
     with divert_stdout():
@@ -100,31 +110,25 @@ async def _healths(host: Host) -> dict[str, Health]:
 
 
 @plugins.command(epilog=examples("plugins info search", "plugins info search --json"))
-@click.argument("name", shell_complete=offer(installed_plugins))
+@_name
 @json_option
 @click.pass_obj
 def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     """Show the plugin NAME with its version, contributions and configuration keys."""
-    show_failures(invocation)
+    invocation.report_alone(warnings=False)
     host = invocation.listed_host
     record = _record(host, name)
     keys = _keys(record)
     selection = host.visible()
-    data = (
-        _as_data(record)
-        | _last_start(invocation, record)
-        | {
-            "requires": list(record.info.requires),
-            "tools": _names(selection.tools, name),
-            "prompts": _names(selection.prompts, name),
-            "resources": _names(selection.resources, name),
-            "filters": [item.name for item in record.contributions.filters],
-            "routes": [item.declared for item in selection.routes if item.plugin == name],
-            "keys": [
-                dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys
-            ],
-        }
-    )
+    data = _as_data(record) | {
+        "requires": list(record.info.requires),
+        "tools": _names(selection.tools, name),
+        "prompts": _names(selection.prompts, name),
+        "resources": _names(selection.resources, name),
+        "filters": [item.name for item in record.contributions.filters],
+        "routes": [item.declared for item in selection.routes if item.plugin == name],
+        "keys": [dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys],
+    }
     if as_json:
         print_json(data)
         return
@@ -134,20 +138,8 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
     print_table(_key_row(key, record) for key in keys)
 
 
-def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
-    """Return the status of a plugin at the last start of the server, if it could be loaded now."""
-    if record.status is not Status.REGISTERED:
-        return {}
-    host = Host(invocation.load_settings())
-    host.restore()
-    listed = host.manager.records[record.name]
-    if listed.status is Status.DISCOVERED:  # the last start left no record of it
-        return {}
-    return {"status": listed.status, "reason": listed.reason or record.reason}
-
-
 @plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
-@click.argument("name", shell_complete=offer(installed_plugins))
+@_name
 @dry_run_option
 @yes_option
 @click.pass_obj
@@ -168,7 +160,7 @@ def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) ->
 
 
 @plugins.command(epilog=examples("plugins disable acme", "plugins disable acme --dry-run"))
-@click.argument("name", shell_complete=offer(installed_plugins))
+@_name
 @dry_run_option
 @click.pass_obj
 def disable(invocation: Invocation, /, name: str, *, dry_run: bool) -> None:
@@ -192,7 +184,9 @@ def _switch(
     def edit(text: str) -> str:
         # With `autoload = false`, the plugin needs `enabled = true`.
         undone = without_plugin_disabled(text, name, table=table) if enabled else text
-        if undone != text and not disabled_reason(plugin, settings_of(invocation, undone)):
+        if undone != text and not disabled_reason(
+            plugin, settings_without_profile(invocation.sources, undone)
+        ):
             return undone
         return with_plugin(text, name, enabled=enabled, table=table)
 

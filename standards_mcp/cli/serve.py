@@ -26,7 +26,6 @@ from . import BEGAN
 from .invocation import Invocation
 
 if TYPE_CHECKING:
-    from standards_mcp.server.reload import Reloading
     from standards_mcp.server.run import Ending
     from standards_mcp.server.server import HostServer
 
@@ -140,6 +139,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     host = invocation.loaded_host
 
     from standards_mcp.server.audit import audited
+    from standards_mcp.server.reload import Reloading
     from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio
     from standards_mcp.server.tracing import traced
@@ -151,7 +151,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
                 with audited(host, "stdio", version):
                     await serve_stdio(server, reader=reader, writer=writer, on_leaving=ending.begin)
 
-        reloading = _reloading(invocation, watch=watch)
+        reloading = Reloading(sources=invocation.sources, watch=watch)
         await run(host, transport, reloading=reloading, began=BEGAN, on_signal=ending.begin)
 
     _run(invocation, serve_until_the_end)
@@ -170,6 +170,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         shared_settings,
     )
     from standards_mcp.server.http.serving import CLOSING_SECONDS, serve_http
+    from standards_mcp.server.reload import Reloading
     from standards_mcp.server.run import run
 
     if not insecure:
@@ -188,7 +189,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     drain_now = _drains(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
-    reloading = _reloading(invocation, watch=watch, tell_others=tell_others)
+    reloading = Reloading(sources=invocation.sources, watch=watch, tell_others=tell_others)
     transport = partial(
         serve_http,
         host=host,
@@ -228,14 +229,6 @@ def _drains(seconds: float) -> Callable[[], float]:
         return seconds if signals[-1] - signals[0] < _ONE_ORDER_SECONDS else 0.0
 
     return remaining
-
-
-def _reloading(
-    invocation: Invocation, *, watch: bool, tell_others: Callable[[], None] = _ignore
-) -> Reloading:
-    from standards_mcp.server.reload import Reloading
-
-    return Reloading(sources=invocation.sources, watch=watch, tell_others=tell_others)
 
 
 def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitable[None]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import anyio
 import click
@@ -16,7 +17,6 @@ from standards_mcp.host import Host
 from standards_mcp.remote import approvals as remote_approvals
 from standards_mcp.remote.external import ServerPlugin
 
-from .completion import configured_servers
 from .config_edits import agree, yes_option
 from .invocation import Invocation
 
@@ -26,8 +26,13 @@ def servers() -> None:
     """Approve the definitions of other MCP servers."""
 
 
+def _configured(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    for name, section in invocation.host.settings.servers.items():
+        yield name, section.command or ""
+
+
 @servers.command(epilog=examples("servers approve github", "servers approve github --yes"))
-@click.argument("name", shell_complete=offer(configured_servers))
+@click.argument("name", shell_complete=offer(_configured))
 @yes_option
 @click.pass_obj
 def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:

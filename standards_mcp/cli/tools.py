@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -22,10 +23,18 @@ from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import StandardsMcpError
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 
-from .completion import all_tools, served_tools
 from .config_edits import dry_run_option, edit_config, yes_option
-from .failures import show_failures
 from .invocation import Invocation
+
+
+def _all_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    for item in invocation.loaded_host.visible().tools:
+        yield item.tool.name, item.title or ""
+
+
+def _served_tools(invocation: Invocation) -> Iterator[tuple[str, str]]:
+    for item in invocation.loaded_host.visible().visible_tools:
+        yield item.published, item.title or ""
 
 
 @click.group(
@@ -44,7 +53,7 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return
     invocation = ctx.ensure_object(Invocation)
-    show_failures(invocation)
+    invocation.report_alone(warnings=False)
     host = invocation.listed_host
     unloaded = [each for each in host.manager.records.values() if _is_unknown(each)]
     entries = [*map(_of_tool, host.visible().tools), *map(_of_plugin, unloaded)]
@@ -60,7 +69,7 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
 
 
 @tools.command(epilog=examples("tools enable web.search", "tools enable 'web.*' --dry-run"))
-@click.argument("pattern", metavar="GLOB", shell_complete=offer(all_tools))
+@click.argument("pattern", metavar="GLOB", shell_complete=offer(_all_tools))
 @dry_run_option
 @yes_option
 @click.pass_obj
@@ -86,7 +95,7 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool)
 
 
 @tools.command(epilog=examples("tools disable web.search", "tools disable 'web.*' --dry-run"))
-@click.argument("pattern", metavar="GLOB", shell_complete=offer(all_tools))
+@click.argument("pattern", metavar="GLOB", shell_complete=offer(_all_tools))
 @dry_run_option
 @click.pass_obj
 def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
@@ -148,7 +157,7 @@ def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
         'call find_relevant_standards --args \'{"activity": "clocks"}\'',
     )
 )
-@click.argument("tool", shell_complete=offer(served_tools))
+@click.argument("tool", shell_complete=offer(_served_tools))
 @click.option(
     "--args",
     "arguments",

@@ -7,11 +7,11 @@ start of every session, so it imports as little as possible itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
@@ -38,6 +38,18 @@ Services: TypeAlias = Mapping[Callable[..., Any], object]
 _NOTHING: Final[Mapping[Any, Any]] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """The uses of a plugin to try, and the client for them; see `check_plugin`."""
+
+    calls: Sequence[Call]
+    prompts: Sequence[Call]
+    reads: Sequence[str]
+    requests: Sequence[Request]
+    generation: str
+    client: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     """Limits and exceptions for `check_plugin`.
@@ -57,10 +69,18 @@ class Allowed:
     destructive: Collection[str] = ()
 
 
-class Connect(Protocol):
-    """The function of the fixture `connect`."""
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """The function of the fixture `connect`.
 
-    def __call__(  # noqa: PLR0913  - all by name, and most seldom given
+    Attributes:
+        folder: The plugins keep their state here.
+    """
+
+    folder: Path
+
+    @asynccontextmanager
+    async def __call__(  # noqa: PLR0913  - all by name, and most seldom given
         self,
         plugin_type: type[Plugin[Any]],
         /,
@@ -72,7 +92,7 @@ class Connect(Protocol):
         config: Mapping[str, Any] = _NOTHING,
         client: Mapping[str, Any] = _NOTHING,
         **settings: Any,
-    ) -> AbstractAsyncContextManager[Client]:
+    ) -> AsyncGenerator[Client]:
         """Serve a plugin within this process and connect a client of the official SDK to it.
 
         The host discovers no installed plugin, reads no setting of the machine, and is strict:
@@ -95,13 +115,25 @@ class Connect(Protocol):
         Raises:
             PluginError: A plugin failed, with the reason.
         """
-        ...
+        from .serving import PluginUnderTest, connected  # noqa: PLC0415  - see the module
+
+        tested = PluginUnderTest(plugin_type, name, settings, beside, config, services)
+        async with connected(tested.loaded_host(self.folder), generation, client) as made:
+            yield made
 
 
-class ConnectHttp(Protocol):
-    """The function of the fixture `connect_http`."""
+@dataclass(frozen=True, slots=True)
+class ConnectHttp:
+    """The function of the fixture `connect_http`.
 
-    def __call__(
+    Attributes:
+        folder: The plugins keep their state here.
+    """
+
+    folder: Path
+
+    @asynccontextmanager
+    async def __call__(
         self,
         plugin_type: type[Plugin[Any]],
         /,
@@ -112,25 +144,21 @@ class ConnectHttp(Protocol):
         services: Services = _NOTHING,
         config: Mapping[str, Any] = _NOTHING,
         **settings: Any,
-    ) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+    ) -> AsyncGenerator[httpx2.AsyncClient]:
         """Serve the routes of a plugin within this process and open a client of them.
 
-        Its addresses are relative to the plugin's: ``client.get("/reports/7")``.
+        Its addresses are relative to the plugin's: ``client.get("/reports/7")``. See `Connect` for
+        the other arguments.
 
         Args:
-            plugin_type: The class of the plugin.
-            name: Its name, as its entry point gives it.
             scopes: The scopes of the client's token; by default it may use everything.
-            beside: See `Connect`, as for the arguments below.
-            services: Objects to use in place of the services of plugins, by their types, such as
-                ``{Catalog: catalog}`` for a plugin that needs a catalog.
-            config: More of the host's configuration.
-            settings: The plugin's own settings.
-
-        Raises:
-            PluginError: A plugin failed, with the reason.
         """
-        ...
+        from .serving import PluginUnderTest, route_client  # noqa: PLC0415  - see the module
+
+        tested = PluginUnderTest(plugin_type, name, settings, beside, config, services)
+        host = tested.loaded_host(self.folder)
+        async with host.running(), route_client(host, name, scopes) as client:
+            yield client
 
 
 @pytest.fixture
@@ -140,17 +168,13 @@ def connect(tmp_path: Path) -> Connect:
     Use it within the test, ``async with connect(AcmePlugin, name="acme") as client``, under any
     pytest plugin that runs async tests on asyncio.
     """
-    from .clients import connecting  # noqa: PLC0415  - see the module's docstring
-
-    return connecting(tmp_path / "standards-mcp")
+    return Connect(tmp_path / "standards-mcp")
 
 
 @pytest.fixture
 def connect_http(tmp_path: Path) -> ConnectHttp:
     """Return a function that serves the HTTP routes of a plugin; see `ConnectHttp`."""
-    from .routes import connecting_http  # noqa: PLC0415  - see the module's docstring
-
-    return connecting_http(tmp_path / "standards-mcp")
+    return ConnectHttp(tmp_path / "standards-mcp")
 
 
 def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
@@ -196,13 +220,12 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
         AssertionError: It breaks rules. Each line names a rule and the correction.
     """
     __tracebackhide__ = True
-    from .checks import Probes, faults_of  # noqa: PLC0415  - see the module's docstring
-    from .hosts import PluginUnderTest  # noqa: PLC0415
+    from .checks import faults_of  # noqa: PLC0415  - see the module's docstring
+    from .serving import PluginUnderTest  # noqa: PLC0415
 
     tested = PluginUnderTest(plugin_type, name, settings, beside, config, services)
-    faults = faults_of(
-        tested, Probes(calls, prompts, reads, requests, generation, client), allow or Allowed()
-    )
+    uses = Uses(calls, prompts, reads, requests, generation, client)
+    faults = faults_of(tested, uses, allow or Allowed())
     if faults:
         rules = "a rule" if len(faults) == 1 else f"{len(faults)} rules"
         lines = "".join(f"\n  - {fault}" for fault in faults)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
@@ -39,9 +39,8 @@ def declaration_faults(
     plugin: Plugin[Any], name: str, destructive: Collection[str]
 ) -> Iterator[str]:
     """Yield all faults in the declarations of a plugin."""
-    answers = _answers(plugin)
-    yield from _silence(answers)
-    yield from _lost_methods(plugin)
+    answers = {hook: _answer(plugin, hook) for hook in (*_HOOKS, _FILTERS, "register_commands")}
+    yield from _lost_contributions(plugin, answers)
     for hook, (kind, read) in _HOOKS.items():
         returned = (each for item in _items(answers[hook]) for each in declared(item, kind))
         for item in (*declarations(plugin, kind), *returned):
@@ -58,11 +57,16 @@ def declaration_faults(
             yield from _description_advice(f"filter {item.name!r}", item.description)
 
 
-def _lost_methods(plugin: Plugin[Any]) -> Iterator[str]:
-    for name in undecorated(plugin):
+def _lost_contributions(plugin: Plugin[Any], answers: dict[str, object]) -> Iterator[str]:
+    wrapper = _answer(plugin, "wrap_tool_call", None)
+    # The host accepts None, but an author who wrote a hook seldom means it.
+    for hook, answer in {**answers, "wrap_tool_call": wrapper}.items():
+        if answer is None:
+            yield f"its {hook} returns nothing; is a `return` missing?"
+    for method in undecorated(plugin):
         yield (
-            f"its method {name!r} overrides a declared one and is not decorated, so it is not "
-            f"served; decorate it, or write {name} = None"
+            f"its method {method!r} overrides a declared one and is not decorated, so it is not "
+            f"served; decorate it, or write {method} = None"
         )
 
 
@@ -107,20 +111,6 @@ def settings_faults(model: object) -> Iterator[str]:
             yield f"its setting {name!r} looks like a secret; declare it as pydantic.SecretStr"
 
 
-def _answers(plugin: Plugin[Any]) -> dict[str, object]:
-    """Return the results of the hooks that declare contributions."""
-    hooks = (*_HOOKS, _FILTERS, "register_commands")
-    wrapper = _answer(plugin, "wrap_tool_call", None)
-    return {hook: _answer(plugin, hook) for hook in hooks} | {"wrap_tool_call": wrapper}
-
-
-def _silence(answers: Mapping[str, object]) -> Iterator[str]:
-    # The host accepts None, but an author who wrote a hook seldom means it.
-    for hook, answer in answers.items():
-        if answer is None:
-            yield f"its {hook} returns nothing; is a `return` missing?"
-
-
 def _answer(plugin: Plugin[Any], hook: str, *arguments: object) -> object:
     """Return the result of a hook, or () if it is missing or fails, which the host reports."""
     with suppress(Exception):
@@ -144,9 +134,14 @@ def _advice(item: Contribution, destructive: Collection[str]) -> Iterator[str]:
         )
     yield from _description_advice(subject, item.description)
     if isinstance(item, RegisteredTool | RegisteredPrompt):
-        yield from _argument_advice(subject, item.arguments.schema["properties"])
+        for name, schema in item.arguments.schema["properties"].items():
+            if not str(schema.get("description", "")).strip():
+                yield (
+                    f"{subject}: its argument {name!r} is not described; annotate it with "
+                    "Annotated[..., Field(description=...)]"
+                )
     if isinstance(item, RegisteredTool):
-        yield from _flag_advice(subject, item, destructive)
+        yield from _flag_advice(subject, item.tool, destructive)
 
 
 def _description_advice(subject: str, description: str) -> Iterator[str]:
@@ -157,17 +152,7 @@ def _description_advice(subject: str, description: str) -> Iterator[str]:
         )
 
 
-def _argument_advice(subject: str, properties: dict[str, Any]) -> Iterator[str]:
-    for name, schema in properties.items():
-        if not str(schema.get("description", "")).strip():
-            yield (
-                f"{subject}: its argument {name!r} is not described; annotate it with "
-                "Annotated[..., Field(description=...)]"
-            )
-
-
-def _flag_advice(subject: str, item: RegisteredTool, destructive: Iterable[str]) -> Iterator[str]:
-    tool = item.tool
+def _flag_advice(subject: str, tool: Tool, destructive: Collection[str]) -> Iterator[str]:
     if tool.destructive and not tool.read_only and tool.name not in destructive:
         yield (
             f"{subject}: without a flag, clients assume that it may delete or overwrite, and may "

@@ -6,9 +6,8 @@ import asyncio
 import logging
 import tempfile
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +23,11 @@ from standards_mcp.loading.construction import noted
 from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Health, Plugin, PluginContext
 
-from . import Allowed, Call, Request
+from . import Allowed, Uses
 from .advice import declaration_faults, needs_faults, settings_faults
 from .blocking import LoopMonitor
-from .clients import connected
-from .hosts import PluginUnderTest
 from .imports import import_faults
+from .serving import PluginUnderTest, connected, route_client
 from .side_effects import SideEffects
 
 _ROUNDS: Final = ("", " the second time")
@@ -41,19 +39,7 @@ class _UnknownToolError(Exception):
     """No plugin has the tool of a probe."""
 
 
-@dataclass(frozen=True, slots=True)
-class Probes:
-    """The uses of a plugin to try, and the client for them; see `check_plugin`."""
-
-    calls: Sequence[Call]
-    prompts: Sequence[Call]
-    reads: Sequence[str]
-    requests: Sequence[Request]
-    generation: str
-    client: Mapping[str, Any]
-
-
-def faults_of(tested: PluginUnderTest, probes: Probes, allow: Allowed) -> list[str]:
+def faults_of(tested: PluginUnderTest, uses: Uses, allow: Allowed) -> list[str]:
     """Return a sentence for each broken rule, with the correction.
 
     Raises:
@@ -66,7 +52,7 @@ def faults_of(tested: PluginUnderTest, probes: Probes, allow: Allowed) -> list[s
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
             _check_declarations(tested, Path(folder), effects, allow)
-            asyncio.run(_check_life(tested, Path(folder), effects, probes, allow))
+            asyncio.run(_check_life(tested, Path(folder), effects, uses, allow))
         finally:
             effects.restore()
     return list(effects.faults)
@@ -109,7 +95,7 @@ def _construct(tested: PluginUnderTest, host: Host) -> Plugin[Any]:
 
 
 async def _check_life(
-    tested: PluginUnderTest, folder: Path, effects: SideEffects, probes: Probes, allow: Allowed
+    tested: PluginUnderTest, folder: Path, effects: SideEffects, uses: Uses, allow: Allowed
 ) -> None:
     monitor = LoopMonitor(tested.plugin_type.__module__.partition(".")[0], allow.blocked_seconds)
     try:
@@ -124,10 +110,13 @@ async def _check_life(
             effects.add(fault)
         with monitor.watching():
             if await _starts_and_stops(record, effects, allow.start_seconds):
-                async with connected(host, probes.generation, probes.client) as client:
+                async with connected(host, uses.generation, uses.client) as client:
                     await _check_health(record, effects)
-                    await _check_uses(host, client, probes, effects)
-                    await _check_requests(host, tested.name, probes.requests, effects)
+                    await _check_uses(host, client, uses, effects)
+                    async with route_client(host, tested.name) as http_client:
+                        for method, path in uses.requests:
+                            asked = _request(http_client, method, path)
+                            await _check_use(f"route {method} {path}", asked, effects)
     except StandardsMcpError as exc:
         effects.add(getattr(exc, "reason", str(exc)))
     for location in monitor.locations:
@@ -146,25 +135,17 @@ async def _starts_and_stops(
     for again in _ROUNDS:
         async with effects.expecting_nothing_left():
             try:
-                await _enter_and_leave(enter, effects, start_seconds)
+                with effects.phase("its lifespan"):
+                    lifespan = enter()
+                    async with _within(start_seconds, "start"):
+                        await lifespan.__aenter__()
+                with effects.phase("its lifespan"):
+                    async with _within(DEFAULT_TIMING.stop, "stop"):
+                        await lifespan.__aexit__(None, None, None)
             except _FAILURES as exc:
                 effects.add(f"its lifespan fails{again}: {describe_exception(exc)}")
                 return False
     return True
-
-
-async def _enter_and_leave(
-    enter: Callable[[], AbstractAsyncContextManager[None]],
-    effects: SideEffects,
-    start_seconds: float,
-) -> None:
-    with effects.phase("its lifespan"):
-        lifespan = enter()
-        async with _within(start_seconds, "start"):
-            await lifespan.__aenter__()
-    with effects.phase("its lifespan"):
-        async with _within(DEFAULT_TIMING.stop, "stop"):
-            await lifespan.__aexit__(None, None, None)
 
 
 @asynccontextmanager
@@ -194,25 +175,13 @@ async def _check_health(record: PluginRecord, effects: SideEffects) -> None:
         effects.add(f"its check_health returns a {type(health).__name__}; return Health(...)")
 
 
-async def _check_uses(host: Host, client: Client, probes: Probes, effects: SideEffects) -> None:
-    for name, arguments in probes.calls:
+async def _check_uses(host: Host, client: Client, uses: Uses, effects: SideEffects) -> None:
+    for name, arguments in uses.calls:
         await _check_use(f"tool {name!r}", _call(client, name, arguments), effects)
-    for name, arguments in probes.prompts:
+    for name, arguments in uses.prompts:
         await _check_use(f"prompt {name!r}", host.content.get_prompt(name, arguments), effects)
-    for uri in probes.reads:
+    for uri in uses.reads:
         await _check_use(f"resource {uri!r}", host.content.read_resource(uri), effects)
-
-
-async def _check_requests(
-    host: Host, plugin: str, requests: Sequence[Request], effects: SideEffects
-) -> None:
-    if not requests:
-        return
-    from .routes import route_client  # noqa: PLC0415  - few plugins have routes
-
-    async with route_client(host, plugin) as client:
-        for method, path in requests:
-            await _check_use(f"route {method} {path}", _request(client, method, path), effects)
 
 
 async def _request(client: httpx2.AsyncClient, method: str, path: str) -> None:

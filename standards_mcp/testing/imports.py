@@ -1,12 +1,19 @@
-"""Measure the import of a plugin, and its side effects, in a fresh interpreter."""
+"""Measure the import of a plugin, and its side effects, in a fresh interpreter.
+
+This module is also the program for that interpreter:
+python -P -m standards_mcp.testing.imports MODULE REPORT
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +24,6 @@ from standards_mcp.remote.processes import basic_environment
 
 from . import Allowed
 
-_PROBE: Final = "standards_mcp.testing.probe"
 _TIMEOUT: Final = 60
 
 # Each takes a tenth of a second or more, or opens connections, and can be imported later.
@@ -42,11 +48,10 @@ def import_faults(plugin_type: type[Plugin[Any]], allow: Allowed) -> Iterator[st
     if report["seconds"] > allow.import_seconds:
         # The first import compiled the bytecode; a second one reads it from the cache.
         report = _probe(module)[0] or report
-    yield from _costs(report, allow)
-    yield from _side_effects(report, output)
+    yield from _effects(report, output, allow)
 
 
-def _costs(report: Mapping[str, Any], allow: Allowed) -> Iterator[str]:
+def _effects(report: Mapping[str, Any], output: str, allow: Allowed) -> Iterator[str]:
     if heavy := sorted(_HEAVY.intersection(report["packages"]).difference(allow.imports)):
         yield f"its import imports {', '.join(heavy)}; import it in the function that needs it"
     if report["seconds"] > allow.import_seconds:
@@ -54,9 +59,6 @@ def _costs(report: Mapping[str, Any], allow: Allowed) -> Iterator[str]:
             f"its import takes {report['seconds']:.2f} s of CPU time, more than "
             f"{allow.import_seconds:g} s; import and compute later"
         )
-
-
-def _side_effects(report: Mapping[str, Any], output: str) -> Iterator[str]:
     if output:
         yield f"its import writes to stdout ({output[:60]!r}); log it or write to sys.stderr"
     if names := ", ".join(report["variables"]):
@@ -84,7 +86,7 @@ def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
         path = os.pathsep.join(str(Path(item).absolute()) for item in sys.path)
         try:
             done = subprocess.run(  # noqa: S603  - our own program
-                [sys.executable, "-P", "-m", _PROBE, module, report],
+                [sys.executable, "-P", "-m", __name__, module, report],
                 # A fresh environment: an import of the plugin may have changed ours already.
                 env={**basic_environment(), "PYTHONPATH": path},
                 cwd=folder,
@@ -104,3 +106,26 @@ def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
 def _last_line(output: bytes) -> str:
     lines = output.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it ends the process"
+
+
+def main(module: str, report: str) -> None:
+    """Import a module as the host would, and write the effects as JSON."""
+    # The host's own imports must not count as imports of the plugin.
+    importlib.import_module("standards_mcp.loading.manager")
+    modules, environment, folder = set(sys.modules), dict(os.environ), Path.cwd()
+    threads = threading.active_count()
+    started = time.process_time()
+    importlib.import_module(module)
+    seconds = time.process_time() - started
+    data = {
+        "seconds": seconds,
+        "packages": sorted({name.partition(".")[0] for name in sys.modules.keys() - modules}),
+        "variables": sorted({name for name, _ in environment.items() ^ dict(os.environ).items()}),
+        "moved": Path.cwd() != folder,
+        "threads": threading.active_count() - threads,
+    }
+    Path(report).write_text(json.dumps(data), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,16 +48,14 @@ class SideEffects:
         Args:
             subject: The name of the code in the sentences.
         """
-        stdout = _Stdout()
+        texts: list[str] = []
         try:
-            with _captured(stdout):
+            with _captured() as texts:
                 yield
         finally:
-            if stdout.text:
-                shown = repr(stdout.text[:60])
+            if text := "".join(texts):
+                shown = repr(text[:60])
                 self.add(f"{subject} writes to stdout ({shown}); log it or write to sys.stderr")
-            if not stdout.is_open:
-                self.add(f"{subject} closes or redirects stdout; do not change it")
             self._compare(subject)
 
     @asynccontextmanager
@@ -108,15 +105,13 @@ def _running(
     return [*new_threads, *(f"task {name!r}" for name in sorted(names - {_POOL_OF_PROCESSES}))]
 
 
-@dataclass(slots=True)
-class _Stdout:
-    text: str = ""
-    is_open: bool = True
-
-
 @contextmanager
-def _captured(stdout: _Stdout) -> Generator[None]:
-    """Capture `sys.stdout`, and descriptor 1, the stdout of C code and child processes."""
+def _captured() -> Generator[list[str]]:
+    """Capture `sys.stdout`, and descriptor 1, the stdout of C code and child processes.
+
+    The list has the text at the end.
+    """
+    texts: list[str] = []
     sys.stdout.flush()
     with tempfile.TemporaryFile() as file:
         saved = os.dup(1)
@@ -124,19 +119,11 @@ def _captured(stdout: _Stdout) -> Generator[None]:
         stream = io.TextIOWrapper(os.fdopen(os.dup(1), "wb", 0), "utf-8", write_through=True)
         try:
             with redirect_stdout(stream):
-                yield
+                yield texts
         finally:
-            stdout.is_open = _is_open_as(1, file.fileno())
             os.dup2(saved, 1)
             os.close(saved)
             with suppress(OSError, ValueError):
                 stream.close()
             file.seek(0)
-            stdout.text = file.read().decode(errors="replace").strip()
-
-
-def _is_open_as(descriptor: int, other: int) -> bool:
-    try:
-        return os.path.sameopenfile(descriptor, other)
-    except OSError:
-        return False
+            texts.append(file.read().decode(errors="replace").strip())

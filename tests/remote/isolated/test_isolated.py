@@ -50,7 +50,7 @@ from standards_mcp.remote.isolated import isolate, isolated_resources
 from standards_mcp.remote.processes import processes_of
 from standards_mcp.remote.worker import Described, Description, WorkerCalls
 from standards_mcp.server.server import build_server
-from standards_mcp.testing.routes import route_client
+from standards_mcp.testing.serving import route_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 Install = Callable[..., Path]

@@ -7,6 +7,7 @@ import stat
 import sys
 import tomllib
 from collections.abc import Callable
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ import pytest
 from ruamel.yaml import YAML
 from support.command_line import run
 
-from standards_mcp.cli import jsonc
-from standards_mcp.cli.client_files import is_ours, with_server, without_server
-from standards_mcp.cli.clients import CLIENTS, Client, Launch, System, own_command
+from standards_mcp.cli.invocation import this_program
 from standards_mcp.config.layers import toml_value
-from standards_mcp.errors import ClientFileError
+from standards_mcp_clients import jsonc
+from standards_mcp_clients.clients import CLIENTS, Client, Launch, System
+from standards_mcp_clients.entries import ClientFileError, is_ours, with_server, without_server
 
 Install = Callable[..., Path]
 LAUNCH = Launch("/opt/bin/standards-mcp", ("--config", "/etc/s.toml"), {"KEY": "value"})
@@ -428,6 +429,8 @@ def test_an_installation_in_a_cache_is_not_written_into_a_file(
     info = tmp_path / "site" / "standards_mcp-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: standards-mcp\nVersion: 1\n")
+    commands = distribution("standards-mcp").read_text("entry_points.txt") or ""
+    (info / "entry_points.txt").write_text(commands)
     if origin:
         (info / "direct_url.json").write_text(json.dumps(origin))
     monkeypatch.syspath_prepend(str(info.parent))
@@ -441,11 +444,11 @@ def test_without_a_script_the_interpreter_starts_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert own_command() == (str(tmp_path / "python"), "-m", "standards_mcp")
+    assert this_program() == (str(tmp_path / "python"), "-m", "standards_mcp")
 
 
 def test_a_client_that_imports_json_gets_it_printed_and_no_file_changed(tmp_path: Path):
-    command, *args = own_command()
+    command, *args = this_program()
     printed = run("install", "cherry-studio", "--name", "school", "--env", "A=b", "--print")
     assert json.loads(printed.stdout) == {
         "mcpServers": {"school": {"command": command, "args": args, "env": {"A": "b"}}}
@@ -467,3 +470,11 @@ def test_a_client_that_imports_json_gets_it_printed_and_no_file_changed(tmp_path
         if each["client"] == "cherry-studio"
     )
     assert found["file"] is None
+
+
+def test_mistakes_in_the_configuration_do_not_keep_the_server_in_a_client():
+    run("install", "cursor")
+    Path("standards-mcp.toml").write_text("[tools]\nread_onyl = true\n")
+    assert "added as 'standards'" in run("clients", "list").output
+    assert run("install", "cursor").exit_code == 2
+    assert run("uninstall", "cursor").exit_code == 0

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from standards_mcp._utils.text import BYTE_ORDER_MARK
-from standards_mcp.config.layers import nested
+from standards_mcp.files import BYTE_ORDER_MARK
 
 # An unclosed string or comment runs to the end, so that no text takes quadratic time.
 _STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
@@ -126,9 +125,9 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     document = _Document(text)
     if document.is_empty:
         head = text.rstrip()
-        return (head + "\n" if head else "") + json.dumps(nested(path, value), indent=2) + "\n"
+        return (head + "\n" if head else "") + json.dumps(_nested(path, value), indent=2) + "\n"
     place = document.locate(path)
-    new = _rendered(text, nested(path[place.depth :], value), place.depth)
+    new = _rendered(text, _nested(path[place.depth :], value), place.depth)
     if member := place.member:
         return text[: member.at] + new + text[member.end :]
     return _inserted(text, place, f"{json.dumps(path[place.depth - 1], ensure_ascii=False)}: {new}")
@@ -158,6 +157,12 @@ def remove_value(text: str, path: Sequence[str]) -> str:
     if before and member.comma is None and (comma := before[-1].comma):
         head = head[: comma - 1] + head[comma:]
     return head + text[end:]
+
+
+def _nested(path: Sequence[str], value: Any) -> Any:
+    for key in reversed(path):
+        value = {key: value}
+    return value
 
 
 def _without_comment(match: re.Match[str]) -> str:

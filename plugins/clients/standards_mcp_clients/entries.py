@@ -6,24 +6,25 @@ The caller reads and writes files: all functions but `own_servers` map text to t
 from __future__ import annotations
 
 import io
-import operator
 import os
 import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from standards_mcp._utils.files import Edit, diff, read_text
-from standards_mcp._utils.secrets import MASK, looks_secret, secret_paths
-from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, keeping_style
-from standards_mcp.config.layers import is_given
-from standards_mcp.config.loading import CONFIG_VARIABLE
-from standards_mcp.errors import ClientFileError
+from standards_mcp.commands import MASK, looks_secret
+from standards_mcp.errors import StandardsMcpError
+from standards_mcp.files import (
+    BYTE_ORDER_MARK,
+    Edit,
+    describe_decoding,
+    diff,
+    keeping_style,
+    read_text,
+)
 
 from . import jsonc
 from .clients import Client, Entry, Launch
@@ -35,8 +36,13 @@ _T = TypeVar("_T")
 Options: TypeAlias = tuple[tuple[str, str], ...]
 """The options of an entry that limit its server, with their values, in order."""
 
+_CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
 _OPTIONS: Final = ("--config", "--profile", "--set")
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
+
+
+class ClientFileError(StandardsMcpError):
+    """A client's configuration file cannot be edited; the file is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +122,8 @@ def options_in_force(client: Client, entry: Entry) -> Options:
     The option wins over the variable.
     """
     options = options_of(client.command_line(entry))
-    variable = str(variables_of(client, entry).get(CONFIG_VARIABLE, ""))
-    if "--config" not in dict(options) and is_given(CONFIG_VARIABLE, variable):
+    variable = str(variables_of(client, entry).get(_CONFIG_VARIABLE, ""))
+    if "--config" not in dict(options) and variable.strip():
         return (("--config", variable), *options)
     return options
 
@@ -210,12 +216,17 @@ def change_of_entry(client: Client, file: Path, edit: Edit, name: str) -> str:
     """Return the change of an entry as a diff, without other servers and secrets."""
 
     def shown(text: str) -> str:
-        entry = deepcopy(servers(client, file, text).get(name))
-        for *tables, key in secret_paths(entry):
-            reduce(operator.getitem, tables, cast("Any", entry))[key] = MASK
-        return snippet(client, file, name, entry) if entry else ""
+        entry = servers(client, file, text).get(name)
+        return snippet(client, file, name, _masked(entry)) if entry else ""
 
     return diff(file, shown(edit.before), shown(edit.after))
+
+
+def _masked(value: object, *, is_secret: bool = False) -> Any:
+    if not isinstance(value, Mapping):
+        return MASK if is_secret else value
+    items = cast("Entry", value).items()
+    return {key: _masked(item, is_secret=is_secret or looks_secret(key)) for key, item in items}
 
 
 def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:

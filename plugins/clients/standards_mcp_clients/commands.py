@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from standards_mcp._utils.files import Edit, edit_text
-from standards_mcp._utils.secrets import looks_secret, mask
-from standards_mcp._utils.text import describe_decoding
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
-from standards_mcp.config.layers import variable_name
-from standards_mcp.errors import ClientFileError, StandardsMcpError
+from standards_mcp.commands import (
+    ServerCommand,
+    ServerCommands,
+    ask,
+    examples,
+    json_option,
+    print_json,
+    print_table,
+    print_text,
+)
+from standards_mcp.files import Edit, describe_decoding, edit_text
 
-from .client_files import (
+from .clients import CLIENTS, IMPORTING, Client, Entry, Launch, System
+from .entries import (
+    ClientFileError,
     Options,
     change_of_entry,
     lost,
@@ -31,9 +36,6 @@ from .client_files import (
     with_server,
     without_server,
 )
-from .clients import CLIENTS, IMPORTING, Client, Entry, Launch, System, own_command
-from .config_edits import agree, yes_option
-from .invocation import Invocation, keys_of
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
 _BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
@@ -57,6 +59,7 @@ _project = click.option(
     help="Use the project's configuration in this folder, not the user's own.",
 )
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask, even if more is served than before.")
 
 
 @click.command(
@@ -82,9 +85,9 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and wri
 @click.option("--profile", metavar="NAME", help="Use [profiles.NAME] of the configuration.")
 @click.option("--print", "only_print", is_flag=True, help="Print the entry, to paste it yourself.")
 @_dry_run
-@yes_option
+@_yes
 @click.pass_obj
-def install(invocation: Invocation, /, client: Client, name: str, **options: Any) -> None:
+def install(program: ServerCommands, /, client: Client, name: str, **options: Any) -> None:
     """Add this server to CLIENT; `clients list` names them.
 
     The client starts this installation with the current configuration file. The rest of the
@@ -96,11 +99,9 @@ def install(invocation: Invocation, /, client: Client, name: str, **options: Any
         raise click.UsageError(
             f"--name {name!r}: use letters, digits, '-' and '_', at most 30 of them"
         )
-    if options["profile"]:
-        invocation = replace(invocation, profile=options["profile"])
-    variables = _variables(invocation)
-    _refuse_secrets(invocation)
-    launch = _launch(invocation, options["pairs"], variables)
+    server = program.server_command(options["profile"])
+    variables = server.variables
+    launch = _launch(server, options["pairs"])
     if client.settings is None and not options["project"]:
         if not options["only_print"]:
             print_text(f"Nothing was changed. {client.after} Paste this:", err=True)
@@ -182,8 +183,8 @@ def _state(data: dict[str, Any]) -> str:
     return "not added" if data["present"] else "not found on this machine"
 
 
-def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str, str]) -> Launch:
-    current = {**os.environ, **in_force}
+def _launch(server: ServerCommand, pairs: Iterable[str]) -> Launch:
+    current = {**os.environ, **server.variables}
     variables: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -192,39 +193,8 @@ def _launch(invocation: Invocation, pairs: Iterable[str], in_force: Mapping[str,
         if not equals and key not in current:
             raise click.UsageError(f"--env {key}: it is not set here; write KEY=VALUE")
         variables[key] = value if equals else current[key]
-    try:
-        command, *args = own_command()
-    except LookupError as exc:
-        raise click.ClickException(str(exc)) from None
-    return Launch(command, (*args, *invocation.options), variables)
-
-
-def _variables(invocation: Invocation) -> dict[str, str]:
-    """Return the variables that set a key here, including the own variables of plugins."""
-    # A failing plugin does not matter here, so it is not logged.
-    invocation.configure_logging(silent=True)
-    try:
-        return invocation.loaded_host.layers.variables()
-    except StandardsMcpError:  # the client will show the reason; the known variables are enough
-        return invocation.host.layers.variables()
-    finally:
-        invocation.configure_logging()
-
-
-def _refuse_secrets(invocation: Invocation) -> None:
-    """Refuse a secret on the command line of the server, which every process can read."""
-    pairs = [pair.partition("=") for pair in invocation.pairs]
-    if any(keys_of(key)[0] == "plugins" for key, _, _ in pairs):
-        with suppress(StandardsMcpError):  # if a plugin fails, only names of keys can be checked
-            _ = invocation.loaded_host
-    secrets = invocation.secrets()
-    for key, _, text in pairs:
-        path = keys_of(key)
-        if any(map(looks_secret, path)) or mask(text, secrets) != text:
-            raise click.UsageError(
-                f"--set {key}: other users can read the command line of the server, so do not put "
-                f"a secret there; use --env {variable_name(path)}=..."
-            )
+    command, *args = server.program
+    return Launch(command, (*args, *server.options), variables)
 
 
 def _add(
@@ -235,10 +205,11 @@ def _add(
     def change(text: str) -> str:
         after = with_server(client, file, text, name, launch)
         if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
-            change = (
-                f"{name!r} loses {', '.join(loses)}, so it serves everything that this excluded"
-            )
-            agree(change, yes=yes)
+            loss = f"{name!r} loses {', '.join(loses)}, so it serves everything that this excluded"
+            if yes:
+                print_text(loss)
+            else:
+                ask(f"{loss}.")
         return after
 
     done = _edit(file, change, dry_run=dry_run)

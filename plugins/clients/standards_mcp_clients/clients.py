@@ -12,14 +12,11 @@ the files must be read anyway for `clients list`, `doctor` and the check of lost
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
-
-from standards_mcp._utils.installation import host_source
 
 Entry = dict[str, Any]
 
@@ -74,25 +71,6 @@ class Launch:
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-def own_command() -> tuple[str, ...]:
-    """Return the absolute command that starts this installation.
-
-    Raises:
-        LookupError: The installation is in a cache that may be emptied at any time.
-    """
-    interpreter = Path(sys.executable)
-    if "archive-v0" in interpreter.parts:  # the cache of uvx
-        again = shlex.join(("uv", "tool", "install", host_source()))
-        raise LookupError(
-            "standards-mcp runs from uv's cache, which may be emptied at any time; install it with "
-            f"`{again}` and run it from there"
-        )
-    script = interpreter.with_name("standards-mcp" + interpreter.suffix)
-    if script.exists():
-        return (str(script),)
-    return (str(interpreter), "-m", "standards_mcp")
 
 
 def _plain(name: str, launch: Launch) -> Entry:

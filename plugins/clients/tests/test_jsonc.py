@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp.cli.jsonc import JsoncError, loads, remove_value, set_value
+from standards_mcp_clients.jsonc import JsoncError, loads, remove_value, set_value
 
 SETTINGS = """\
 {

@@ -1,0 +1,1 @@
+"""``standards-mcp install``, ``uninstall`` and ``clients``: add this server to MCP clients."""
