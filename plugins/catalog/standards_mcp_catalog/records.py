@@ -7,11 +7,13 @@ so that a record moves between stores unchanged.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+_T = TypeVar("_T")
 _CONTENT_LINE = re.compile(r"Depth \d+(?: \([^)]*\))?: ")
 
 
@@ -83,3 +85,10 @@ class StandardRecord(BaseModel):
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON-ready data with ``_id``, without empty fields (None)."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """Yield *items* in lists of at most *size*; take no more of them than it yields."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -14,8 +14,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import services_health
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp_catalog import Catalog
-from standards_mcp_catalog.pinecone.client import PineconeClient
-from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
+from standards_mcp_catalog.pinecone.client import FallbackCatalog, PineconeClient
 from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_catalog.settings import CatalogSettings
 

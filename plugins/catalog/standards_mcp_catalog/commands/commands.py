@@ -69,7 +69,7 @@ def status(ctx: click.Context, *, as_json: bool) -> None:
 
 async def _status(workplace: Workplace) -> dict[str, Any]:
     from standards_mcp_catalog.local.catalog import LocalCatalog
-    from standards_mcp_catalog.pinecone.client import PineconeUnavailableError
+    from standards_mcp_catalog.pinecone.failures import PineconeUnavailableError
 
     catalog, table = workplace.configured(), workplace.settings
     facts: dict[str, Any]

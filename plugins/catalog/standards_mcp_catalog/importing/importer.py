@@ -16,10 +16,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from standards_mcp.commands import counted
 from standards_mcp_catalog.base import Progress
-from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, chunks
 from standards_mcp_catalog.relations import Crosswalk
 from standards_mcp_catalog.sets import (
     GivenNames,

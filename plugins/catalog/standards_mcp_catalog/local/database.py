@@ -14,8 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from standards_mcp_catalog.chunks import chunks
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, chunks
 from standards_mcp_catalog.relations import CrosswalkLinks
 from standards_mcp_catalog.sets import GivenNames, StandardSet, memberships, with_names
 from standards_mcp_catalog.texts import text_hash, without_surrogates

@@ -80,21 +80,22 @@ class LocalStore:
 
     def search(
         self,
-        text: str,
+        query_text: str,
         top_k: int = 5,
-        expression: Filter | None = None,
+        filter: Filter | None = None,  # noqa: A002
         mode: Mode = "hybrid",
     ) -> SearchResult:
-        """Return the best records for *text*, see `standards_mcp_catalog.Catalog.search`.
+        """Return the best records for *query_text*, see `standards_mcp_catalog.Catalog.search`.
 
         Args:
             mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
         """
-        check_query(text, top_k)
+        check_query(query_text, top_k)
         database = self._open_database()
         if database is None:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        result = self._engine.search(database, text, top_k, expression, self._named_in(text), mode)
+        named = self._named_in(query_text)
+        result = self._engine.search(database, query_text, top_k, filter, named, mode)
         if not result.hits and not database.count():
             return replace(result, notes=(self._empty_note(),))
         return result
@@ -158,10 +159,10 @@ class LocalStore:
         found = (database.fetch(database.find([f"code:{key}"])) for key in keys)
         return [record for records in found for record in without_replaced(records)[:1]]
 
-    def select(self, expression: Filter, limit: int) -> list[StandardRecord]:
+    def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
         """Return the first *limit* records that a filter lets through, in the order of ids."""
         database = self._open_database()
-        return [] if database is None else database.fetch(self._engine.select(expression, limit))
+        return [] if database is None else database.fetch(self._engine.select(filter, limit))
 
     def facets(self) -> Facets:
         """Return the distinct values of the main fields."""

@@ -1,8 +1,6 @@
 """Read a Pinecone index: records by id, code or filter, and the values that its fields have.
 
-The service has no call that lists values. A sample of the records shows the common ones. The
-subjects, which decide how a search is restricted, and the values of any other requested field are
-then completed: records with other values are fetched until no new value appears.
+The service has no call that lists values, so they come from a sample of the records.
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from standards_mcp_catalog.base import Facets, FieldValues, StandardSets
-from standards_mcp_catalog.chunks import chunks
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, chunks
 from standards_mcp_catalog.sets import StandardSet
 from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.notation import (
@@ -252,118 +249,77 @@ def _code(record: StandardRecord, neighbours: Sequence[str]) -> str:
     return next((key for key in neighbours if f"code:{key}" in known), record.id)
 
 
-SAMPLE: Final = 100
-"""Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
-MOST_ROUNDS: Final = 20
-_MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record has its own value
-_PER_ROUND: Final = 20
+SAMPLE_PAGES: Final = 5
+"""Pages of 100 records in the sample. Their ids are the first in order, which for GUIDs is any
+order."""
 
 
-# A list of common names would miss the names in an admin's own standards, and a sample alone misses
-# rare ones.
+# A list of common names would miss the names in an admin's own standards.
 class FacetReader:
-    """Takes the sample from time to time, and keeps the values that it showed."""
+    """Takes a sample of the records from time to time, and counts the values in it."""
 
     def __init__(self, connections: Connections, namespace: str) -> None:
         self._connections = connections
         self._namespace = namespace
-        self._sample: Sequence[Mapping[str, Any]] = ()
+        self._sample: Mapping[str, Mapping[str, Any]] = {}
         self._is_whole = False
         self._sampled_at = -math.inf
-        self._known: dict[str, FieldValues] = {}
-        self._sets: dict[str, StandardSet] = {}
 
     async def facets(self) -> Facets:
         """Return the facets, at most as old as the tuning says."""
-        subjects = await self.values("subject")
+        sample = (await self._taken()).values()
         return Facets(
-            subjects=subjects.counts,
-            education_levels=_counts(self._sample, "education_levels"),
-            jurisdictions=_counts(self._sample, "jurisdiction_title"),
-            standard_sets=_counts(self._sample, "standard_set_title"),
+            subjects=_counts(sample, "subject"),
+            education_levels=_counts(sample, "education_levels"),
+            jurisdictions=_counts(sample, "jurisdiction_title"),
+            standard_sets=_counts(sample, "standard_set_title"),
         )
 
     async def values(self, name: str) -> FieldValues:
         """Return the values of a field, at most as old as the tuning says."""
-        async with self._connections.session.facets:
-            age = time.monotonic() - self._sampled_at
-            is_old = age > self._connections.tuning.facets_lifetime
-            known = None if is_old else self._known.get(name)
-            if known is None:
-                async with self._connections.index() as index:
-                    if is_old:
-                        await self._take_sample(index)
-                    known = self._known[name] = await self._values(index, name)
-            return known
+        counts = _counts((await self._taken()).values(), name)
+        return FieldValues(counts=counts, complete=self._is_whole, counted=self._is_whole)
 
     async def sets(self) -> StandardSets:
         """Return the standard sets, at most as old as the tuning says."""
-        ids = await self.values("standard_set_id")
-        counts, known = ids.counts, self._sets
-        found = (replace(known[id_], records=counts[id_]) for id_ in counts if id_ in known)
+        records, _ = readable((await self._taken()).items())
+        counts = Counter(record.standard_set_id for record in records)
+        found = {record.standard_set_id: StandardSet.of(record) for record in records}
+        sets = [replace(each, records=counts[id_]) for id_, each in found.items()]
         return StandardSets(
-            sets=tuple(sorted(found, key=StandardSet.order)),
-            complete=ids.complete,
-            counted=ids.counted,
+            sets=tuple(sorted(sets, key=StandardSet.order)),
+            complete=self._is_whole,
+            counted=self._is_whole,
         )
 
-    async def _take_sample(self, index: AsyncIndex) -> None:
-        started = time.monotonic()
-        page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
-        found: dict[str, Mapping[str, Any]] = {}
-        if ids := [item.id for item in page.vectors if item.id]:
-            answer = await index.fetch(ids=ids, namespace=self._namespace)
-            found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
-        self._sample, self._sampled_at = list(found.values()), started
-        self._known, self._sets = {}, _sets_of(found)
-        self._is_whole = page.pagination is None or not page.pagination.next
+    async def _taken(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the metadata of the sample by id, taken anew when it is too old."""
+        async with self._connections.session.facets:
+            age = time.monotonic() - self._sampled_at
+            if age > self._connections.tuning.facets_lifetime:
+                started = time.monotonic()
+                async with self._connections.index() as index:
+                    await self._take(index)
+                self._sampled_at = started
+            return self._sample
 
-    async def _values(self, index: AsyncIndex, name: str) -> FieldValues:
-        """Return the values in the sample, completed as far as time allows."""
-        from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
-
-        counts = _counts(self._sample, name)
-        complete = self._is_whole
-        if not complete and len(counts) <= _MOST_DISTINCT * SAMPLE:
-            try:
-                async with asyncio.timeout(self._connections.deadline / 2):
-                    complete = await self._complete(index, name, counts)
-            except (PineconeError, TimeoutError) as error:
-                log.warning("the values of %s are incomplete: %s", name, type(error).__name__)
-        return FieldValues(counts=counts, complete=complete, counted=self._is_whole)
-
-    async def _complete(self, index: AsyncIndex, name: str, counts: Counter[str]) -> bool:
-        """Add further values to *counts*, and return True if they are certainly all.
-
-        A list with a known value is not among the others, whatever else it holds.
-        """
-        seen = list(self._sample)
-        for _ in range(MOST_ROUNDS):
-            records = await self._others(index, name, counts)
-            found = _counts(records, name)
-            if not found.keys() - counts.keys():
-                return not any(isinstance(each.get(name), list) for each in seen)
-            seen += records
-            counts.update(found)
-        return False
-
-    async def _others(
-        self, index: AsyncIndex, name: str, known: Iterable[str]
-    ) -> Sequence[Mapping[str, Any]]:
-        await self._connections.session.metadata_calls.wait()
-        listed = sorted(known)
-        answer = await index.fetch_by_metadata(
-            filter={name: {"$nin": listed} if listed else {"$exists": True}},
-            namespace=self._namespace,
-            limit=_PER_ROUND,
-        )
-        found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
-        self._sets |= _sets_of(found)
-        return list(found.values())
-
-
-def _sets_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, StandardSet]:
-    return {record.standard_set_id: StandardSet.of(record) for record in readable(found.items())[0]}
+    async def _take(self, index: AsyncIndex) -> None:
+        pages: list[list[str]] = []
+        token: str | None = None
+        for _ in range(SAMPLE_PAGES):
+            page = await index.list_paginated(
+                limit=FETCH_IDS, pagination_token=token, namespace=self._namespace
+            )
+            pages.append([item.id for item in page.vectors if item.id])
+            token = page.pagination.next if page.pagination else None
+            if not token:
+                break
+        fetches = (index.fetch(ids=ids, namespace=self._namespace) for ids in pages if ids)
+        answers = await asyncio.gather(*fetches)
+        self._sample = {
+            id_: vector.metadata or {} for each in answers for id_, vector in each.vectors.items()
+        }
+        self._is_whole = not token
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogError
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, chunks
 
 from .connection import Connections
 from .failures import PineconeUnavailableError
