@@ -362,18 +362,10 @@ class LocalStore:
         """Return the database, filled from the seed if it is new, or None if it is missing."""
         with self._opening:
             if not self._is_prepared:
-                self._upgrade()
                 if self._seed is not None:
                     self._update_from(self._seed)
                 self._is_prepared = True
             return self._open_existing()
-
-    def _upgrade(self) -> None:
-        database = self._open_existing()
-        if database is not None and not database.relations.exist:
-            # A folder that is locked or cannot be written can be searched without relations.
-            with suppress(CatalogUnavailableError), self._folder.writing(timeout=0):
-                pass
 
     def _update_from(self, source: SeedSource) -> None:
         database, edition = self._open_existing(), source.edition()

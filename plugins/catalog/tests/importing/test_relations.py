@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from standards_mcp_catalog import CatalogUnavailableError, StandardRecord
+from standards_mcp_catalog import StandardRecord
 from standards_mcp_catalog.importing.formats.case import read_case
 from standards_mcp_catalog.importing.importer import (
     ImportOptions,
@@ -478,65 +477,6 @@ def test_an_empty_catalog_has_no_relations(loader: Loader):
     assert loader.store.relations([standard("X", "X.1")]) == [()]
     assert loader.store.crosswalks() == []
     assert loader.store.ids_under("code:X.1") == []
-
-
-# -- databases of earlier versions
-
-
-def make_old(folder: Path) -> Path:
-    """Make the catalog in *folder* one of the version that had no relations."""
-    path = folder / "catalog" / "catalog.sqlite3"
-    connection = sqlite3.connect(path)
-    connection.executescript(
-        "DROP TABLE relations; DROP TABLE crosswalks; PRAGMA user_version = 1;"
-    )
-    connection.close()
-    return path
-
-
-def test_a_database_of_an_earlier_version_gets_what_its_records_state(loader: Loader):
-    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")), package("b", "b1"))
-    loader.store.close()
-    make_old(loader.folder)
-    assert loader.kinds("a2") == [("follows", "a1")]
-    assert loader.table("from,to,relation\nA.1,B.1,same\n").relations == 1
-
-
-def test_a_database_of_an_earlier_version_is_read_where_it_cannot_be_written(
-    loader: Loader, monkeypatch: pytest.MonkeyPatch
-):
-    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
-    loader.store.close()
-    make_old(loader.folder)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise CatalogUnavailableError("read-only")
-
-    monkeypatch.setattr("standards_mcp_catalog.local.folder.CatalogFolder.writing", refuse)
-    assert loader.seen("a1") == []
-    assert loader.store.crosswalks() == []
-    monkeypatch.undo()
-    loader.store.close()
-    assert loader.kinds("a1") == [("precedes", "a2")]
-
-
-def test_an_upgrade_that_fails_leaves_the_earlier_version(
-    loader: Loader, monkeypatch: pytest.MonkeyPatch
-):
-    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
-    loader.store.close()
-    path = make_old(loader.folder)
-
-    def fail(*_: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr("standards_mcp_catalog.local.relations.links_of", fail)
-    assert loader.seen("a1") == []
-    loader.store.close()
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-    assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'relations'").fetchone()
-    connection.close()
 
 
 def standard(id_: str, code: str, jurisdiction: str = "J") -> StandardRecord:

@@ -667,15 +667,17 @@ class TestAForeignDatabase:
         with pytest.raises(CatalogUnavailableError, match="is not a catalog of standards"):
             LocalStore(folder).search("x")
 
-    def test_of_a_newer_version_asks_for_an_upgrade(
-        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord]
-    ) -> None:
+    @pytest.mark.parametrize(("schema", "advice"), [(99, "upgrade with"), (1, "move it away")])
+    def test_of_another_version_names_the_next_step(
+        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord],
+        schema: int, advice: str,
+    ) -> None:  # fmt: skip
         opened.upsert(small_catalog)
         opened.close()
         connection = sqlite3.connect(folder / "catalog.sqlite3")
-        connection.execute("PRAGMA user_version = 99")
+        connection.execute(f"PRAGMA user_version = {schema}")
         connection.close()
-        with pytest.raises(CatalogUnavailableError, match="newer standards-mcp"):
+        with pytest.raises(CatalogUnavailableError, match=f"another version of .*{advice}"):
             opened.search("x")
 
 
