@@ -22,13 +22,11 @@ from standards_mcp.commands import (
 )
 from standards_mcp_catalog.base import Catalog, CatalogStats
 
-from .crosswalks import crosswalks
 from .importing import import_command
-from .progress import ImportProgress
 from .removing import remove
-from .sets import export, rename, sets, template
+from .sets import crosswalks, export, rename, sets, template
 from .upload import diff, upload
-from .workplace import DataCommands, Workplace
+from .workplace import DataCommands, ProgressLine, Workplace
 
 
 @click.group(cls=DataCommands)
@@ -127,6 +125,6 @@ def build(workplace: Workplace) -> None:
     Texts that were embedded before are not embedded again. An interrupted build goes on where it
     stopped, and the old index serves until the new one is complete.
     """
-    with divert_stdout(), ImportProgress() as progress:
+    with divert_stdout(), ProgressLine() as progress:
         stats = workplace.embedded.store.build(progress)
     print_text(f"Built the index of {counted(stats.records, 'record')} in {stats.location}")

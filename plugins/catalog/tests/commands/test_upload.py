@@ -75,7 +75,7 @@ def test_upload_makes_the_index_writes_what_is_missing_and_counts(
 def test_an_upload_counts_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     _, _, err = run("upload", "--create", "--batch-size", "2")
-    assert err.endswith("\r5 records read, 5 written\n")
+    assert "\r2 records read, 2 written" in err
 
 
 def test_upload_says_how_to_make_an_index_that_is_missing(run: Run, server: PineconeServer) -> None:
