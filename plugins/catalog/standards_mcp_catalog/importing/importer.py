@@ -187,7 +187,7 @@ class _Import:
         notes: list[Problem] = []
         name, report = self._options.jurisdiction, self.report
         if name and report.read > report.skipped_records:
-            names, notes = settle_jurisdiction(self._store, self._staging, name, report.skipped)
+            names, notes = settle_jurisdiction(self._store, self._staging, name)
         before = self._store.given_names()
         if names:
             titles = {id_: each["title"] for id_, each in before.items() if "title" in each}

@@ -23,13 +23,10 @@ from typing_extensions import override
 from standards_mcp_catalog.base import (
     Catalog,
     CatalogStats,
-    Facets,
-    FieldValues,
     Filter,
     ForwardingCatalog,
     SearchHit,
     SearchResult,
-    StandardSets,
     check_query,
     parse_search_filter,
 )
@@ -39,7 +36,7 @@ from standards_mcp_catalog.texts import without_surrogates
 
 from .connection import Connections, Tuning
 from .failures import PineconeUnavailableError
-from .lookup import FacetReader, Finder
+from .lookup import Reader
 from .metadata import TEXT_FIELD, pinecone_filter, readable
 from .upload import Writer
 
@@ -56,7 +53,6 @@ RERANK_MODEL: Final = "bge-reranker-v2-m3"
 MAX_RESULTS: Final = 100
 """The most hits of one search: the limit of documents for the reranker."""
 _RERANK_SHARE: Final = 0.6
-_EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
 
 QUOTA_NOTE: Final = (
     "The results are not reranked, because the quota of Pinecone's reranker is used up; their "
@@ -68,7 +64,7 @@ SLOW_NOTE: Final = (
 )
 
 
-class PineconeClient(Catalog):
+class PineconeClient(Reader):
     """A `Catalog` in one namespace of a Pinecone index.
 
     It may be used from several event loops. Every method raises `PineconeUnavailableError`, a
@@ -94,13 +90,11 @@ class PineconeClient(Catalog):
         tuning: Tuning | None = None,
     ) -> None:
         tuning = tuning or Tuning()
-        self.namespace = namespace
-        self.connections = Connections(
+        connections = Connections(
             api_key, index_name=index_name, host=host, deadline=deadline, tuning=tuning
         )
-        self.writer = Writer(self.connections, namespace)
-        self._finder = Finder(self.connections, namespace)
-        self._facets = FacetReader(self.connections, namespace)
+        super().__init__(connections, namespace)
+        self.writer = Writer(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.connections.index_name!r}, {self.namespace!r})"
@@ -130,46 +124,6 @@ class PineconeClient(Catalog):
         pairs = zip(records, islice(falling, 1, None), strict=True)
         found = (SearchHit(record=record, score=round(score, 4)) for record, score in pairs)
         return SearchResult(hits=tuple(found), notes=notes)
-
-    @override
-    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        return await self._finder.fetch(ids)
-
-    async def find(self, identifier: str) -> list[StandardRecord]:
-        """Return the records that an id, a URI or a notation names, best first.
-
-        Records that this program wrote are found by any spelling of their code; others by their
-        id, their ASN id, or the very notation that they have.
-        """
-        return (await self._finder.find_all([identifier]))[0]
-
-    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        """Return for each of *identifiers* what `find` returns, in two requests for most texts."""
-        return await self._finder.find_all(identifiers)
-
-    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        """Return the records under neighbouring codes of one that `find` did not know."""
-        return await self._finder.suggest(identifier, limit)
-
-    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return *limit* records that pass a filter, in the order of their ids.
-
-        A hundred records take one call, and Pinecone allows five calls in a second.
-        """
-        expression = pinecone_filter(parse_search_filter(filter))
-        return await self._finder.select(expression or _EVERYTHING, limit)
-
-    async def sets(self) -> StandardSets:
-        """Return the standard sets; not all of them if they are very many."""
-        return await self._facets.sets()
-
-    async def facets(self) -> Facets:
-        """Return every subject, the other values of a sample, and the counts of the sample."""
-        return await self._facets.facets()
-
-    async def values(self, name: str) -> FieldValues:
-        """Return the texts of a field; not all of them if they are very many."""
-        return await self._facets.values(name)
 
     async def stats(self) -> CatalogStats:
         """Return how many records the namespace holds; this needs the key, but no quota."""

@@ -16,7 +16,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from standards_mcp_catalog.base import Facets, FieldValues, StandardSets
+from typing_extensions import override
+
+from standards_mcp_catalog.base import (
+    Catalog,
+    Facets,
+    FieldValues,
+    Filter,
+    StandardSets,
+    parse_search_filter,
+)
 from standards_mcp_catalog.records import StandardRecord, chunks
 from standards_mcp_catalog.sets import StandardSet
 from standards_mcp_catalog.texts import without_surrogates
@@ -30,7 +39,7 @@ from standards_mcp_catalog.vocabulary.notation import (
 from standards_mcp_catalog.vocabulary.suggestions import meant_by, nearest
 
 from .connection import Connections
-from .metadata import KEYS_FIELD, is_id, readable
+from .metadata import KEYS_FIELD, is_id, pinecone_filter, readable
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, FetchByMetadataResponse
@@ -43,37 +52,46 @@ MOST_NAMESAKES: Final = 50
 """The most records under one code that are read."""
 PAGE: Final = 100
 """The most records of one answer; each has some 10 KB, most of it a vector."""
+SAMPLE_PAGES: Final = 5
+"""Pages of 100 records in the sample. Their ids are the first in order, which for GUIDs is any
+order."""
+_EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
 _FIRST_NUMBERS: Final = range(1, 10)
 
 
-class Finder:
-    """Reads records of one namespace."""
+class Reader(Catalog):
+    """Reads one namespace of an index: records by ids, codes and filters, and values of fields."""
 
     def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._namespace = namespace
+        self.connections = connections
+        self.namespace = namespace
+        self._sample: Mapping[str, Mapping[str, Any]] = {}
+        self._is_whole = False
+        self._sampled_at = -math.inf
 
-    async def fetch(self, ids: Iterable[str]) -> list[StandardRecord]:
-        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
-        wanted = list(ids)
-        async with self._connections.index() as index:
-            metadata = await self._fetched(index, dict.fromkeys(wanted))
+    @override
+    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        async with self.connections.index() as index:
+            metadata = await self._fetched(index, dict.fromkeys(ids))
         records = {record.id: record for record in self._records(metadata)}
-        return [records[id_] for id_ in wanted if id_ in records]
+        return [records[id_] for id_ in ids if id_ in records]
 
-    async def metadata(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the metadata of at most `FETCH_IDS` records by their id, in one call."""
-        async with self._connections.index() as index:
-            return await self._vectors(index, ids)
+    async def find(self, identifier: str) -> list[StandardRecord]:
+        """Return the records that an id, a URI or a notation names, best first.
+
+        Records that this program wrote are found by any spelling of their code; others by their
+        id, their ASN id, or the very notation that they have.
+        """
+        return (await self.find_all([identifier]))[0]
 
     async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        """Return the records that each of *identifiers* names, see `PineconeClient.find`.
+        """Return for each of *identifiers* what `find` returns, in two requests for most texts.
 
         All are first fetched by their ids, and the rest by their codes.
         """
         wanted = [_Wanted.of(identifier) for identifier in identifiers]
         ids = list(dict.fromkeys(id_ for each in wanted for id_ in each.ids))
-        async with self._connections.index() as index:
+        async with self.connections.index() as index:
             found = await self._fetched(index, ids)
             missed = [each for each in wanted if each.keys and not found.keys() & each.ids]
             if missed:
@@ -82,24 +100,33 @@ class Finder:
         records = self._records(found)
         return [each.among(records) for each in wanted]
 
-    async def suggest(self, identifier: str, limit: int) -> list[StandardRecord]:
-        """Return records under neighbouring codes, see `PineconeClient.suggest`."""
+    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
+        """Return the records under neighbouring codes of one that `find` did not know."""
         key = canonical_key(without_surrogates(identifier))
         neighbours = neighbouring_keys(key) if guid_of(identifier) is None else []
         if not neighbours:
             return []
         condition = {KEYS_FIELD: {"$in": [f"code:{each}" for each in neighbours]}}
-        async with self._connections.index() as index:
+        async with self.connections.index() as index:
             found = await self._matching(index, condition, MOST_NAMESAKES)
         by_key = {_code(record, neighbours): record for record in self._records(found)}
         ordered = nearest(key, by_key, limit)
         return [by_key[each] for each in [*ordered, *(by_key.keys() - set(ordered))]][:limit]
 
-    async def select(self, condition: Mapping[str, Any], limit: int) -> list[StandardRecord]:
-        """Return *limit* records that meet a condition, in the order of their ids."""
-        async with self._connections.index() as index:
+    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return *limit* records that pass a filter, in the order of their ids.
+
+        A hundred records take one call, and Pinecone allows five calls in a second.
+        """
+        condition = pinecone_filter(parse_search_filter(filter)) or _EVERYTHING
+        async with self.connections.index() as index:
             found = await self._matching(index, condition, limit)
         return sorted(self._records(found), key=lambda record: record.id)
+
+    async def metadata(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of at most `FETCH_IDS` records by their id, in one call."""
+        async with self.connections.index() as index:
+            return await self._vectors(index, ids)
 
     async def _fetched(self, index: AsyncIndex, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         some = chunks(ids, FETCH_IDS)
@@ -110,7 +137,7 @@ class Finder:
         possible = list(filter(is_id, ids))
         if not possible:
             return {}
-        answer = await index.fetch(ids=possible, namespace=self._namespace)
+        answer = await index.fetch(ids=possible, namespace=self.namespace)
         return {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
 
     async def _matching(
@@ -133,9 +160,9 @@ class Finder:
         from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
         async def ask() -> FetchByMetadataResponse:
-            await self._connections.session.metadata_calls.wait()
+            await self.connections.session.metadata_calls.wait()
             return await index.fetch_by_metadata(
-                filter=condition, namespace=self._namespace, limit=limit, pagination_token=token
+                filter=condition, namespace=self.namespace, limit=limit, pagination_token=token
             )
 
         try:
@@ -143,6 +170,62 @@ class Finder:
         except RateLimitError:
             await asyncio.sleep(1)  # other programs use the same five in a second
             return await ask()
+
+    async def facets(self) -> Facets:
+        """Return the facets, at most as old as the tuning says."""
+        sample = (await self._taken()).values()
+        return Facets(
+            subjects=_counts(sample, "subject"),
+            education_levels=_counts(sample, "education_levels"),
+            jurisdictions=_counts(sample, "jurisdiction_title"),
+            standard_sets=_counts(sample, "standard_set_title"),
+        )
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the values of a field, at most as old as the tuning says."""
+        counts = _counts((await self._taken()).values(), name)
+        return FieldValues(counts=counts, complete=self._is_whole, counted=self._is_whole)
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets, at most as old as the tuning says."""
+        records, _ = readable((await self._taken()).items())
+        counts = Counter(record.standard_set_id for record in records)
+        found = {record.standard_set_id: StandardSet.of(record) for record in records}
+        sets = [replace(each, records=counts[id_]) for id_, each in found.items()]
+        return StandardSets(
+            sets=tuple(sorted(sets, key=StandardSet.order)),
+            complete=self._is_whole,
+            counted=self._is_whole,
+        )
+
+    async def _taken(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the metadata of the sample by id, taken anew when it is too old."""
+        async with self.connections.session.facets:
+            age = time.monotonic() - self._sampled_at
+            if age > self.connections.tuning.facets_lifetime:
+                started = time.monotonic()
+                async with self.connections.index() as index:
+                    await self._take(index)
+                self._sampled_at = started
+            return self._sample
+
+    async def _take(self, index: AsyncIndex) -> None:
+        pages: list[list[str]] = []
+        token: str | None = None
+        for _ in range(SAMPLE_PAGES):
+            page = await index.list_paginated(
+                limit=FETCH_IDS, pagination_token=token, namespace=self.namespace
+            )
+            pages.append([item.id for item in page.vectors if item.id])
+            token = page.pagination.next if page.pagination else None
+            if not token:
+                break
+        fetches = (index.fetch(ids=ids, namespace=self.namespace) for ids in pages if ids)
+        answers = await asyncio.gather(*fetches)
+        self._sample = {
+            id_: vector.metadata or {} for each in answers for id_, vector in each.vectors.items()
+        }
+        self._is_whole = not token
 
     @staticmethod
     def _records(found: Mapping[str, Mapping[str, Any]]) -> list[StandardRecord]:
@@ -247,79 +330,6 @@ def _naming(wanted: Iterable[_Wanted]) -> dict[str, Any]:
 def _code(record: StandardRecord, neighbours: Sequence[str]) -> str:
     known = record_keys(record)
     return next((key for key in neighbours if f"code:{key}" in known), record.id)
-
-
-SAMPLE_PAGES: Final = 5
-"""Pages of 100 records in the sample. Their ids are the first in order, which for GUIDs is any
-order."""
-
-
-# A list of common names would miss the names in an admin's own standards.
-class FacetReader:
-    """Takes a sample of the records from time to time, and counts the values in it."""
-
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._namespace = namespace
-        self._sample: Mapping[str, Mapping[str, Any]] = {}
-        self._is_whole = False
-        self._sampled_at = -math.inf
-
-    async def facets(self) -> Facets:
-        """Return the facets, at most as old as the tuning says."""
-        sample = (await self._taken()).values()
-        return Facets(
-            subjects=_counts(sample, "subject"),
-            education_levels=_counts(sample, "education_levels"),
-            jurisdictions=_counts(sample, "jurisdiction_title"),
-            standard_sets=_counts(sample, "standard_set_title"),
-        )
-
-    async def values(self, name: str) -> FieldValues:
-        """Return the values of a field, at most as old as the tuning says."""
-        counts = _counts((await self._taken()).values(), name)
-        return FieldValues(counts=counts, complete=self._is_whole, counted=self._is_whole)
-
-    async def sets(self) -> StandardSets:
-        """Return the standard sets, at most as old as the tuning says."""
-        records, _ = readable((await self._taken()).items())
-        counts = Counter(record.standard_set_id for record in records)
-        found = {record.standard_set_id: StandardSet.of(record) for record in records}
-        sets = [replace(each, records=counts[id_]) for id_, each in found.items()]
-        return StandardSets(
-            sets=tuple(sorted(sets, key=StandardSet.order)),
-            complete=self._is_whole,
-            counted=self._is_whole,
-        )
-
-    async def _taken(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the metadata of the sample by id, taken anew when it is too old."""
-        async with self._connections.session.facets:
-            age = time.monotonic() - self._sampled_at
-            if age > self._connections.tuning.facets_lifetime:
-                started = time.monotonic()
-                async with self._connections.index() as index:
-                    await self._take(index)
-                self._sampled_at = started
-            return self._sample
-
-    async def _take(self, index: AsyncIndex) -> None:
-        pages: list[list[str]] = []
-        token: str | None = None
-        for _ in range(SAMPLE_PAGES):
-            page = await index.list_paginated(
-                limit=FETCH_IDS, pagination_token=token, namespace=self._namespace
-            )
-            pages.append([item.id for item in page.vectors if item.id])
-            token = page.pagination.next if page.pagination else None
-            if not token:
-                break
-        fetches = (index.fetch(ids=ids, namespace=self._namespace) for ids in pages if ids)
-        answers = await asyncio.gather(*fetches)
-        self._sample = {
-            id_: vector.metadata or {} for each in answers for id_, vector in each.vectors.items()
-        }
-        self._is_whole = not token
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.records import StandardRecord, chunks
 
-from .connection import Connections
 from .failures import PineconeUnavailableError
-from .lookup import FETCH_IDS, Finder
+from .lookup import FETCH_IDS, Reader
 from .metadata import (
     HASH_FIELD,
     MAX_BATCH_RECORDS,
@@ -49,10 +48,10 @@ _T = TypeVar("_T")
 class Writer:
     """Writes to one namespace. Every request has the deadline of its own."""
 
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._namespace = namespace
-        self._finder = Finder(connections, namespace)
+    def __init__(self, reader: Reader) -> None:
+        self._connections = reader.connections
+        self._namespace = reader.namespace
+        self._metadata = reader.metadata
         self._answered = False
 
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
@@ -90,7 +89,7 @@ class Writer:
         known: dict[str, str] = {}
         # The service also sends the vectors, so a fetch of 100 records has 1 MB.
         for some in chunks(dict.fromkeys(ids), FETCH_IDS):
-            found = await self._with_retries(partial(self._finder.metadata, some))
+            found = await self._with_retries(partial(self._metadata, some))
             known |= {id_: str(fields.get(HASH_FIELD) or "") for id_, fields in found.items()}
         return known
 
@@ -182,7 +181,7 @@ class Report:
         unchanged: Number of records that the index had before in the same form.
         refused: Ids and reasons of the records that Pinecone cannot hold.
         extra: Ids that only the index has; they are left alone.
-        aside: Number of records of the index that are stored here too, but were not compared.
+        expected: Number of records that the index should have after a complete upload.
         written: Number of written records.
         counted: Number of records that the index reports afterwards; None if nothing was written.
     """
@@ -192,7 +191,7 @@ class Report:
     unchanged: int = 0
     refused: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     extra: list[str] = field(default_factory=list[str])
-    aside: int = 0
+    expected: int = 0
     written: int = 0
     counted: int | None = None
 
@@ -200,12 +199,6 @@ class Report:
     def read(self) -> int:
         """Number of compared records."""
         return len(self.new) + len(self.changed) + self.unchanged + len(self.refused)
-
-    @property
-    def expected(self) -> int:
-        """Number of records that the index should have after a complete upload."""
-        looked_at = len(self.new) + len(self.changed) + self.unchanged
-        return looked_at + len(self.extra) + self.aside
 
     @property
     def complete(self) -> bool:
@@ -325,9 +318,8 @@ async def _transfer(  # noqa: PLR0913  - the arguments of `diff` and of `upload`
             report.written += len(stale)
         if progress is not None:
             progress(report)
-    others = known - seen
-    report.extra = sorted(others.difference(held))
-    report.aside = len(others) - len(report.extra)
+    report.extra = sorted(known.difference(seen, held))
+    report.expected = len(known | seen)
     return report
 
 

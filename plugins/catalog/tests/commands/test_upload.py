@@ -117,7 +117,7 @@ def test_a_set_alone_is_uploaded_and_compared_by_its_title_too(
     code, report, _ = run("upload", "--set", "Algebra")
     assert (code, report["written"], report["counted"], report["complete"]) == (0, 3, 5, True)
     code, report, _ = run("diff", "--set", "algebra")
-    assert (code, report["unchanged"], report["extra"], report["aside"]) == (0, 3, [], 2)
+    assert (code, report["unchanged"], report["extra"], report["expected"]) == (0, 3, [], 5)
 
 
 @pytest.mark.parametrize("command", ["diff", "upload"])

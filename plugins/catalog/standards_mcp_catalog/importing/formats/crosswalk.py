@@ -1,8 +1,7 @@
 """Crosswalks as tables: on each row two standards, by code or id, and how they are related.
 
 The first line names the columns, in any order, as people name them: ``from``, ``to``,
-``relation``; ``Source Code``, ``Target Code``, ``Match``. Without such a line, three columns of
-which one holds a known relation are a crosswalk too, from the first code to the second.
+``relation``; ``Source Code``, ``Target Code``, ``Match``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final, NamedTuple
 
 from standards_mcp_catalog.importing.report import Problem, SourceError, Statement, lost, note
-from standards_mcp_catalog.relations import Crosswalk, parse_kind
+from standards_mcp_catalog.relations import Crosswalk
 
 from .tables import LONGEST_ROW, RowStore, column_name, read_rows
 from .values import Lines, clean
@@ -44,11 +43,10 @@ def is_crosswalk(text: str) -> bool:
     except SourceError:  # the reader of the whole table reports the error
         return False
     columns = _named_columns(first)
-    if columns.start and columns.end:
-        names = set(map(column_name, first))
-        has_standards = "text" in names and bool(names & {"code", "id"})
-        return not has_standards and (bool(columns.relation) or "text" not in names)
-    return _unnamed_columns(first) is not None
+    names = set(map(column_name, first))
+    has_standards = "text" in names and bool(names & {"code", "id"})
+    is_named = bool(columns.relation) or "text" not in names
+    return bool(columns.start and columns.end) and is_named and not has_standards
 
 
 def advice_on(cells: Sequence[str]) -> str:
@@ -90,20 +88,14 @@ def _collect(lines: Iterable[str], source: str, rows: RowStore) -> Problem | Non
     columns: _Columns | None = None
     for line, cells in read_rows(lines, _known):
         if columns is None:
-            named = _named_columns(cells)
-            columns = named if all(named) else _unnamed_columns(cells)
-            if columns is None:
-                return _no_columns(cells, source, f"line {line}")
-            if columns is named:
-                continue
+            columns = _named_columns(cells)
+            if not all(columns):
+                names = ", ".join(map(clean, cells))[:200]
+                detail = f"a crosswalk has the columns from, to and relation; these are {names}"
+                return lost("no crosswalk", source, f"line {line}", detail, records=0)
+            continue
         rows.add("", (line, *(_first_of(cells, places) for places in columns)))
     return None if rows.count else lost("crosswalk without rows", source, records=0)
-
-
-def _no_columns(cells: Sequence[str], source: str, where: str) -> Problem:
-    names = ", ".join(map(clean, cells))[:200]
-    detail = f"a crosswalk has the columns from, to and relation; these are {names}"
-    return lost("no crosswalk", source, where, detail, records=0)
 
 
 def _first_of(cells: Sequence[str], places: Iterable[int]) -> str:
@@ -125,21 +117,8 @@ def _places(names: Sequence[str], words: Iterable[str]) -> list[int]:
     return [names.index(each) for each in wanted if each in names]
 
 
-def _unnamed_columns(cells: Sequence[str]) -> _Columns | None:
-    kinds = [place for place, cell in enumerate(cells) if parse_kind(cell)]
-    codes = [place for place, cell in enumerate(cells) if _is_code(cell)]
-    if sorted((*kinds, *codes)) != [0, 1, 2] or len(kinds) != 1 or kinds == [0]:
-        return None
-    return _Columns(codes[:1], kinds, codes[1:])
-
-
-def _is_code(cell: str) -> bool:
-    return len(cell) <= _LONGEST and any(map(str.isdigit, cell))
-
-
 def _known(cells: Sequence[str]) -> int:
-    named = _named_columns(cells)
-    return sum(map(len, named)) or sum(parse_kind(cell) is not None for cell in cells)
+    return sum(map(len, _named_columns(cells)))
 
 
 def _folded(cell: str) -> str:
