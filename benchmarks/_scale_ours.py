@@ -22,7 +22,7 @@ from standards_mcp_catalog.local.index.manifest import current_folder
 from standards_mcp_catalog.local.index.ranking import Ranker, best, cosines
 from standards_mcp_catalog.local.sqlite import create_database
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.texts import passages, text_hash
+from standards_mcp_catalog.records import passages, text_hash
 from standards_mcp_encoders.encoders import open_encoder
 
 _BATCH = 20_000

@@ -25,7 +25,7 @@ from standards_mcp_catalog.local.index.columns import select
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
 from standards_mcp_catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT
-from standards_mcp_catalog.texts import passages
+from standards_mcp_catalog.records import passages
 from standards_mcp_encoders.minilm import MiniLmEncoder
 
 Scores: TypeAlias = npt.NDArray[np.float32]

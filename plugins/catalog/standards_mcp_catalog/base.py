@@ -151,7 +151,7 @@ class Seed:
 
     Attributes:
         model: The name of the encoder that made the vectors.
-        hashes: For each vector the `texts.text_hash` of its text.
+        hashes: For each vector the `records.text_hash` of its text.
         vectors: An array of shape (len(hashes), dimensions), of any floating-point type.
     """
 

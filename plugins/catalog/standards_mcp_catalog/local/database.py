@@ -14,10 +14,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from standards_mcp_catalog.records import StandardRecord, chunks
+from standards_mcp_catalog.records import StandardRecord, chunks, text_hash, without_surrogates
 from standards_mcp_catalog.relations import CrosswalkLinks
 from standards_mcp_catalog.sets import GivenNames, StandardSet, memberships, with_names
-from standards_mcp_catalog.texts import text_hash, without_surrogates
 from standards_mcp_catalog.vocabulary.notation import record_keys
 
 from .relations import RelationTable

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import (
     Crosswalk,
     CrosswalkLinks,
@@ -18,7 +18,6 @@ from standards_mcp_catalog.relations import (
     links_of,
     of_kinds,
 )
-from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.notation import identifier_keys
 
 from .sqlite import SqliteFile

@@ -30,9 +30,8 @@ from standards_mcp_catalog.base import (
     check_query,
     parse_search_filter,
 )
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import KINDS, StatedRelation
-from standards_mcp_catalog.texts import without_surrogates
 
 from .connection import Connections, Tuning
 from .failures import PineconeUnavailableError

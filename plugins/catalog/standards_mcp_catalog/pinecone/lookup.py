@@ -26,9 +26,8 @@ from standards_mcp_catalog.base import (
     StandardSets,
     parse_search_filter,
 )
-from standards_mcp_catalog.records import StandardRecord, chunks
+from standards_mcp_catalog.records import StandardRecord, chunks, without_surrogates
 from standards_mcp_catalog.sets import StandardSet
-from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.notation import (
     asn_id_of,
     canonical_key,

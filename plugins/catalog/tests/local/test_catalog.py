@@ -24,8 +24,7 @@ from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_catalog.local.index import engine
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.texts import text_hash
+from standards_mcp_catalog.records import StandardRecord, text_hash
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder, Vectors

@@ -13,7 +13,7 @@ from typing import IO, Final, NamedTuple
 from standards_mcp_catalog.importing.report import Problem, SourceError, Statement, lost, note
 from standards_mcp_catalog.relations import Crosswalk
 
-from .tables import LONGEST_ROW, RowStore, column_name, read_rows
+from .tables import LONGEST_ROW, column_name, read_rows
 from .values import Lines, clean
 
 _LONGEST: Final = 512
@@ -69,22 +69,16 @@ def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Probl
     """
     name = clean(re.split(r"[/\\:]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
     lines = Lines(stream, LONGEST_ROW)
-    with RowStore() as rows:
-        problem = _collect(lines, source, rows)
-        if lines.has_windows:
-            yield note("not UTF-8", source, detail="read as Windows-1252")
-        if problem:
-            yield problem
-        # Only a table that could be read to its end may replace a crosswalk.
-        for _, found in rows.groups():
-            for line, start, relation, end in found:
-                yield Statement(
-                    crosswalk=Crosswalk(name, name), start=start, relation=relation, end=end,
-                    source=source, where=f"line {line}",
-                )  # fmt: skip
+    # Only a table that could be read to its end may replace a crosswalk.
+    items = list(_items(lines, source, Crosswalk(name, name)))
+    if lines.has_windows:
+        yield note("not UTF-8", source, detail="read as Windows-1252")
+    yield from items or [lost("crosswalk without rows", source, records=0)]
 
 
-def _collect(lines: Iterable[str], source: str, rows: RowStore) -> Problem | None:
+def _items(
+    lines: Iterable[str], source: str, crosswalk: Crosswalk
+) -> Iterator[Statement | Problem]:
     columns: _Columns | None = None
     for line, cells in read_rows(lines, _known):
         if columns is None:
@@ -92,10 +86,14 @@ def _collect(lines: Iterable[str], source: str, rows: RowStore) -> Problem | Non
             if not all(columns):
                 names = ", ".join(map(clean, cells))[:200]
                 detail = f"a crosswalk has the columns from, to and relation; these are {names}"
-                return lost("no crosswalk", source, f"line {line}", detail, records=0)
+                yield lost("no crosswalk", source, f"line {line}", detail, records=0)
+                return
             continue
-        rows.add("", (line, *(_first_of(cells, places) for places in columns)))
-    return None if rows.count else lost("crosswalk without rows", source, records=0)
+        start, relation, end = (_first_of(cells, places) for places in columns)
+        yield Statement(
+            crosswalk=crosswalk, start=start, relation=relation, end=end, source=source,
+            where=f"line {line}",
+        )  # fmt: skip
 
 
 def _first_of(cells: Sequence[str], places: Iterable[int]) -> str:

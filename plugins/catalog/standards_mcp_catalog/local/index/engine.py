@@ -16,9 +16,8 @@ from standards_mcp_catalog.base import Filter, Progress, SearchHit, SearchResult
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.relations import stated_relations
-from standards_mcp_catalog.records import chunks
+from standards_mcp_catalog.records import chunks, passages
 from standards_mcp_catalog.relations import MOST_SUCCESSORS, SUCCESSION
-from standards_mcp_catalog.texts import passages
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import (
