@@ -76,7 +76,7 @@ def ask(folder: Path, queries: list[str], count: int, seconds: float) -> None:
         for name, wanted in FILTERS.items()
     }  # fmt: skip
     facts["private"], facts["peak"] = memory(), peak()
-    parts = Parts(served, store._open_database(), queries)  # noqa: SLF001
+    parts = Parts(served, store.database, queries)
     facts["times"] = {"whole search": whole} | {
         part: {
             name: rounds(lambda text, c=call, w=wanted: c(text, _expression(w)), queries, count,

@@ -181,7 +181,7 @@ def crosswalk_named(store: LocalStore, name: str) -> str:
     Raises:
         click.UsageError: Several crosswalks have the title.
     """
-    crosswalks = [each for each, _ in store.crosswalks()]
+    crosswalks = [each for each, _ in store.database.relations.crosswalks()]
     if name in (each.id for each in crosswalks):
         return name
     same = [each.id for each in crosswalks if each.title.casefold() == name.casefold().strip()]

@@ -60,7 +60,7 @@ def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
     and go with their sets, and are not listed.
     """
     with divert_stdout():
-        found = workplace.embedded.store.crosswalks()
+        found = workplace.embedded.store.database.relations.crosswalks()
     if as_json:
         print_json(
             [{"id": each.id, "title": each.title, "relations": count} for each, count in found]

@@ -71,7 +71,7 @@ def loaded_sets(workplace: Workplace) -> Iterator[tuple[str, str]]:
 def loaded_sets_and_crosswalks(workplace: Workplace) -> Iterator[tuple[str, str]]:
     """Yield the standard sets and the crosswalks that are loaded."""
     yield from loaded_sets(workplace)
-    for each, _ in workplace.embedded.store.crosswalks():
+    for each, _ in workplace.embedded.store.database.relations.crosswalks():
         yield each
 
 

@@ -308,7 +308,7 @@ class _CodeLookup:
 
     def _spelled(self, text: str) -> list[str]:
         for key in spelled_keys(text):
-            found = {*self._store.ids_under(key), *self._staging.ids_under(key)}
+            found = {*self._store.database.find([key]), *self._staging.ids_under(key)}
             if found := found.difference(self._deleted):
                 return sorted(found)
         return []

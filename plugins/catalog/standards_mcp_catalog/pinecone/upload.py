@@ -164,7 +164,6 @@ Progress: TypeAlias = Callable[["Report"], None]
 
 CREATION_TIMEOUT: Final = 300.0
 _CREATION_PAUSE: Final = 1.0
-_COUNT_PAUSES: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 
 class IndexMismatchError(CatalogError):
@@ -181,9 +180,7 @@ class Report:
         unchanged: Number of records that the index had before in the same form.
         refused: Ids and reasons of the records that Pinecone cannot hold.
         extra: Ids that only the index has; they are left alone.
-        expected: Number of records that the index should have after a complete upload.
         written: Number of written records.
-        counted: Number of records that the index reports afterwards; None if nothing was written.
     """
 
     new: list[str] = field(default_factory=list[str])
@@ -191,9 +188,7 @@ class Report:
     unchanged: int = 0
     refused: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     extra: list[str] = field(default_factory=list[str])
-    expected: int = 0
     written: int = 0
-    counted: int | None = None
 
     @property
     def read(self) -> int:
@@ -202,11 +197,8 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """True if all changes were written and the index confirms the number."""
-        return self.written == len(self.new) + len(self.changed) and self.counted in (
-            None,
-            self.expected,
-        )
+        """True if all changes were written."""
+        return self.written == len(self.new) + len(self.changed)
 
 
 async def diff(
@@ -238,7 +230,7 @@ async def upload(
     progress: Progress | None = None,
     held: Collection[str] = frozenset(),
 ) -> Report:
-    """Write the new and changed ones of *records*, and count afterwards.
+    """Write the new and changed ones of *records*.
 
     A record that Pinecone cannot hold is reported and stops nothing. Running it again after an
     interruption writes what is missing.
@@ -252,10 +244,7 @@ async def upload(
         CatalogError: The index cannot be written.
     """
     known = await client.writer.ids()
-    report = await _transfer(records, client, known, batch_size, progress, held, write=True)
-    if report.written:
-        report.counted = await _count(client, report.expected)
-    return report
+    return await _transfer(records, client, known, batch_size, progress, held, write=True)
 
 
 async def prepare_index(
@@ -319,7 +308,6 @@ async def _transfer(  # noqa: PLR0913  - the arguments of `diff` and of `upload`
         if progress is not None:
             progress(report)
     report.extra = sorted(known.difference(seen, held))
-    report.expected = len(known | seen)
     return report
 
 
@@ -371,22 +359,3 @@ async def _wait_until_ready(client: PineconeClient) -> None:
         f"The Pinecone index {client.connections.index_name!r} was not ready after "
         f"{CREATION_TIMEOUT:g} seconds. Look at Pinecone's console, and run the upload again.",
     )
-
-
-async def _count(client: PineconeClient, expected: int) -> int:
-    """Return how many records the index has, asked again for a minute while it is not *expected*.
-
-    The index is eventually consistent.
-    """
-    counted = 0
-    for pause in _COUNT_PAUSES:
-        await asyncio.sleep(pause)
-        try:
-            counted = (await client.stats()).records
-        except PineconeUnavailableError:
-            if pause == _COUNT_PAUSES[-1]:
-                raise
-            continue
-        if counted == expected:
-            break
-    return counted

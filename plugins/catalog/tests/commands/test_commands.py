@@ -35,6 +35,12 @@ class Store:
         self.contents: dict[str, StandardRecord] = {}
         self.names: Any = {}
 
+    @property
+    def database(self) -> Any:
+        return self  # and its own relations
+
+    relations = database
+
     def given_names(self) -> Any:
         return self.names
 

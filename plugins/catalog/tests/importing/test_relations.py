@@ -132,7 +132,7 @@ def test_a_package_of_relations_between_others_is_a_crosswalk(loader: Loader):
     report = loader.packages(package("a", "a1"), package("b", "b1"), walk)
     assert (report.relations, report.crosswalk_rows) == (2, 2)
     assert loader.seen("b1") == [("isPeerOf", uuid("a1"), "Framework W", True)]
-    assert [(each, count) for each, count in loader.store.crosswalks()] == [
+    assert [(each, count) for each, count in loader.store.database.relations.crosswalks()] == [
         ((uuid("w00"), "Framework W"), 2)
     ]
 
@@ -168,9 +168,9 @@ def test_a_package_that_no_longer_relates_others_is_no_crosswalk(loader: Loader)
     loader.packages(package("a", "a1"), package("b", "b1", ("a1", "isPeerOf", "c1")))
     assert loader.kinds("a1") == [("isPeerOf", "c1")]
     loader.packages(package("a", "a1"))
-    assert len(loader.store.crosswalks()) == 1
+    assert len(loader.store.database.relations.crosswalks()) == 1
     loader.packages(package("b", "b1"))
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
     assert loader.kinds("a1") == []
 
 
@@ -284,7 +284,7 @@ def test_standards_and_their_crosswalk_may_come_in_one_import(loader: Loader):
         documents = read_documents(open_sources([str(loader.folder / "in")]))
         report = import_sources(loader.store, documents, ImportOptions(dry_run=dry_run))
         assert (report.relations, report.new, report.documents) == (1, 2, 2)
-        assert bool(loader.store.crosswalks()) == (not dry_run)
+        assert bool(loader.store.database.relations.crosswalks()) == (not dry_run)
 
 
 def test_no_code_means_a_standard_that_the_same_import_deletes(loader: Loader):
@@ -341,7 +341,7 @@ def test_a_strict_import_takes_all_of_a_crosswalk_or_nothing(loader: Loader):
     table = "from,to,relation\nA.1,B.1,same\nA.1,B.9,same\n"
     with pytest.raises(StrictImportError, match="unknown code"):
         loader.table(table, strict=True)
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
 
 
 def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
@@ -358,7 +358,7 @@ def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
     ]
     assert loader.kinds("a2") == [("follows", "a1")]
     remove_sets(loader.store, [f"{uuid('a00')}_grade-03"])
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
 
 
 def test_a_crosswalk_is_removed_alone(loader: Loader):
@@ -368,7 +368,7 @@ def test_a_crosswalk_is_removed_alone(loader: Loader):
     assert len(loader.seen("a1")) == 2
     assert remove_crosswalk(loader.store, "walk.csv").relations == 1
     assert loader.kinds("a1") == [("isPeerOf", "b1")]
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
 
 
 def test_what_records_state_comes_along_with_an_export(loader: Loader):
@@ -402,8 +402,9 @@ class TestAnExport:
         lines = list(export_lines(loader.store))
         report = other.table("\n".join(lines), "all.jsonl")
         assert (report.crosswalk_rows, dict(report.skipped)) == (5, {})
-        assert other.store.crosswalks() == loader.store.crosswalks()
-        assert [(each.id, count) for each, count in other.store.crosswalks()] == [
+        crosswalks = other.store.database.relations.crosswalks()
+        assert crosswalks == loader.store.database.relations.crosswalks()
+        assert [(each.id, count) for each, count in crosswalks] == [
             (uuid("a00"), 1), (uuid("b00"), 1), ("walk.csv", 3),
         ]  # fmt: skip
         assert list(export_lines(other.store)) == lines
@@ -475,8 +476,8 @@ def test_only_so_many_are_returned(loader: Loader):
 
 def test_an_empty_catalog_has_no_relations(loader: Loader):
     assert loader.store.relations([standard("X", "X.1")]) == [()]
-    assert loader.store.crosswalks() == []
-    assert loader.store.ids_under("code:X.1") == []
+    assert loader.store.database.relations.crosswalks() == []
+    assert loader.store.database.find(["code:X.1"]) == []
 
 
 def standard(id_: str, code: str, jurisdiction: str = "J") -> StandardRecord:

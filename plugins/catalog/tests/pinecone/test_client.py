@@ -103,13 +103,6 @@ class TestSearch:
         assert (await client.search("  \n")).hits == ()
         assert not server.requests
 
-    @pytest.mark.parametrize(("text", "top_k"), [("x" * 8001, 5), ("fractions", 0)])
-    async def test_what_no_catalog_searches_is_refused(
-        self, client: PineconeClient, text: str, top_k: int
-    ) -> None:
-        with pytest.raises(CatalogError):
-            await client.search(text, top_k)
-
     async def test_a_record_that_is_no_standard_is_left_out_and_mentioned(
         self, filled: PineconeClient, server: PineconeServer
     ) -> None:
@@ -290,18 +283,6 @@ class TestLookup:
         found = await client.find_all(names)
         assert ["".join(each.id[0] for each in one) for one in found] == ["ER", "R", "E", "RE", ""]
 
-    async def test_the_record_that_is_written_so_comes_first(
-        self, client: PineconeClient, record: MakeRecord
-    ) -> None:
-        await client.upsert(
-            [
-                record(1, "One", statement_notation="xq-9"),
-                record(2, "Two", _id="X", statement_notation="XQ.9"),
-            ]
-        )
-        assert [found.id for found in await client.find("XQ.9")] == ["X", "R001"]
-        assert [found.id for found in await client.find("xq-9")] == ["R001", "X"]
-
     async def test_a_miss_is_empty_and_suggests_neighbouring_codes(
         self, filled: PineconeClient
     ) -> None:
@@ -408,12 +389,6 @@ class TestWriting:
         assert len(server.sent("upsert")) > 1
         assert len(server.records()) == 96
 
-    async def test_the_last_of_two_records_with_one_id_counts(
-        self, client: PineconeClient, record: MakeRecord
-    ) -> None:
-        await client.upsert([record(1, "First"), record(1, "Second")])
-        assert (await client.fetch(["R001"]))[0].description == "Second"
-
     @pytest.mark.parametrize(
         ("fields", "reason"),
         [
@@ -454,10 +429,6 @@ class TestWriting:
             await client.upsert([record(1, "Text")])
         assert caught.value.cause == "month_quota"
         assert len(server.sent("upsert")) == 1
-
-    async def test_deletes_and_counts_those_that_were_there(self, filled: PineconeClient) -> None:
-        assert await filled.delete(["R000", "none", "R001", "R000"]) == 2
-        assert (await filled.stats()).records == 6
 
     async def test_lists_all_ids_page_by_page(
         self, client: PineconeClient, record: MakeRecord
