@@ -71,6 +71,19 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_old(self) -> bool:
+        """True if `upgrade` has to come before any other call."""
+        return self._file.lacks_relations()
+
+    def upgrade(self) -> None:
+        """Add the relations that records state to a file of version 1, under the catalog's lock."""
+        if self.is_old:
+            with self._file.transaction():
+                self._file.add_relations()
+                for chunk in chunks(self.records(), _CHUNK):
+                    self.relations.restate(chunk)
+
     # -- records
 
     @property

@@ -91,6 +91,7 @@ class CatalogFolder:
                 if not self.database.exists():
                     create_database(self.database)
                 with Database(self.database) as database:
+                    database.upgrade()
                     yield database
         except filelock.Timeout as error:
             raise CatalogUnavailableError(

@@ -315,9 +315,16 @@ class LocalStore:
     def _open_existing(self) -> Database | None:
         """Return the database without filling it, or None if it is missing."""
         with self._opening:
-            if self._database is None and self._folder.exists():
-                self._database = Database(self._folder.database)
-            return self._database
+            is_there = self._database is not None or self._folder.exists()
+            return self._open() if is_there else None
+
+    def _open(self) -> Database:
+        if self._database is None:
+            self._database = Database(self._folder.database)
+            if self._database.is_old:
+                with self._folder.writing():  # upgrades it
+                    pass
+        return self._database
 
     @property
     def database(self) -> Database:
@@ -326,12 +333,10 @@ class LocalStore:
             if not self._is_prepared and self._seed is not None:
                 self._update_from(self._seed)
             self._is_prepared = True
-            if not self._folder.exists():
+            if self._database is None and not self._folder.exists():
                 with self._folder.writing():  # makes an empty one
                     pass
-            if self._database is None:
-                self._database = Database(self._folder.database)
-            return self._database
+            return self._open()
 
     def _update_from(self, source: SeedSource) -> None:
         database, edition = self._open_existing(), source.edition()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -478,6 +479,28 @@ def test_an_empty_catalog_has_no_relations(loader: Loader):
     assert loader.store.relations([standard("X", "X.1")]) == [()]
     assert loader.store.database.relations.crosswalks() == []
     assert loader.store.database.find(["code:X.1"]) == []
+
+
+# -- databases of earlier versions
+
+
+def make_old(folder: Path) -> Path:
+    """Make the catalog in *folder* one of the version that had no relations."""
+    path = folder / "catalog" / "catalog.sqlite3"
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "DROP TABLE relations; DROP TABLE crosswalks; PRAGMA user_version = 1;"
+    )
+    connection.close()
+    return path
+
+
+def test_a_database_of_an_earlier_version_gets_what_its_records_state(loader: Loader):
+    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")), package("b", "b1"))
+    loader.store.close()
+    make_old(loader.folder)
+    assert loader.kinds("a2") == [("follows", "a1")]
+    assert loader.table("from,to,relation\nA.1,B.1,same\n").relations == 1
 
 
 def standard(id_: str, code: str, jurisdiction: str = "J") -> StandardRecord:

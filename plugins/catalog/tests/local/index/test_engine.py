@@ -71,7 +71,7 @@ def varied_records(record: MakeRecord) -> list[StandardRecord]:
 def served(record: MakeRecord, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
     encoder = MiniLmEncoder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "open_encoder", lambda _spec, _key: encoder)
+        patch.setattr(engine, "open_encoder", lambda _spec, _key, **_: encoder)
         local = LocalStore(tmp_path_factory.mktemp("served"))
         local.upsert(varied_records(record))
         yield local
@@ -293,7 +293,7 @@ def test_a_build_repairs_a_damaged_index_without_embedding_anything(
     folder: Path, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = MiniLmEncoder()
-    monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: encoder)
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: encoder)
     local = LocalStore(folder)
     local.upsert(small_catalog)
     local.close()

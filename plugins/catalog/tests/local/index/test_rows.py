@@ -197,7 +197,7 @@ class TestVectors:
             def encode(self, texts: list[str]) -> Any:
                 return np.full((len(texts), 4), 0.5, dtype=np.float32)
 
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: Ones())
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: Ones())
         local = LocalStore(folder, "other")
         local.upsert([record(1, OTHER_WORDS, **NGSS)])
         assert vectors(folder) == {"R001": [0.5] * 4}
