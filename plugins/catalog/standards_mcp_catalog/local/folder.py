@@ -28,7 +28,7 @@ _SILENT_WAIT: Final = 2.0  # seconds
 
 
 class CatalogFolder:
-    """The paths of one catalog. Nothing is created before the first write.
+    """The paths of one catalog.
 
     Args:
         lock_timeout: Seconds to wait for another process that writes or builds.

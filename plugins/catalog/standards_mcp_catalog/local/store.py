@@ -51,7 +51,7 @@ class LocalStore:
     Every method may raise `CatalogError`.
 
     Args:
-        path: The folder; it is created when something is written.
+        path: The folder; it is created at the first use.
         model: Text encoder, see `standards_mcp_encoders.spec`.
         key: The key of the encoder, where it needs one.
         seed: Records of a new catalog, see `seeding`.
