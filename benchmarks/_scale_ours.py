@@ -22,7 +22,7 @@ from standards_mcp_catalog.local.index.manifest import current_folder
 from standards_mcp_catalog.local.index.ranking import Ranker, best, cosines
 from standards_mcp_catalog.local.sqlite import create_database
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.texts import passages, text_hash
+from standards_mcp_catalog.records import passages, text_hash
 from standards_mcp_encoders.encoders import open_encoder
 
 _BATCH = 20_000
@@ -76,7 +76,7 @@ def ask(folder: Path, queries: list[str], count: int, seconds: float) -> None:
         for name, wanted in FILTERS.items()
     }  # fmt: skip
     facts["private"], facts["peak"] = memory(), peak()
-    parts = Parts(served, store._open_database(), queries)  # noqa: SLF001
+    parts = Parts(served, store.database, queries)
     facts["times"] = {"whole search": whole} | {
         part: {
             name: rounds(lambda text, c=call, w=wanted: c(text, _expression(w)), queries, count,

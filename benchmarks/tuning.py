@@ -24,8 +24,8 @@ from retrieval import lines, measures
 from standards_mcp_catalog.local.index.columns import select
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
-from standards_mcp_catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT
-from standards_mcp_catalog.texts import passages
+from standards_mcp_catalog.local.index.ranking import HEADING_PENALTY, LEXICAL_WEIGHT, scaled
+from standards_mcp_catalog.records import passages
 from standards_mcp_encoders.minilm import MiniLmEncoder
 
 Scores: TypeAlias = npt.NDArray[np.float32]
@@ -216,11 +216,6 @@ def ideas(bench: Bench) -> Iterator[tuple[str, Idea]]:
 def fused(scored: Scored, weight: float = LEXICAL_WEIGHT) -> Scores:
     scores = weight * scaled(scored.words) + (1 - weight) * scaled(scored.meaning)
     return scores - HEADING_PENALTY * np.maximum(scored.framework.heights - 1, 0)
-
-
-def scaled(scores: Scores) -> Scores:
-    best = scores.max(initial=0)
-    return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)
 
 
 def reciprocal(scored: Scored) -> Scores:

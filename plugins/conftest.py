@@ -21,8 +21,8 @@ from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import Connect
 from standards_mcp_catalog import Catalog, StandardRecord
-from standards_mcp_catalog.kit import small_catalog
 from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog.testing import small_catalog
 
 Ask = Callable[..., ToolResult]
 

@@ -56,7 +56,6 @@ class PineconeStore:
     """The indexes of one project.
 
     Attributes:
-        stats_lag: How many more times the statistics count half of the records.
         metadata_rate: How many fetches by metadata it takes in a second.
     """
 
@@ -66,7 +65,6 @@ class PineconeStore:
         self.url = url
         self.indexes: dict[str, StoredIndex] = {}
         self.requests: list[Request] = []
-        self.stats_lag = 0
         self.lock = threading.RLock()
 
     def add_index(self, name: str = "common-core-standards", **fields: Any) -> StoredIndex:
@@ -244,9 +242,8 @@ class PineconeStore:
 
     def stats(self, request: Request) -> tuple[int, Any]:
         check(REQUESTS["stats"], request.body)
-        lag, self.stats_lag = self.stats_lag, max(0, self.stats_lag - 1)
         counts = {
-            name: {"vectorCount": len(stored) // (2 if lag else 1)}
+            name: {"vectorCount": len(stored)}
             for name, stored in self.only_index.namespaces.items()
             if stored
         }

@@ -60,7 +60,7 @@ def open_catalog(
     client = open_pinecone(access)
     if not access.fallback:
         return client
-    from .pinecone.fallback import FallbackCatalog  # noqa: PLC0415  - imported when it is chosen
+    from .pinecone.client import FallbackCatalog  # noqa: PLC0415  - imported when it is chosen
 
     return FallbackCatalog(client, open_local(path, model, key))
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from pydantic import SecretStr
-from typing_extensions import override
 
 from standards_mcp.errors import FilterError
 from standards_mcp.filters import (
@@ -155,7 +154,7 @@ class Seed:
 
     Attributes:
         model: The name of the encoder that made the vectors.
-        hashes: For each vector the `texts.text_hash` of its text.
+        hashes: For each vector the `records.text_hash` of its text.
         vectors: An array of shape (len(hashes), dimensions), of any floating-point type.
     """
 
@@ -305,6 +304,18 @@ class Catalog(ABC):
         """Close files and connections. It may be called more than once."""
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Coroutine[Any, Any, Any]])
+
+
+def _forwarded(method: _Method) -> _Method:
+    """Return a method of the same signature that forwards each call to `_ask`."""
+
+    async def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await self._ask(method.__name__, *args, **kwargs)
+
+    return cast("_Method", forward)
+
+
 class ForwardingCatalog(Catalog):
     """Forwards every call to a store, which a subclass chooses in `_ask`.
 
@@ -313,75 +324,23 @@ class ForwardingCatalog(Catalog):
     """
 
     @abstractmethod
-    async def _ask(self, method: str, *arguments: Any) -> Any:
-        """Call *method* of the store with *arguments*, and return its result."""
+    async def _ask(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call *method* of the store, and return its result."""
 
-    @override
-    async def search(
-        self, query_text: str, top_k: int = 5, filter: Filter | None = None
-    ) -> SearchResult:
-        result: SearchResult = await self._ask("search", query_text, top_k, filter)
-        return result
-
-    @override
-    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        return list[StandardRecord](await self._ask("fetch", ids))
-
-    @override
-    async def find(self, identifier: str) -> list[StandardRecord]:
-        return list[StandardRecord](await self._ask("find", identifier))
-
-    @override
-    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        return list[list[StandardRecord]](await self._ask("find_all", identifiers))
-
-    @override
-    async def relations(
-        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
-    ) -> list[tuple[StatedRelation, ...]]:
-        found: list[tuple[StatedRelation, ...]]
-        found = await self._ask("relations", records, kinds, limit)
-        return found
-
-    @override
-    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        return list[StandardRecord](await self._ask("suggest", identifier, limit))
-
-    @override
-    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:
-        return list[StandardRecord](await self._ask("select", filter, limit))
-
-    @override
-    async def sets(self) -> StandardSets:
-        sets: StandardSets = await self._ask("sets")
-        return sets
-
-    @override
-    async def facets(self) -> Facets:
-        facets: Facets = await self._ask("facets")
-        return facets
-
-    @override
-    async def values(self, name: str) -> FieldValues:
-        values: FieldValues = await self._ask("values", name)
-        return values
-
-    @override
-    async def stats(self) -> CatalogStats:
-        stats: CatalogStats = await self._ask("stats")
-        return stats
-
-    @override
-    async def check(self) -> tuple[str, ...]:
-        return tuple[str, ...](await self._ask("check"))
-
-    @override
-    async def upsert(self, records: Iterable[StandardRecord]) -> int:
-        return int(await self._ask("upsert", records))
-
-    @override
-    async def delete(self, ids: Iterable[str]) -> int:
-        return int(await self._ask("delete", ids))
+    search = _forwarded(Catalog.search)
+    fetch = _forwarded(Catalog.fetch)
+    find = _forwarded(Catalog.find)
+    find_all = _forwarded(Catalog.find_all)
+    relations = _forwarded(Catalog.relations)
+    suggest = _forwarded(Catalog.suggest)
+    select = _forwarded(Catalog.select)
+    sets = _forwarded(Catalog.sets)
+    facets = _forwarded(Catalog.facets)
+    values = _forwarded(Catalog.values)
+    stats = _forwarded(Catalog.stats)
+    check = _forwarded(Catalog.check)
+    upsert = _forwarded(Catalog.upsert)
+    delete = _forwarded(Catalog.delete)
 
 
 def _origin(record: StandardRecord) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     SecretStr,
     ValidationError,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -38,12 +35,6 @@ def _error_at(key: str, message: str) -> ValidationError:
     """Return an error about one key, for the validator of a whole table to raise."""
     error = PydanticCustomError("value_error", "{message}", {"message": message})
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])
-
-
-def _refuse_flag(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("input should be a number")  # noqa: TRY004  for pydantic
-    return value
 
 
 def _stripped(value: object) -> object:
@@ -89,22 +80,6 @@ class LocalCatalogSettings(PluginSettings):
         return self
 
 
-def _index_name(name: str) -> str:
-    if not re.fullmatch(_INDEX_NAME, name):
-        raise ValueError(
-            "input should be up to 45 small letters, digits and '-', as Pinecone has it"
-        )
-    return name
-
-
-_INDEX_NAME: Final = "[a-z0-9-]{1,45}"
-IndexName = Annotated[
-    str,
-    AfterValidator(_index_name),
-    WithJsonSchema({"type": "string", "pattern": f"^({_INDEX_NAME})$"}),
-]
-
-
 class PineconeCatalogSettings(PluginSettings):
     """``[plugins.catalog.pinecone]``: the index in Pinecone.
 
@@ -123,16 +98,14 @@ class PineconeCatalogSettings(PluginSettings):
     """
 
     api_key: Annotated[SecretStr | None, _Strip, Variable("PINECONE_API_KEY", only=True)] = None
-    index_name: Annotated[IndexName, _Strip, Variable("PINECONE_INDEX_NAME")] = (
-        "common-core-standards"
-    )
+    index_name: Annotated[
+        str, _Strip, Field(pattern="^[a-z0-9-]{1,45}$"), Variable("PINECONE_INDEX_NAME")
+    ] = "common-core-standards"
     namespace: Annotated[str, _Strip, Field(min_length=1), Variable("PINECONE_NAMESPACE")] = (
         "standards"
     )
     host: Annotated[str | None, _Strip, Variable("PINECONE_HOST")] = None
-    deadline: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_refuse_flag)] = (
-        20.0
-    )
+    deadline: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 20.0
     fallback: Literal["none", "local"] = "none"
 
     @field_validator("host", mode="after")

@@ -9,7 +9,7 @@ import pytest
 
 from standards_mcp_catalog import StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.retirement import Retirement, retirements, told_of
+from standards_mcp_catalog.relations import Retirement, retirements, told_of
 
 pytestmark = pytest.mark.anyio
 TODAY = "2030-06-15"

@@ -129,7 +129,7 @@ class Letters:
         return array / np.linalg.norm(array, axis=1, keepdims=True)
 
 
-def _opened(name: str, _key: object) -> Any:
+def _opened(name: str, _key: object, **_: object) -> Any:
     return open_encoder(name) if name == "none" else Letters()
 
 

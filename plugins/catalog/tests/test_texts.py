@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_catalog.texts import (
+from standards_mcp_catalog.records import (
     ancestors_text,
     comparable,
     nearest_heading,

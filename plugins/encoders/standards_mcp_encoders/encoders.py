@@ -12,7 +12,7 @@ from typing_extensions import override
 from standards_mcp.commands import install_command
 
 from .errors import EncoderError, EncoderUnavailableError
-from .http import CATALOG_REMEDY, TIMEOUT, EmbeddingClient
+from .http import REMEDY, TIMEOUT, EmbeddingClient
 from .minilm import TextEncoder, Vectors, normalised, shared_minilm
 from .spec import MINILM, NO_MODEL, check_model, is_address
 
@@ -21,7 +21,7 @@ def open_encoder(
     spec: str,
     key: SecretStr | None = None,
     *,
-    remedy: str = CATALOG_REMEDY,
+    remedy: str = REMEDY,
     threads: int | None = None,
     timeout: float = TIMEOUT,
 ) -> TextEncoder:

@@ -25,7 +25,7 @@ from .minilm import Vectors, normalised
 from .spec import KEY_IN_THE_OPEN, shown_spec
 
 API_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
-CATALOG_REMEDY: Final = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"
+REMEDY: Final = "check the address, the model and the key"
 TIMEOUT: Final = 60.0
 _BATCH: Final = 64
 _OK: Final = 200
@@ -73,7 +73,7 @@ class EmbeddingClient:
         spec: str,
         key: SecretStr | None = None,
         *,
-        remedy: str = CATALOG_REMEDY,
+        remedy: str = REMEDY,
         timeout: float = TIMEOUT,
         batch: int = _BATCH,
         rest: float = 0,

@@ -7,7 +7,7 @@ from typing import Final
 
 from standards_mcp import NotFoundError
 from standards_mcp_catalog import Catalog
-from standards_mcp_catalog.retirement import retirements, told_of
+from standards_mcp_catalog.relations import retirements, told_of
 from standards_mcp_catalog.vocabulary.readings import Request
 
 from .details import SEARCH_ADVICE, DetailsEnvelope, describe

@@ -8,7 +8,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict
 
 from standards_mcp_catalog import Catalog, StandardRecord
-from standards_mcp_catalog.retirement import Retirement
+from standards_mcp_catalog.relations import Retirement
 
 SEARCH_ADVICE = "Try using find_relevant_standards with a keyword search instead."
 

@@ -14,8 +14,7 @@ from standards_mcp import ToolResult
 from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.pinecone.client import PineconeClient
-from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
+from standards_mcp_catalog.pinecone.client import FallbackCatalog, PineconeClient
 from standards_mcp_lookup import LookupPlugin
 
 Lookup = Callable[[str], ToolResult]

@@ -8,8 +8,8 @@ from typing import Generic, Literal, NotRequired, TypeAlias, TypeVar
 from typing_extensions import TypedDict
 
 from standards_mcp_catalog import SearchHit, StandardRecord
+from standards_mcp_catalog.records import nearest_heading
 from standards_mcp_catalog.relations import StatedRelation
-from standards_mcp_catalog.texts import nearest_heading
 
 PARAPHRASED = (
     "Where text_status is paraphrase, the wording is not the official one; get_standard_details "

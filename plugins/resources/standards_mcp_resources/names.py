@@ -8,7 +8,7 @@ from typing import Final
 
 from standards_mcp import InvalidInputError, NotFoundError
 from standards_mcp_catalog import Catalog, StandardRecord, StandardSet
-from standards_mcp_catalog.texts import nearest_heading
+from standards_mcp_catalog.records import nearest_heading
 from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     folded,

@@ -9,8 +9,8 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from standards_mcp_catalog import SearchHit, SearchResult, StandardRecord
-from standards_mcp_catalog.retirement import Retirement, told_of
-from standards_mcp_catalog.texts import nearest_heading
+from standards_mcp_catalog.records import nearest_heading
+from standards_mcp_catalog.relations import Retirement, told_of
 
 
 class Twin(TypedDict):

@@ -159,7 +159,7 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
         *,
         filter: FilterExpression | None = None,  # noqa: A002  - the host's name for it
     ) -> SearchEnvelope:
-        from standards_mcp_catalog.retirement import retired_hits  # noqa: PLC0415  - as below
+        from standards_mcp_catalog.relations import retired_hits  # noqa: PLC0415  - as below
 
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
         from .text_search import search_by_text  # noqa: PLC0415  - costs start-up time

@@ -1,5 +1,130 @@
-"""``standards-mcp data``: load, look at and upload standards."""
+"""``standards-mcp data ...``."""
 
-from .commands import data_commands
+from __future__ import annotations
 
-__all__ = ["data_commands"]
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import fields, replace
+from typing import Any, cast
+
+import anyio
+import click
+
+from standards_mcp import ServiceError
+from standards_mcp.commands import (
+    counted,
+    divert_stdout,
+    examples,
+    json_option,
+    print_json,
+    print_table,
+    print_text,
+)
+from standards_mcp_catalog.base import Catalog, CatalogStats
+
+from .importing import import_command
+from .removing import remove
+from .sets import crosswalks, export, rename, sets, template
+from .upload import diff, upload
+from .workplace import DataCommands, ProgressLine, Workplace
+
+
+@click.group(cls=DataCommands)
+def data() -> None:
+    """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
+
+
+_COMMANDS = (crosswalks, diff, export, import_command, remove, rename, sets, template, upload)
+for _command in _COMMANDS:
+    data.add_command(_command)
+
+
+def data_commands(workplace: Workplace) -> click.Group:
+    """Return the group of all commands, for this workplace."""
+    group = copy(data)
+    group.workplace = workplace
+    return group
+
+
+@data.command(epilog=examples("data status", "data status --json"))
+@json_option
+@click.pass_context
+def status(ctx: click.Context, *, as_json: bool) -> None:
+    """Show what the catalog holds, where, and in what state.
+
+    Where that is Pinecone, the embedded index is shown too. Exit code 1 when Pinecone does not
+    answer.
+    """
+    with divert_stdout():
+        facts = anyio.run(_status, ctx.ensure_object(Workplace))
+    if as_json:
+        print_json(facts)
+    else:
+        print_table(_lines(facts))
+    if "error" in facts:
+        ctx.exit(1)
+
+
+async def _status(workplace: Workplace) -> dict[str, Any]:
+    from standards_mcp_catalog.local.catalog import LocalCatalog
+    from standards_mcp_catalog.pinecone.failures import PineconeUnavailableError
+
+    catalog, table = workplace.configured(), workplace.settings
+    facts: dict[str, Any]
+    try:
+        if isinstance(catalog, LocalCatalog):
+            await catalog.facets()  # fills a catalog that is new
+        stats = await catalog.stats()
+        why = {"reason": table.choice[1]}
+        stats = replace(stats, details={**why, **stats.details})
+        facts = _facts(stats, await _search_state(catalog))
+    except PineconeUnavailableError as error:
+        name, reason = table.pinecone.index_name, table.choice[1]
+        facts = {"backend": "pinecone", "location": name, "reason": reason, "error": str(error)}
+    finally:
+        await catalog.aclose()
+    if facts["backend"] == "pinecone":
+        embedded = _facts(await workplace.embedded.stats())
+        facts["embedded_index"] = {
+            name: value
+            for name, value in embedded.items()
+            if name != "backend" and not isinstance(value, Mapping)
+        }
+    return facts
+
+
+def _facts(stats: CatalogStats, search: str = "") -> dict[str, Any]:
+    facts = {each.name: getattr(stats, each.name) for each in fields(stats)}
+    details = facts.pop("details")
+    return facts | ({"search": search} if search else {}) | dict(details)
+
+
+async def _search_state(catalog: Catalog) -> str:
+    try:
+        return " ".join(await catalog.check()) or "ok"
+    except ServiceError as error:
+        return str(error)
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in facts.items():
+        label = key.replace("_", " ")
+        if isinstance(value, Mapping):
+            for name, count in cast("Mapping[str, object]", value).items():
+                yield label, f"{name}: {count}"
+                label = ""
+        else:
+            yield label, str(value)
+
+
+@data.command(epilog=examples("data build"))
+@click.pass_obj
+def build(workplace: Workplace) -> None:
+    """Rebuild the index from the loaded standards, whatever state it is in.
+
+    Texts that were embedded before are not embedded again. An interrupted build goes on where it
+    stopped, and the old index serves until the new one is complete.
+    """
+    with divert_stdout(), ProgressLine() as progress:
+        stats = workplace.embedded.store.build(progress)
+    print_text(f"Built the index of {counted(stats.records, 'record')} in {stats.location}")

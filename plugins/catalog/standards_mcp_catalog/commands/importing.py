@@ -12,8 +12,7 @@ import click
 
 from standards_mcp.commands import divert_stdout, examples, json_option, print_result
 
-from .progress import ImportProgress
-from .workplace import Workplace
+from .workplace import ProgressLine, Workplace
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.readers import Format
@@ -100,7 +99,7 @@ def import_command(workplace: Workplace, /, **given: Any) -> None:
         strict=options.strict, jurisdiction=options.name,
     )  # fmt: skip
     store = workplace.embedded.store
-    with divert_stdout(), ImportProgress() as progress:
+    with divert_stdout(), ProgressLine() as progress:
         documents = _documents(options, how.selection, workplace, progress)
         try:
             report = import_sources(store, documents, how, on_read=progress.read, progress=progress)
@@ -151,7 +150,7 @@ def _selection(options: _Options) -> Selection:
 
 
 def _documents(
-    options: _Options, selection: Selection, workplace: Workplace, progress: ImportProgress
+    options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
 ) -> Iterator[Iterable[Item]]:
     """Return the records of each document, after the records of the starter set."""
     from standards_mcp_catalog.importing.readers import read_documents
@@ -176,7 +175,7 @@ def _documents(
 
 
 def _from_api(
-    options: _Options, selection: Selection, workplace: Workplace, progress: ImportProgress
+    options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
 ) -> Iterator[Document | Problem]:
     from platformdirs import user_cache_path
 

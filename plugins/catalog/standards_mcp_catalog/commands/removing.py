@@ -20,11 +20,9 @@ from standards_mcp.commands import (
     print_text,
 )
 
-from .chosen import jurisdiction_option, one_or_all
-from .crosswalks import check_is_no_crosswalk, chosen_crosswalk
 from .importing import STARTER
-from .progress import ImportProgress
-from .workplace import Workplace, loaded_sets_and_crosswalks
+from .names import crosswalk_named, jurisdiction_option, one_or_all, sets_called
+from .workplace import ProgressLine, Workplace, loaded_sets_and_crosswalks
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.report import Report
@@ -74,7 +72,7 @@ def remove(
     is called so too, add --crosswalk. Exit code 1 when there is no such set or crosswalk, or when
     nothing is deleted because nobody has agreed.
     """
-    with divert_stdout(), ImportProgress() as progress:
+    with divert_stdout(), ProgressLine() as progress:
         store = ctx.ensure_object(Workplace).embedded.store
         removal = _removal(store, progress, **chosen)
         report = removal.run(dry_run=True)
@@ -105,7 +103,7 @@ def _sentence(report: Report) -> str:
 
 def _removal(
     store: LocalStore,
-    progress: ImportProgress,
+    progress: ProgressLine,
     *,
     standard_set: str,
     jurisdiction: str | None,
@@ -120,15 +118,22 @@ def _removal(
 
     if crosswalk and (jurisdiction or not standard_set):
         raise click.UsageError("--crosswalk goes with the id or title of one, and without others")
-    if jurisdiction:
-        advice = "it is of no jurisdiction, so leave --jurisdiction out"
-        check_is_no_crosswalk(store, standard_set, advice)
-    elif standard_set == STARTER and not crosswalk:
+    if standard_set == STARTER and not (crosswalk or jurisdiction):
         hint = "`standards-mcp data import starter` brings it back."
         return _Removal(partial(remove_starter, store, progress), hint, hint)
-    elif found := chosen_crosswalk(store, standard_set, is_asked=crosswalk):
+    crosswalk_id = crosswalk_named(store, standard_set) if standard_set and not jurisdiction else ""
+    if crosswalk and not crosswalk_id:
+        raise click.ClickException(
+            f"no crosswalk {standard_set!r}; `standards-mcp data crosswalks` lists them"
+        )
+    if crosswalk_id:
+        if not crosswalk and sets_called(standard_set, store.sets()):
+            raise click.UsageError(
+                f"{standard_set!r} is a set, and a crosswalk with the id {crosswalk_id}; add "
+                "--crosswalk for the crosswalk, or --jurisdiction for the set"
+            )
         return _Removal(
-            partial(remove_crosswalk, store, found),
+            partial(remove_crosswalk, store, crosswalk_id),
             _copy_first("data export --output FILE"),
             _restored_from("file"),
         )

@@ -1,4 +1,4 @@
-"""``standards-mcp data sets``, ``rename``, ``export`` and ``template``."""
+"""``standards-mcp data sets``, ``crosswalks``, ``rename``, ``export`` and ``template``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from standards_mcp.commands import (
 )
 from standards_mcp.files import full_disk, replacing
 
-from .chosen import chosen_sets, jurisdiction_option, one_or_all, sets_of, sets_option
-from .crosswalks import check_is_no_crosswalk
-from .progress import ImportProgress
-from .workplace import Workplace, loaded_sets
+from .names import chosen_sets, jurisdiction_option, one_or_all, sets_of, sets_option
+from .workplace import ProgressLine, Workplace, loaded_sets
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.local.store import LocalStore
@@ -50,6 +48,30 @@ def sets(workplace: Workplace, *, jurisdiction: str | None, as_json: bool) -> No
         for each in found:
             title = f"{each.title} ({each.jurisdiction_title}, {each.subject})"
             print_table([(f"{each.records:>7,}", title), ("", each.id)])
+
+
+@click.command(epilog=examples("data crosswalks", "data crosswalks --json"))
+@json_option
+@click.pass_obj
+def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
+    """List the crosswalks that are loaded, each with its number of relations.
+
+    `data remove` removes one, by its id or title. Relations that standards state themselves come
+    and go with their sets, and are not listed.
+    """
+    with divert_stdout():
+        found = workplace.embedded.store.database.relations.crosswalks()
+    if as_json:
+        print_json(
+            [{"id": each.id, "title": each.title, "relations": count} for each, count in found]
+        )
+    elif not found:
+        print_text("No crosswalks are loaded; `standards-mcp data import FILE` reads a table.")
+    else:
+        for each, count in found:
+            print_table([(f"{count:>7,}", each.title)])
+            if each.id != each.title:
+                print_table([(" " * 7, each.id)])
 
 
 @click.command(
@@ -89,10 +111,8 @@ def rename(
     if not new:
         raise click.UsageError("the new name is empty")
     set_name = before[0] if before else ""
-    with divert_stdout(), ImportProgress() as progress:
+    with divert_stdout(), ProgressLine() as progress:
         store = ctx.ensure_object(Workplace).embedded.store
-        advice = "it cannot be renamed; import its file under another name, and remove this one"
-        check_is_no_crosswalk(store, set_name, advice)
         ids = one_or_all(store, set_name, jurisdiction)
         given = {"title": new} if set_name else jurisdiction_names(store, new, ids)
         joined = 0 if set_name else _others_of(store, ids, given["jurisdiction_title"])

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,12 +16,11 @@ from standards_mcp.commands import (
     print_json,
     print_table,
     print_text,
-    progress_lines,
 )
 from standards_mcp.errors import ConfigError
 
-from .chosen import chosen_sets, jurisdiction_option, sets_option
-from .workplace import Workplace
+from .names import chosen_sets, jurisdiction_option, sets_option
+from .workplace import ProgressLine, Workplace
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.local.catalog import LocalCatalog
@@ -60,7 +56,7 @@ def upload(
     """Bring the standards of the embedded index into Pinecone.
 
     Only what is new or changed is written. After an interruption, run it again. Exit code 1 when
-    a record was refused, or when the index does not confirm the number of records.
+    a record was refused.
     """
     from standards_mcp_catalog.pinecone import upload as work
 
@@ -74,7 +70,7 @@ def upload(
 
     report = _run(ctx.ensure_object(Workplace), chosen, run)
     _show(report, as_json=as_json)
-    if report.refused or not (dry_run or report.complete):
+    if report.refused:
         ctx.exit(1)
 
 
@@ -96,28 +92,20 @@ def _run(
     work: Callable[..., Awaitable[Report]],
 ) -> Report:
     local, client = _stores(workplace)
-    is_terminal = sys.stderr.isatty()
-    state = "Working"
 
-    def tell(report: Report) -> None:
-        nonlocal state
-        state = f"{report.read:,} records read, {report.written:,} written"
-        if is_terminal:
-            click.echo(f"\r{state}", nl=False, err=True)
+    def show(report: Report) -> None:
+        progress.show(f"{report.read:,} records read, {report.written:,} written")
 
     async def run() -> Report:
         try:
             wanted = chosen_sets(local.store, **chosen)
             held = {each.id for each in local.store.records()} if wanted else set[str]()
-            return await work(local.store.records(wanted), client, progress=tell, held=held)
+            return await work(local.store.records(wanted), client, progress=show, held=held)
         finally:
-            if is_terminal:
-                click.echo(err=True)  # ends the line of `tell`
             await client.aclose()
             await local.aclose()
 
-    lines = progress_lines(lambda: state, partial(print_text, err=True))
-    with divert_stdout(), nullcontext() if is_terminal else lines:
+    with divert_stdout(), ProgressLine() as progress:
         return anyio.run(run)
 
 
@@ -147,12 +135,6 @@ def _show(report: Report, *, as_json: bool) -> None:
     )
     for id_, reason in report.refused:
         print_text(f"refused {id_}: {reason}", err=True)
-    if not report.complete and report.counted is not None:
-        print_text(
-            f"Pinecone counts {report.counted:,} records where {report.expected:,} are expected. "
-            "It counts late; see `standards-mcp data diff` in a few minutes.",
-            err=True,
-        )
 
 
 def _ids(ids: list[str]) -> str:

@@ -16,10 +16,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from standards_mcp.commands import counted
 from standards_mcp_catalog.base import Progress
-from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogError
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, chunks
 from standards_mcp_catalog.relations import Crosswalk
 from standards_mcp_catalog.sets import (
     GivenNames,
@@ -188,8 +187,8 @@ class _Import:
         notes: list[Problem] = []
         name, report = self._options.jurisdiction, self.report
         if name and report.read > report.skipped_records:
-            names, notes = settle_jurisdiction(self._store, self._staging, name, report.skipped)
-        before = self._store.given_names()
+            names, notes = settle_jurisdiction(self._store, self._staging, name)
+        before = self._store.database.given_names()
         if names:
             titles = {id_: each["title"] for id_, each in before.items() if "title" in each}
             before = {id_: {"title": title} for id_, title in titles.items()}
@@ -210,14 +209,15 @@ class _Import:
 
     def _changes_of_crosswalks(self, deleted: Iterable[str]) -> Iterator[Problem]:
         """Yield a note for each crosswalk in the store that loses or replaces relations."""
-        before = {each.id: (each.title, count) for each, count in self._store.crosswalks()}
+        relations = self._store.database.relations
+        before = {each.id: (each.title, count) for each, count in relations.crosswalks()}
         stated = self._staging.crosswalks()
         now = {each.crosswalk.id: len([*each.links]) for each in stated if not each.adds}
         for id_, (title, count) in before.items():
             if id_ in now:
                 detail = f"{counted(count, 'relation')} before, {now[id_]:,} now"
                 yield note("crosswalk replaced", title, detail=detail)
-        for crosswalk, count in self._store.crosswalks_of(deleted):
+        for crosswalk, count in relations.crosswalks_of(deleted):
             if crosswalk.id not in now:
                 detail = f"{count:,}, with their standards"
                 yield note("relations of a crosswalk deleted", crosswalk.title, detail=detail)
@@ -233,7 +233,7 @@ class _Import:
 
     def _changes(self, names: GivenNames, gone: list[str]) -> Iterator[StandardRecord]:
         # The store runs this under its lock, and reads *gone* afterwards.
-        given = with_names(self._store.given_names(), names)
+        given = with_names(self._store.database.given_names(), names)
         loss = self._loss()
         self.report.deleted, self.report.left = len(loss.deleted), len(loss.leaving)
         gone.extend(sorted(loss.deleted))

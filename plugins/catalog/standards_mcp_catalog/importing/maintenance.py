@@ -45,7 +45,7 @@ def remove_sets(
 
 
 def _relations_of(store: LocalStore, ids: Collection[str]) -> int:
-    return sum(count for _, count in store.crosswalks_of(ids))
+    return sum(count for _, count in store.database.relations.crosswalks_of(ids))
 
 
 def rename_sets(
@@ -70,7 +70,7 @@ def rename_sets(
     def changed() -> Iterator[StandardRecord]:
         # The store runs this under its lock.
         nonlocal count
-        given = with_names(store.given_names(), new)
+        given = with_names(store.database.given_names(), new)
         for record in store.records(set_ids):
             # The store runs this under its lock, so that a rename does not bring back replaced
             # records.
@@ -104,7 +104,7 @@ def remove_starter(
 
 def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = False) -> Report:
     """Delete what a crosswalk states; the report's ``relations`` count it."""
-    counts = {each.id: count for each, count in store.crosswalks()}
+    counts = {each.id: count for each, count in store.database.relations.crosswalks()}
     if not dry_run:
         store.remove_crosswalk(crosswalk_id)
     return Report(relations=counts.get(crosswalk_id, 0), dry_run=dry_run)
@@ -121,6 +121,6 @@ def export_lines(store: LocalStore, set_ids: Collection[str] | None = None) -> I
         if ids is not None:
             ids.append(record.id)
         yield record.model_dump_json(by_alias=True, exclude_none=True)
-    for crosswalk, _ in store.crosswalks():
-        for link in store.links(crosswalk.id, ids):
+    for crosswalk, _ in store.database.relations.crosswalks():
+        for link in store.database.relations.links(crosswalk.id, ids):
             yield relation_line(crosswalk, link)

@@ -14,8 +14,7 @@ from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
 from .formats.tabular import read_table
 from .formats.values import Lines, decode, parse_json
 from .report import Item, Problem, SourceError, lost
-from .sources.archives import UNREADABLE
-from .sources.files import Document
+from .sources.files import UNREADABLE, Document
 
 Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv", "crosswalk"]
 LARGEST_JSON: Final = 2**27

@@ -32,8 +32,6 @@ from .report import Problem, note
 from .staging import Staging
 
 _OPTION: Final = "--jurisdiction"
-# A file that cannot be read may hold records of any set or jurisdiction.
-_UNREADABLE: Final = frozenset({"cannot be read", "damaged archive", "unknown format"})
 _GIVEN: Final = {"title": "set", "jurisdiction_title": "jurisdiction"}
 
 
@@ -134,7 +132,7 @@ def jurisdiction_names(
 
 
 def settle_jurisdiction(
-    store: LocalStore, staging: Staging, name: str, unread: Iterable[str]
+    store: LocalStore, staging: Staging, name: str
 ) -> tuple[GivenNames, list[Problem]]:
     """Give all that was read one jurisdiction.
 
@@ -142,15 +140,12 @@ def settle_jurisdiction(
     that the name means stays selected, under the name of its source. Records that the filters
     exclude count, too.
 
-    Args:
-        unread: The reasons of problems so far.
-
     Returns:
         The new names of sets, and notes for the report.
 
     Raises:
-        JurisdictionNameError: Several were read, and the name means none or more than one of them;
-            another known place was read; or a document that could not be read may have the place.
+        JurisdictionNameError: Several were read, and the name means none or more than one of them,
+            or another known place was read.
     """
     read = staging.jurisdictions()
     if len({same_jurisdiction(title) for title in read.values()}) > 1:
@@ -160,7 +155,7 @@ def settle_jurisdiction(
     title = names["jurisdiction_title"]
     others = [each for each in dict.fromkeys(read.values()) if each != title]
     if others:
-        _refuse_doubtful(others, name, unread)
+        _refuse_another_place(others, name)
     detail = f"{listed(others)} is called {title!r}"
     told = [note("jurisdiction named", _OPTION, detail=detail)] if others else []
     return dict.fromkeys(staging.selected_sets(), names), told
@@ -182,24 +177,13 @@ def notes_on_names(before: GivenNames, staging: Staging) -> list[Problem]:
     return told
 
 
-def _refuse_doubtful(read: Collection[str], name: str, unread: Iterable[str]) -> None:
-    """Refuse to rename another known place, or anything if an unread document may be meant.
-
-    Raises:
-        JurisdictionNameError: The name is refused.
-    """
+def _refuse_another_place(read: Collection[str], name: str) -> None:
     place, theirs = place_named(name), {place_named(title) for title in read} - {None}
     if place and theirs and place not in theirs:
         raise JurisdictionNameError(
             f"{_OPTION} {quoted(name)} is not what was read: that is of {listed(read)}. Import it "
             f"without {_OPTION}; if it should be called so all the same, call it so then with "
             "`standards-mcp data rename --jurisdiction OLD NEW`."
-        )
-    if _UNREADABLE.intersection(unread):
-        raise JurisdictionNameError(
-            f"{_OPTION} {quoted(name)} may belong to a document that could not be read; what was "
-            f"read is of {listed(read)}. Put the damaged document right or leave it out, or import "
-            f"without {_OPTION}."
         )
 
 

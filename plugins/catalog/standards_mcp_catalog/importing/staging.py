@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 from standards_mcp.files import full_disk
 from standards_mcp_catalog.errors import CatalogError
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import (
     KINDS,
     Crosswalk,
@@ -25,7 +25,6 @@ from standards_mcp_catalog.relations import (
     stated_in,
 )
 from standards_mcp_catalog.sets import memberships, merged
-from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.notation import identifier_key, record_keys, spelled_keys
 from standards_mcp_catalog.vocabulary.readings import codes_of_places
@@ -309,7 +308,7 @@ class _CodeLookup:
 
     def _spelled(self, text: str) -> list[str]:
         for key in spelled_keys(text):
-            found = {*self._store.ids_under(key), *self._staging.ids_under(key)}
+            found = {*self._store.database.find([key]), *self._staging.ids_under(key)}
             if found := found.difference(self._deleted):
                 return sorted(found)
         return []

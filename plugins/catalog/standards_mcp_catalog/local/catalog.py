@@ -60,8 +60,8 @@ class LocalCatalog(ForwardingCatalog):
             return self._store
 
     @override
-    async def _ask(self, method: str, *arguments: Any) -> Any:
-        return await _in_thread(lambda: getattr(self.store, method)(*arguments))
+    async def _ask(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return await _in_thread(lambda: getattr(self.store, method)(*args, **kwargs))
 
     @override
     async def sets(self) -> StandardSets:

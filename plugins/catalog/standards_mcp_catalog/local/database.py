@@ -14,11 +14,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from standards_mcp_catalog.chunks import chunks
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, chunks, text_hash, without_surrogates
 from standards_mcp_catalog.relations import CrosswalkLinks
 from standards_mcp_catalog.sets import GivenNames, StandardSet, memberships, with_names
-from standards_mcp_catalog.texts import text_hash, without_surrogates
 from standards_mcp_catalog.vocabulary.notation import record_keys
 
 from .relations import RelationTable
@@ -72,6 +70,19 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def is_old(self) -> bool:
+        """True if `upgrade` has to come before any other call."""
+        return self._file.lacks_relations()
+
+    def upgrade(self) -> None:
+        """Add the relations that records state to a file of version 1, under the catalog's lock."""
+        if self.is_old:
+            with self._file.transaction():
+                self._file.add_relations()
+                for chunk in chunks(self.records(), _CHUNK):
+                    self.relations.restate(chunk)
 
     # -- records
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import filelock
 
-from standards_mcp.files import FILE_MODE, full_disk, private_folder, restrict
+from standards_mcp.files import FILE_MODE, full_disk, private_folder
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 from .database import Database
@@ -28,7 +28,7 @@ _SILENT_WAIT: Final = 2.0  # seconds
 
 
 class CatalogFolder:
-    """The paths of one catalog. Nothing is created before the first write.
+    """The paths of one catalog.
 
     Args:
         lock_timeout: Seconds to wait for another process that writes or builds.
@@ -88,12 +88,10 @@ class CatalogFolder:
         seconds = self._lock_timeout if timeout is None else timeout
         try:
             with self._locked(seconds):
-                for each in self._own_files():
-                    restrict(each)  # an earlier version let others read them
                 if not self.database.exists():
                     create_database(self.database)
                 with Database(self.database) as database:
-                    database.relations.create()
+                    database.upgrade()
                     yield database
         except filelock.Timeout as error:
             raise CatalogUnavailableError(
@@ -111,7 +109,7 @@ class CatalogFolder:
     def _locked(self, timeout: float) -> Generator[None, None, None]:
         lock = filelock.FileLock(self._lock, mode=FILE_MODE)
         try:
-            if not self._has_other_files():
+            if not self.path.exists():  # an existing one may be a user's, with other files
                 private_folder(self.path)
             self._acquire(lock, timeout)
         except filelock.Timeout:  # is an OSError too, and the callers handle it by itself
@@ -122,14 +120,6 @@ class CatalogFolder:
             yield
         finally:
             lock.release()
-
-    def _own_files(self) -> list[Path]:
-        return [self.index, self._lock, *self.path.glob(f"{self.database.name}*")]
-
-    def _has_other_files(self) -> bool:
-        """Return True if the folder also has files that are not the catalog's."""
-        own = {path.name for path in self._own_files()}
-        return self.path.is_dir() and any(path.name not in own for path in self.path.iterdir())
 
     def _acquire(self, lock: filelock.BaseFileLock, timeout: float) -> None:
         """Take the lock, and log a warning when this takes longer than a moment."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.relations import (
-    FIELDS,
     Crosswalk,
     CrosswalkLinks,
     Link,
@@ -20,7 +18,6 @@ from standards_mcp_catalog.relations import (
     links_of,
     of_kinds,
 )
-from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.notation import identifier_keys
 
 from .sqlite import SqliteFile
@@ -56,31 +53,8 @@ class RelationTable:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
 
-    @property
-    def exist(self) -> bool:
-        """True if the file has the tables; files of version 1 get them by `create`."""
-        return self._file.has_relations()
-
-    def create(self) -> None:
-        """Add the relations that records state to a file of version 1.
-
-        The caller holds the catalog's lock.
-        """
-        if self.exist:
-            return
-        marks = " OR ".join(f"instr(body, '\"{name}\"')" for name in FIELDS)
-        with self._file.transaction():
-            self._file.add_relations()
-            statement = f"SELECT id, body FROM records WHERE {marks}"  # noqa: S608  constants
-            with closing(self._file.stream(statement)) as rows:
-                self._add(
-                    (0, id_, each) for id_, body in rows for each in links_of(id_, json.loads(body))
-                )
-
     def related(self, keys: Collection[str], kinds: Collection[str]) -> set[str]:
         """Return the keys that are an end of a relation of these kinds."""
-        if not self.exist:
-            return set()
         rows = self._file.select(
             "WITH own AS (SELECT value FROM json_each(?)),"
             " wanted AS (SELECT value FROM json_each(?))"
@@ -127,8 +101,6 @@ class RelationTable:
 
     def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
         """Return the relations of a crosswalk, or of some of its records, in order."""
-        if not self.exist:
-            return []
         first, which, values = "", "", [crosswalk_id]
         if ids is not None:
             first, which, values = _OWN_KEYS, _OF_OWN_KEYS, [_json(list(ids)), crosswalk_id]
@@ -140,8 +112,6 @@ class RelationTable:
         return list(map(Link._make, rows))
 
     def _counted(self, first: str, which: str = "", *values: str) -> list[tuple[Crosswalk, int]]:
-        if not self.exist:
-            return []
         rows = self._file.select(
             f"{first} SELECT id, title, count(*) FROM crosswalks JOIN relations"  # noqa: S608  as above
             f" ON is_crosswalk = 1 AND stated_by = id {which} GROUP BY id ORDER BY title, id",

@@ -14,8 +14,6 @@ from standards_mcp.files import full_disk, write_private
 from standards_mcp_catalog.errors import CatalogUnavailableError
 
 APPLICATION_ID = 0x53744D43  # "StMC"
-# A program of version 1 refuses version 2, because the records that it writes would be missing in
-# the table of relations.
 SCHEMA_VERSION = 2
 _WITHOUT_RELATIONS = 1
 _BUSY_SECONDS = 60
@@ -142,9 +140,9 @@ class SqliteFile:
             self._connection.execute("COMMIT")
             self._connection.execute("PRAGMA shrink_memory")
 
-    def has_relations(self) -> bool:
-        """Return whether it has the tables of relations, which version 1 lacked."""
-        return int(self.select("PRAGMA user_version")[0][0]) > _WITHOUT_RELATIONS
+    def lacks_relations(self) -> bool:
+        """Return whether it is of version 1, without the tables of relations."""
+        return int(self.select("PRAGMA user_version")[0][0]) == _WITHOUT_RELATIONS
 
     def add_relations(self) -> None:
         """Make the tables of relations in a file of version 1, inside a `transaction`."""

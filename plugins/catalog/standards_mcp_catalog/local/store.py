@@ -24,7 +24,7 @@ from standards_mcp_catalog.base import (
 )
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.relations import KINDS, Crosswalk, CrosswalkLinks, Link, StatedRelation
+from standards_mcp_catalog.relations import KINDS, CrosswalkLinks, StatedRelation
 from standards_mcp_catalog.sets import GivenNames, StandardSet, without_replaced
 from standards_mcp_catalog.vocabulary.grades import grade_order
 from standards_mcp_catalog.vocabulary.notation import canonical_key, codes_in, lookup_keys
@@ -51,7 +51,7 @@ class LocalStore:
     Every method may raise `CatalogError`.
 
     Args:
-        path: The folder; it is created when something is written.
+        path: The folder; it is created at the first use.
         model: Text encoder, see `standards_mcp_encoders.spec`.
         key: The key of the encoder, where it needs one.
         seed: Records of a new catalog, see `seeding`.
@@ -80,29 +80,29 @@ class LocalStore:
 
     def search(
         self,
-        text: str,
+        query_text: str,
         top_k: int = 5,
-        expression: Filter | None = None,
+        filter: Filter | None = None,  # noqa: A002
         mode: Mode = "hybrid",
     ) -> SearchResult:
-        """Return the best records for *text*, see `standards_mcp_catalog.Catalog.search`.
+        """Return the best records for *query_text*, see `standards_mcp_catalog.Catalog.search`.
 
         Args:
             mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
         """
-        check_query(text, top_k)
-        database = self._open_database()
-        if database is None:
+        check_query(query_text, top_k)
+        database = self.database
+        if not database.revision:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        result = self._engine.search(database, text, top_k, expression, self._named_in(text), mode)
+        named = self._named_in(query_text)
+        result = self._engine.search(database, query_text, top_k, filter, named, mode)
         if not result.hits and not database.count():
             return replace(result, notes=(self._empty_note(),))
         return result
 
     def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
-        database = self._open_database()
-        return [] if database is None else database.fetch(ids)
+        return self.database.fetch(ids)
 
     def find(self, identifier: str) -> list[StandardRecord]:
         """Return the records that an id, a URI or a notation names, best first.
@@ -110,9 +110,7 @@ class LocalStore:
         Records that write their notation exactly like *identifier* come before the others. Where
         the official text of a standard is there, a paraphrase of it is left out.
         """
-        database = self._open_database()
-        if database is None:
-            return []
+        database = self.database
         found = without_replaced(database.fetch(database.find(lookup_keys(identifier))))
         return sorted(found, key=lambda record: record.statement_notation != identifier.strip())
 
@@ -124,56 +122,27 @@ class LocalStore:
         self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
     ) -> list[tuple[StatedRelation, ...]]:
         """Return the relations of each record, see `standards_mcp_catalog.Catalog.relations`."""
-        database = self._open_database()
-        if database is None:
-            return [()] * len(records)
-        return stated_relations(database, records, kinds, limit)
-
-    def crosswalks(self) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks by their titles, each with its number of relations."""
-        database = self._open_database()
-        return [] if database is None else database.relations.crosswalks()
-
-    def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks of records, with the numbers of relations that go with them."""
-        database = self._open_database()
-        return [] if database is None else database.relations.crosswalks_of(ids)
-
-    def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
-        """Return the relations of a crosswalk, or of some of its records."""
-        database = self._open_database()
-        return [] if database is None else database.relations.links(crosswalk_id, ids)
-
-    def ids_under(self, key: str) -> list[str]:
-        """Return the ids of the records with a key, see `vocabulary.notation.record_keys`."""
-        database = self._open_database()
-        return [] if database is None else database.find([key])
+        return stated_relations(self.database, records, kinds, limit)
 
     def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         """Return the records whose notation is nearest to *identifier*."""
-        database = self._open_database()
-        if database is None:
-            return []
+        database = self.database
         keys = nearest(canonical_key(identifier), database.keys("code:"), limit)
         found = (database.fetch(database.find([f"code:{key}"])) for key in keys)
         return [record for records in found for record in without_replaced(records)[:1]]
 
-    def select(self, expression: Filter, limit: int) -> list[StandardRecord]:
+    def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
         """Return the first *limit* records that a filter lets through, in the order of ids."""
-        database = self._open_database()
-        return [] if database is None else database.fetch(self._engine.select(expression, limit))
+        database = self.database
+        return database.fetch(self._engine.select(filter, limit)) if database.revision else []
 
     def facets(self) -> Facets:
         """Return the distinct values of the main fields."""
-        database = self._open_database()
-        if database is None:
-            return Facets(subjects={}, education_levels={}, jurisdictions={}, standard_sets={})
-        return self._facets_of(database)
+        return self._facets_of(self.database)
 
     def values(self, name: str) -> FieldValues:
         """Return the texts that a field has in the index."""
-        database = self._open_database()
-        return FieldValues(counts={} if database is None else self._engine.values(name))
+        return FieldValues(counts=self._engine.values(name) if self.database.revision else {})
 
     def stats(self) -> CatalogStats:
         """Return size and state; the details report an unreadable index.
@@ -222,21 +191,14 @@ class LocalStore:
 
     def sets(self) -> list[StandardSet]:
         """Return every standard set, in the order of jurisdiction, subject and title."""
-        database = self._open_database()
-        return [] if database is None else database.sets()
+        return self.database.sets()
 
     def records(self, set_ids: Collection[str] | None = None) -> Iterator[StandardRecord]:
         """Yield the records of these sets, of all by default, in the order of their ids.
 
         A record belongs to its ``standard_set_id`` and to each of its ``also_in_set_ids``.
         """
-        database = self._open_database()
-        return iter(()) if database is None else database.records(set_ids)
-
-    def given_names(self) -> GivenNames:
-        """Return the names that users gave to stored sets, see `write`."""
-        database = self._open_database()
-        return {} if database is None else database.given_names()
+        return self.database.records(set_ids)
 
     # -- writing
 
@@ -353,26 +315,28 @@ class LocalStore:
     def _open_existing(self) -> Database | None:
         """Return the database without filling it, or None if it is missing."""
         with self._opening:
-            if self._database is None and self._folder.exists():
-                self._database = Database(self._folder.database)
-            return self._database
+            is_there = self._database is not None or self._folder.exists()
+            return self._open() if is_there else None
 
-    def _open_database(self) -> Database | None:
-        """Return the database, filled from the seed if it is new, or None if it is missing."""
+    def _open(self) -> Database:
+        if self._database is None:
+            self._database = Database(self._folder.database)
+            if self._database.is_old:
+                with self._folder.writing():  # upgrades it
+                    pass
+        return self._database
+
+    @property
+    def database(self) -> Database:
+        """The open database; a new one is filled from the seed."""
         with self._opening:
-            if not self._is_prepared:
-                self._upgrade()
-                if self._seed is not None:
-                    self._update_from(self._seed)
-                self._is_prepared = True
-            return self._open_existing()
-
-    def _upgrade(self) -> None:
-        database = self._open_existing()
-        if database is not None and not database.relations.exist:
-            # A folder that is locked or cannot be written can be searched without relations.
-            with suppress(CatalogUnavailableError), self._folder.writing(timeout=0):
-                pass
+            if not self._is_prepared and self._seed is not None:
+                self._update_from(self._seed)
+            self._is_prepared = True
+            if self._database is None and not self._folder.exists():
+                with self._folder.writing():  # makes an empty one
+                    pass
+            return self._open()
 
     def _update_from(self, source: SeedSource) -> None:
         database, edition = self._open_existing(), source.edition()
@@ -396,7 +360,7 @@ class LocalStore:
 
     @contextmanager
     def _writing(self) -> Generator[Database, None, None]:
-        self._open_database()
+        _ = self.database  # filled from the seed before the lock is taken
         with self._folder.writing() as database:
             if self._seed is None:
                 seeding.opt_out(database)

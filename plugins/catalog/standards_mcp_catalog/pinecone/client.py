@@ -1,5 +1,7 @@
 """The catalog in a Pinecone index: texts are embedded and results reranked by the service.
 
+`FallbackCatalog` lets a second catalog answer while Pinecone is out of reach.
+
 The index is made for the model ``llama-text-embed-v2`` with ``content`` as its text field, see
 https://docs.pinecone.io/guides/index-data/create-an-index#integrated-embedding. Importing this
 module is cheap; the SDK is imported by the first call.
@@ -9,34 +11,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import SecretStr
 from typing_extensions import override
 
-from standards_mcp.filters import FilterExpression, combine
 from standards_mcp_catalog.base import (
     Catalog,
     CatalogStats,
-    Facets,
-    FieldValues,
     Filter,
+    ForwardingCatalog,
     SearchHit,
     SearchResult,
-    StandardSets,
     check_query,
     parse_search_filter,
 )
-from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.texts import without_surrogates
-from standards_mcp_catalog.vocabulary.grades import parse_grades
+from standards_mcp_catalog.records import StandardRecord, without_surrogates
+from standards_mcp_catalog.relations import KINDS, StatedRelation
 
-from .connection import Connections, Tuning, checked_host
+from .connection import Connections, Tuning
 from .failures import PineconeUnavailableError
-from .lookup import FacetReader, Finder
-from .metadata import MODEL, TEXT_FIELD, pinecone_filter, readable
+from .lookup import Reader
+from .metadata import TEXT_FIELD, pinecone_filter, readable
 from .upload import Writer
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ RERANK_MODEL: Final = "bge-reranker-v2-m3"
 MAX_RESULTS: Final = 100
 """The most hits of one search: the limit of documents for the reranker."""
 _RERANK_SHARE: Final = 0.6
-_EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
 
 QUOTA_NOTE: Final = (
     "The results are not reranked, because the quota of Pinecone's reranker is used up; their "
@@ -64,7 +63,7 @@ SLOW_NOTE: Final = (
 )
 
 
-class PineconeClient(Catalog):
+class PineconeClient(Reader):
     """A `Catalog` in one namespace of a Pinecone index.
 
     It may be used from several event loops. Every method raises `PineconeUnavailableError`, a
@@ -90,13 +89,11 @@ class PineconeClient(Catalog):
         tuning: Tuning | None = None,
     ) -> None:
         tuning = tuning or Tuning()
-        self.namespace = namespace
-        self.connections = Connections(
+        connections = Connections(
             api_key, index_name=index_name, host=host, deadline=deadline, tuning=tuning
         )
-        self.writer = Writer(self.connections, namespace)
-        self._finder = Finder(self.connections, namespace)
-        self._facets = FacetReader(self.connections, namespace)
+        super().__init__(connections, namespace)
+        self.writer = Writer(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.connections.index_name!r}, {self.namespace!r})"
@@ -126,77 +123,6 @@ class PineconeClient(Catalog):
         pairs = zip(records, islice(falling, 1, None), strict=True)
         found = (SearchHit(record=record, score=round(score, 4)) for record, score in pairs)
         return SearchResult(hits=tuple(found), notes=notes)
-
-    async def search_standards(
-        self,
-        query_text: str,
-        top_k: int = 5,
-        grade: str | None = None,
-        subject: str | None = None,
-        filter: FilterExpression | None = None,  # noqa: A002
-    ) -> list[dict[str, Any]]:
-        """Return the fields of the *top_k* best records, each with ``_id`` and ``score``.
-
-        Args:
-            grade: One or more, in any form that `grades.parse_grades` understands.
-            subject: Exactly as the index writes it.
-            filter: A further filter.
-
-        Raises:
-            UnknownGradeError: The grade is unknown.
-            FilterError: The filter is wrong.
-        """
-        levels = {"education_levels": {"$in": list(parse_grades(grade))}} if grade else None
-        named = {"subject": {"$eq": subject}} if subject else None
-        result = await self.search(query_text, top_k, combine(levels, named, filter))
-        for note in result.notes:
-            log.warning(note)
-        return [hit.record.to_dict() | {"score": hit.score} for hit in result.hits]
-
-    async def fetch_standard(self, standard_id: str) -> dict[str, Any] | None:
-        """Return the fields of the record that a GUID or a notation names, or None."""
-        found = await self.find(standard_id)
-        return found[0].to_dict() if found else None
-
-    @override
-    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
-        return await self._finder.fetch(ids)
-
-    async def find(self, identifier: str) -> list[StandardRecord]:
-        """Return the records that an id, a URI or a notation names, best first.
-
-        Records that this program wrote are found by any spelling of their code; others by their
-        id, their ASN id, or the very notation that they have.
-        """
-        return (await self._finder.find_all([identifier]))[0]
-
-    async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        """Return for each of *identifiers* what `find` returns, in two requests for most texts."""
-        return await self._finder.find_all(identifiers)
-
-    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        """Return the records under neighbouring codes of one that `find` did not know."""
-        return await self._finder.suggest(identifier, limit)
-
-    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return *limit* records that pass a filter, in the order of their ids.
-
-        A hundred records take one call, and Pinecone allows five calls in a second.
-        """
-        expression = pinecone_filter(parse_search_filter(filter))
-        return await self._finder.select(expression or _EVERYTHING, limit)
-
-    async def sets(self) -> StandardSets:
-        """Return the standard sets; not all of them if they are very many."""
-        return await self._facets.sets()
-
-    async def facets(self) -> Facets:
-        """Return every subject, the other values of a sample, and the counts of the sample."""
-        return await self._facets.facets()
-
-    async def values(self, name: str) -> FieldValues:
-        """Return the texts of a field; not all of them if they are very many."""
-        return await self._facets.values(name)
 
     async def stats(self) -> CatalogStats:
         """Return how many records the namespace holds; this needs the key, but no quota."""
@@ -281,13 +207,105 @@ class PineconeClient(Catalog):
         return answer.result.hits, ""
 
 
-__all__ = [
-    "INDEX_NAME",
-    "MODEL",
-    "NAMESPACE",
-    "RERANK_MODEL",
-    "PineconeClient",
-    "PineconeUnavailableError",
-    "Tuning",
-    "checked_host",
-]
+PAUSE: Final = 30.0
+"""Seconds after a failure before Pinecone is tried again."""
+
+
+class FallbackCatalog(ForwardingCatalog):
+    """Reads from Pinecone, and from *secondary* while Pinecone does not answer.
+
+    Only temporary failures are bridged: a wrong key or a missing index is an error, since it would
+    otherwise stay unnoticed. Writes always go to Pinecone.
+
+    Args:
+        pause: Pause in seconds after a failure of Pinecone, so that not every search waits for its
+            deadline.
+    """
+
+    def __init__(
+        self, primary: PineconeClient, secondary: Catalog, *, pause: float = PAUSE
+    ) -> None:
+        self.primary = primary
+        self.secondary = secondary
+        self._pause = pause
+        self._failure: PineconeUnavailableError | None = None
+        self._asked_again_at = 0.0
+
+    @override
+    async def search(
+        self, query_text: str, top_k: int = 5, filter: Filter | None = None
+    ) -> SearchResult:
+        result: SearchResult
+        result, notes = await self._ask_with_notes("search", query_text, top_k, filter)
+        return replace(result, notes=(*notes, *result.notes))
+
+    @override
+    async def relations(
+        self, records: Sequence[StandardRecord], kinds: Collection[str] = KINDS, limit: int = 50
+    ) -> list[tuple[StatedRelation, ...]]:
+        # Records without relations need no request to Pinecone, and an answer without a request
+        # would look as if Pinecone could be reached again.
+        if self._failure is not None:
+            return await self.secondary.relations(records, kinds, limit)
+        return await super().relations(records, kinds, limit)
+
+    @override
+    async def stats(self) -> CatalogStats:
+        stats: CatalogStats
+        stats, notes = await self._ask_with_notes("stats")
+        reason = {"fallback": notes[0]} if notes else {}
+        return replace(stats, details={**reason, **stats.details})
+
+    # Other answers than searches are plain records, which cannot carry a note.
+    @override
+    def notes(self) -> tuple[str, ...]:
+        if self._failure is None:
+            return ()
+        return (f"Answered from the embedded index, because of Pinecone: {self._failure}",)
+
+    @override
+    async def check(self) -> tuple[str, ...]:
+        found, notes = await self._ask_with_notes("check")
+        return (*notes, *found)
+
+    @override
+    async def upsert(self, records: Iterable[StandardRecord]) -> int:
+        return await self.primary.upsert(records)
+
+    @override
+    async def delete(self, ids: Iterable[str]) -> int:
+        return await self.primary.delete(ids)
+
+    @override
+    async def aclose(self) -> None:
+        try:
+            await self.primary.aclose()
+        finally:
+            await self.secondary.aclose()
+
+    @override
+    async def _ask(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        answer, _ = await self._ask_with_notes(method, *args, **kwargs)
+        return answer
+
+    async def _ask_with_notes(
+        self, method: str, *args: Any, **kwargs: Any
+    ) -> tuple[Any, tuple[str, ...]]:
+        """Return the answer of one of the catalogs, and a note if the second gave it."""
+        if self._failure is None or time.monotonic() >= self._asked_again_at:
+            try:
+                answer = await getattr(self.primary, method)(*args, **kwargs)
+            except PineconeUnavailableError as error:
+                if not error.is_temporary:
+                    raise
+                self._failure = error
+                self._asked_again_at = time.monotonic() + self._pause
+                log.warning("the embedded index answers in place of Pinecone: %s", error)
+            else:
+                self._failure = None
+                return answer, ()
+        notes = self.notes()  # before another call, which may be answered by Pinecone
+        return await getattr(self.secondary, method)(*args, **kwargs), notes
+
+
+__all__ = ["FallbackCatalog", "PineconeClient", "PineconeUnavailableError", "Tuning"]

@@ -1,8 +1,6 @@
 """Read a Pinecone index: records by id, code or filter, and the values that its fields have.
 
-The service has no call that lists values. A sample of the records shows the common ones. The
-subjects, which decide how a search is restricted, and the values of any other requested field are
-then completed: records with other values are fetched until no new value appears.
+The service has no call that lists values, so they come from a sample of the records.
 """
 
 from __future__ import annotations
@@ -18,11 +16,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from standards_mcp_catalog.base import Facets, FieldValues, StandardSets
-from standards_mcp_catalog.chunks import chunks
-from standards_mcp_catalog.records import StandardRecord
+from typing_extensions import override
+
+from standards_mcp_catalog.base import (
+    Catalog,
+    Facets,
+    FieldValues,
+    Filter,
+    StandardSets,
+    parse_search_filter,
+)
+from standards_mcp_catalog.records import StandardRecord, chunks, without_surrogates
 from standards_mcp_catalog.sets import StandardSet
-from standards_mcp_catalog.texts import without_surrogates
 from standards_mcp_catalog.vocabulary.notation import (
     asn_id_of,
     canonical_key,
@@ -33,7 +38,7 @@ from standards_mcp_catalog.vocabulary.notation import (
 from standards_mcp_catalog.vocabulary.suggestions import meant_by, nearest
 
 from .connection import Connections
-from .metadata import KEYS_FIELD, is_id, readable
+from .metadata import KEYS_FIELD, is_id, pinecone_filter, readable
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, FetchByMetadataResponse
@@ -46,37 +51,46 @@ MOST_NAMESAKES: Final = 50
 """The most records under one code that are read."""
 PAGE: Final = 100
 """The most records of one answer; each has some 10 KB, most of it a vector."""
+SAMPLE_PAGES: Final = 5
+"""Pages of 100 records in the sample. Their ids are the first in order, which for GUIDs is any
+order."""
+_EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
 _FIRST_NUMBERS: Final = range(1, 10)
 
 
-class Finder:
-    """Reads records of one namespace."""
+class Reader(Catalog):
+    """Reads one namespace of an index: records by ids, codes and filters, and values of fields."""
 
     def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._namespace = namespace
+        self.connections = connections
+        self.namespace = namespace
+        self._sample: Mapping[str, Mapping[str, Any]] = {}
+        self._is_whole = False
+        self._sampled_at = -math.inf
 
-    async def fetch(self, ids: Iterable[str]) -> list[StandardRecord]:
-        """Return the records with these ids, in the order of *ids*; unknown ids are left out."""
-        wanted = list(ids)
-        async with self._connections.index() as index:
-            metadata = await self._fetched(index, dict.fromkeys(wanted))
+    @override
+    async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
+        async with self.connections.index() as index:
+            metadata = await self._fetched(index, dict.fromkeys(ids))
         records = {record.id: record for record in self._records(metadata)}
-        return [records[id_] for id_ in wanted if id_ in records]
+        return [records[id_] for id_ in ids if id_ in records]
 
-    async def metadata(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the metadata of at most `FETCH_IDS` records by their id, in one call."""
-        async with self._connections.index() as index:
-            return await self._vectors(index, ids)
+    async def find(self, identifier: str) -> list[StandardRecord]:
+        """Return the records that an id, a URI or a notation names, best first.
+
+        Records that this program wrote are found by any spelling of their code; others by their
+        id, their ASN id, or the very notation that they have.
+        """
+        return (await self.find_all([identifier]))[0]
 
     async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        """Return the records that each of *identifiers* names, see `PineconeClient.find`.
+        """Return for each of *identifiers* what `find` returns, in two requests for most texts.
 
         All are first fetched by their ids, and the rest by their codes.
         """
         wanted = [_Wanted.of(identifier) for identifier in identifiers]
         ids = list(dict.fromkeys(id_ for each in wanted for id_ in each.ids))
-        async with self._connections.index() as index:
+        async with self.connections.index() as index:
             found = await self._fetched(index, ids)
             missed = [each for each in wanted if each.keys and not found.keys() & each.ids]
             if missed:
@@ -85,24 +99,33 @@ class Finder:
         records = self._records(found)
         return [each.among(records) for each in wanted]
 
-    async def suggest(self, identifier: str, limit: int) -> list[StandardRecord]:
-        """Return records under neighbouring codes, see `PineconeClient.suggest`."""
+    async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
+        """Return the records under neighbouring codes of one that `find` did not know."""
         key = canonical_key(without_surrogates(identifier))
         neighbours = neighbouring_keys(key) if guid_of(identifier) is None else []
         if not neighbours:
             return []
         condition = {KEYS_FIELD: {"$in": [f"code:{each}" for each in neighbours]}}
-        async with self._connections.index() as index:
+        async with self.connections.index() as index:
             found = await self._matching(index, condition, MOST_NAMESAKES)
         by_key = {_code(record, neighbours): record for record in self._records(found)}
         ordered = nearest(key, by_key, limit)
         return [by_key[each] for each in [*ordered, *(by_key.keys() - set(ordered))]][:limit]
 
-    async def select(self, condition: Mapping[str, Any], limit: int) -> list[StandardRecord]:
-        """Return *limit* records that meet a condition, in the order of their ids."""
-        async with self._connections.index() as index:
+    async def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
+        """Return *limit* records that pass a filter, in the order of their ids.
+
+        A hundred records take one call, and Pinecone allows five calls in a second.
+        """
+        condition = pinecone_filter(parse_search_filter(filter)) or _EVERYTHING
+        async with self.connections.index() as index:
             found = await self._matching(index, condition, limit)
         return sorted(self._records(found), key=lambda record: record.id)
+
+    async def metadata(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the metadata of at most `FETCH_IDS` records by their id, in one call."""
+        async with self.connections.index() as index:
+            return await self._vectors(index, ids)
 
     async def _fetched(self, index: AsyncIndex, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         some = chunks(ids, FETCH_IDS)
@@ -113,7 +136,7 @@ class Finder:
         possible = list(filter(is_id, ids))
         if not possible:
             return {}
-        answer = await index.fetch(ids=possible, namespace=self._namespace)
+        answer = await index.fetch(ids=possible, namespace=self.namespace)
         return {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
 
     async def _matching(
@@ -136,9 +159,9 @@ class Finder:
         from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
         async def ask() -> FetchByMetadataResponse:
-            await self._connections.session.metadata_calls.wait()
+            await self.connections.session.metadata_calls.wait()
             return await index.fetch_by_metadata(
-                filter=condition, namespace=self._namespace, limit=limit, pagination_token=token
+                filter=condition, namespace=self.namespace, limit=limit, pagination_token=token
             )
 
         try:
@@ -146,6 +169,62 @@ class Finder:
         except RateLimitError:
             await asyncio.sleep(1)  # other programs use the same five in a second
             return await ask()
+
+    async def facets(self) -> Facets:
+        """Return the facets, at most as old as the tuning says."""
+        sample = (await self._taken()).values()
+        return Facets(
+            subjects=_counts(sample, "subject"),
+            education_levels=_counts(sample, "education_levels"),
+            jurisdictions=_counts(sample, "jurisdiction_title"),
+            standard_sets=_counts(sample, "standard_set_title"),
+        )
+
+    async def values(self, name: str) -> FieldValues:
+        """Return the values of a field, at most as old as the tuning says."""
+        counts = _counts((await self._taken()).values(), name)
+        return FieldValues(counts=counts, complete=self._is_whole, counted=self._is_whole)
+
+    async def sets(self) -> StandardSets:
+        """Return the standard sets, at most as old as the tuning says."""
+        records, _ = readable((await self._taken()).items())
+        counts = Counter(record.standard_set_id for record in records)
+        found = {record.standard_set_id: StandardSet.of(record) for record in records}
+        sets = [replace(each, records=counts[id_]) for id_, each in found.items()]
+        return StandardSets(
+            sets=tuple(sorted(sets, key=StandardSet.order)),
+            complete=self._is_whole,
+            counted=self._is_whole,
+        )
+
+    async def _taken(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the metadata of the sample by id, taken anew when it is too old."""
+        async with self.connections.session.facets:
+            age = time.monotonic() - self._sampled_at
+            if age > self.connections.tuning.facets_lifetime:
+                started = time.monotonic()
+                async with self.connections.index() as index:
+                    await self._take(index)
+                self._sampled_at = started
+            return self._sample
+
+    async def _take(self, index: AsyncIndex) -> None:
+        pages: list[list[str]] = []
+        token: str | None = None
+        for _ in range(SAMPLE_PAGES):
+            page = await index.list_paginated(
+                limit=FETCH_IDS, pagination_token=token, namespace=self.namespace
+            )
+            pages.append([item.id for item in page.vectors if item.id])
+            token = page.pagination.next if page.pagination else None
+            if not token:
+                break
+        fetches = (index.fetch(ids=ids, namespace=self.namespace) for ids in pages if ids)
+        answers = await asyncio.gather(*fetches)
+        self._sample = {
+            id_: vector.metadata or {} for each in answers for id_, vector in each.vectors.items()
+        }
+        self._is_whole = not token
 
     @staticmethod
     def _records(found: Mapping[str, Mapping[str, Any]]) -> list[StandardRecord]:
@@ -250,120 +329,6 @@ def _naming(wanted: Iterable[_Wanted]) -> dict[str, Any]:
 def _code(record: StandardRecord, neighbours: Sequence[str]) -> str:
     known = record_keys(record)
     return next((key for key in neighbours if f"code:{key}" in known), record.id)
-
-
-SAMPLE: Final = 100
-"""Records of the sample. Their ids are the first in order, which for GUIDs is any order."""
-MOST_ROUNDS: Final = 20
-_MOST_DISTINCT: Final = 2 / 3  # of the sample: beyond it nearly every record has its own value
-_PER_ROUND: Final = 20
-
-
-# A list of common names would miss the names in an admin's own standards, and a sample alone misses
-# rare ones.
-class FacetReader:
-    """Takes the sample from time to time, and keeps the values that it showed."""
-
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._namespace = namespace
-        self._sample: Sequence[Mapping[str, Any]] = ()
-        self._is_whole = False
-        self._sampled_at = -math.inf
-        self._known: dict[str, FieldValues] = {}
-        self._sets: dict[str, StandardSet] = {}
-
-    async def facets(self) -> Facets:
-        """Return the facets, at most as old as the tuning says."""
-        subjects = await self.values("subject")
-        return Facets(
-            subjects=subjects.counts,
-            education_levels=_counts(self._sample, "education_levels"),
-            jurisdictions=_counts(self._sample, "jurisdiction_title"),
-            standard_sets=_counts(self._sample, "standard_set_title"),
-        )
-
-    async def values(self, name: str) -> FieldValues:
-        """Return the values of a field, at most as old as the tuning says."""
-        async with self._connections.session.facets:
-            age = time.monotonic() - self._sampled_at
-            is_old = age > self._connections.tuning.facets_lifetime
-            known = None if is_old else self._known.get(name)
-            if known is None:
-                async with self._connections.index() as index:
-                    if is_old:
-                        await self._take_sample(index)
-                    known = self._known[name] = await self._values(index, name)
-            return known
-
-    async def sets(self) -> StandardSets:
-        """Return the standard sets, at most as old as the tuning says."""
-        ids = await self.values("standard_set_id")
-        counts, known = ids.counts, self._sets
-        found = (replace(known[id_], records=counts[id_]) for id_ in counts if id_ in known)
-        return StandardSets(
-            sets=tuple(sorted(found, key=StandardSet.order)),
-            complete=ids.complete,
-            counted=ids.counted,
-        )
-
-    async def _take_sample(self, index: AsyncIndex) -> None:
-        started = time.monotonic()
-        page = await index.list_paginated(limit=SAMPLE, namespace=self._namespace)
-        found: dict[str, Mapping[str, Any]] = {}
-        if ids := [item.id for item in page.vectors if item.id]:
-            answer = await index.fetch(ids=ids, namespace=self._namespace)
-            found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
-        self._sample, self._sampled_at = list(found.values()), started
-        self._known, self._sets = {}, _sets_of(found)
-        self._is_whole = page.pagination is None or not page.pagination.next
-
-    async def _values(self, index: AsyncIndex, name: str) -> FieldValues:
-        """Return the values in the sample, completed as far as time allows."""
-        from pinecone import PineconeError  # noqa: PLC0415  loaded with the connection
-
-        counts = _counts(self._sample, name)
-        complete = self._is_whole
-        if not complete and len(counts) <= _MOST_DISTINCT * SAMPLE:
-            try:
-                async with asyncio.timeout(self._connections.deadline / 2):
-                    complete = await self._complete(index, name, counts)
-            except (PineconeError, TimeoutError) as error:
-                log.warning("the values of %s are incomplete: %s", name, type(error).__name__)
-        return FieldValues(counts=counts, complete=complete, counted=self._is_whole)
-
-    async def _complete(self, index: AsyncIndex, name: str, counts: Counter[str]) -> bool:
-        """Add further values to *counts*, and return True if they are certainly all.
-
-        A list with a known value is not among the others, whatever else it holds.
-        """
-        seen = list(self._sample)
-        for _ in range(MOST_ROUNDS):
-            records = await self._others(index, name, counts)
-            found = _counts(records, name)
-            if not found.keys() - counts.keys():
-                return not any(isinstance(each.get(name), list) for each in seen)
-            seen += records
-            counts.update(found)
-        return False
-
-    async def _others(
-        self, index: AsyncIndex, name: str, known: Iterable[str]
-    ) -> Sequence[Mapping[str, Any]]:
-        await self._connections.session.metadata_calls.wait()
-        listed = sorted(known)
-        answer = await index.fetch_by_metadata(
-            filter={name: {"$nin": listed} if listed else {"$exists": True}},
-            namespace=self._namespace,
-            limit=_PER_ROUND,
-        )
-        found = {id_: vector.metadata or {} for id_, vector in answer.vectors.items()}
-        self._sets |= _sets_of(found)
-        return list(found.values())
-
-
-def _sets_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, StandardSet]:
-    return {record.standard_set_id: StandardSet.of(record) for record in readable(found.items())[0]}
 
 
 def _counts(found: Iterable[Mapping[str, Any]], name: str) -> Counter[str]:

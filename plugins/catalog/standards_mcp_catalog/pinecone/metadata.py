@@ -20,8 +20,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from standards_mcp.errors import FilterError
 from standards_mcp.filters import And, Condition, Node, Operand, Or, Scalar
-from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.texts import without_surrogates
+from standards_mcp_catalog.records import StandardRecord, without_surrogates
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, record_keys, with_prefixes
 
 MODEL: Final = "llama-text-embed-v2"

@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogError
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_catalog.records import StandardRecord, chunks
 
-from .connection import Connections
 from .failures import PineconeUnavailableError
-from .lookup import FETCH_IDS, Finder
+from .lookup import FETCH_IDS, Reader
 from .metadata import (
     HASH_FIELD,
     MAX_BATCH_RECORDS,
@@ -50,10 +48,10 @@ _T = TypeVar("_T")
 class Writer:
     """Writes to one namespace. Every request has the deadline of its own."""
 
-    def __init__(self, connections: Connections, namespace: str) -> None:
-        self._connections = connections
-        self._namespace = namespace
-        self._finder = Finder(connections, namespace)
+    def __init__(self, reader: Reader) -> None:
+        self._connections = reader.connections
+        self._namespace = reader.namespace
+        self._metadata = reader.metadata
         self._answered = False
 
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
@@ -91,7 +89,7 @@ class Writer:
         known: dict[str, str] = {}
         # The service also sends the vectors, so a fetch of 100 records has 1 MB.
         for some in chunks(dict.fromkeys(ids), FETCH_IDS):
-            found = await self._with_retries(partial(self._finder.metadata, some))
+            found = await self._with_retries(partial(self._metadata, some))
             known |= {id_: str(fields.get(HASH_FIELD) or "") for id_, fields in found.items()}
         return known
 
@@ -166,7 +164,6 @@ Progress: TypeAlias = Callable[["Report"], None]
 
 CREATION_TIMEOUT: Final = 300.0
 _CREATION_PAUSE: Final = 1.0
-_COUNT_PAUSES: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 
 class IndexMismatchError(CatalogError):
@@ -183,9 +180,7 @@ class Report:
         unchanged: Number of records that the index had before in the same form.
         refused: Ids and reasons of the records that Pinecone cannot hold.
         extra: Ids that only the index has; they are left alone.
-        aside: Number of records of the index that are stored here too, but were not compared.
         written: Number of written records.
-        counted: Number of records that the index reports afterwards; None if nothing was written.
     """
 
     new: list[str] = field(default_factory=list[str])
@@ -193,9 +188,7 @@ class Report:
     unchanged: int = 0
     refused: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     extra: list[str] = field(default_factory=list[str])
-    aside: int = 0
     written: int = 0
-    counted: int | None = None
 
     @property
     def read(self) -> int:
@@ -203,18 +196,9 @@ class Report:
         return len(self.new) + len(self.changed) + self.unchanged + len(self.refused)
 
     @property
-    def expected(self) -> int:
-        """Number of records that the index should have after a complete upload."""
-        looked_at = len(self.new) + len(self.changed) + self.unchanged
-        return looked_at + len(self.extra) + self.aside
-
-    @property
     def complete(self) -> bool:
-        """True if all changes were written and the index confirms the number."""
-        return self.written == len(self.new) + len(self.changed) and self.counted in (
-            None,
-            self.expected,
-        )
+        """True if all changes were written."""
+        return self.written == len(self.new) + len(self.changed)
 
 
 async def diff(
@@ -246,7 +230,7 @@ async def upload(
     progress: Progress | None = None,
     held: Collection[str] = frozenset(),
 ) -> Report:
-    """Write the new and changed ones of *records*, and count afterwards.
+    """Write the new and changed ones of *records*.
 
     A record that Pinecone cannot hold is reported and stops nothing. Running it again after an
     interruption writes what is missing.
@@ -260,10 +244,7 @@ async def upload(
         CatalogError: The index cannot be written.
     """
     known = await client.writer.ids()
-    report = await _transfer(records, client, known, batch_size, progress, held, write=True)
-    if report.written:
-        report.counted = await _count(client, report.expected)
-    return report
+    return await _transfer(records, client, known, batch_size, progress, held, write=True)
 
 
 async def prepare_index(
@@ -326,9 +307,7 @@ async def _transfer(  # noqa: PLR0913  - the arguments of `diff` and of `upload`
             report.written += len(stale)
         if progress is not None:
             progress(report)
-    others = known - seen
-    report.extra = sorted(others.difference(held))
-    report.aside = len(others) - len(report.extra)
+    report.extra = sorted(known.difference(seen, held))
     return report
 
 
@@ -380,22 +359,3 @@ async def _wait_until_ready(client: PineconeClient) -> None:
         f"The Pinecone index {client.connections.index_name!r} was not ready after "
         f"{CREATION_TIMEOUT:g} seconds. Look at Pinecone's console, and run the upload again.",
     )
-
-
-async def _count(client: PineconeClient, expected: int) -> int:
-    """Return how many records the index has, asked again for a minute while it is not *expected*.
-
-    The index is eventually consistent.
-    """
-    counted = 0
-    for pause in _COUNT_PAUSES:
-        await asyncio.sleep(pause)
-        try:
-            counted = (await client.stats()).records
-        except PineconeUnavailableError:
-            if pause == _COUNT_PAUSES[-1]:
-                raise
-            continue
-        if counted == expected:
-            break
-    return counted

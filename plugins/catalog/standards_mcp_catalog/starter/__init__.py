@@ -17,11 +17,9 @@ from importlib.resources.abc import Traversable
 from typing import Any, Final, NamedTuple
 
 from standards_mcp_catalog.base import Seed
-from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.texts import text_hash
+from standards_mcp_catalog.records import StandardRecord, text_hash
 
-from .common_core import common_core_place
-from .frameworks import Place, c3_place, csta_place, ngss_place
+from .frameworks import Place, c3_place, common_core_place, csta_place, ngss_place
 
 _FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "computer-science")
 

@@ -16,11 +16,10 @@ from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.commands.importing import import_command
-from standards_mcp_catalog.commands.progress import ImportProgress
 from standards_mcp_catalog.commands.removing import remove
 from standards_mcp_catalog.commands.sets import export, sets
 from standards_mcp_catalog.commands.sets import template as template_command
-from standards_mcp_catalog.commands.workplace import Workplace
+from standards_mcp_catalog.commands.workplace import ProgressLine, Workplace
 from standards_mcp_catalog.importing.formats.tabular import template
 from standards_mcp_catalog.importing.report import Report
 from standards_mcp_catalog.importing.sources import services
@@ -35,6 +34,12 @@ class Store:
     def __init__(self) -> None:
         self.contents: dict[str, StandardRecord] = {}
         self.names: Any = {}
+
+    @property
+    def database(self) -> Any:
+        return self  # and its own relations
+
+    relations = database
 
     def given_names(self) -> Any:
         return self.names
@@ -272,29 +277,30 @@ def test_the_template_is_printed(run):
     assert run(template_command, "xml").exit_code == 2
 
 
-def test_progress_is_a_line_while_reading_and_a_bar_while_embedding(capsys, monkeypatch):
+def test_progress_is_one_line_while_reading_and_while_embedding(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("standards_mcp_catalog.commands.progress._PAUSE", -1)
-    with ImportProgress() as progress:
+    monkeypatch.setattr("standards_mcp_catalog.commands.workplace._PAUSE", -1)
+    with ProgressLine() as progress:
         progress.fetched(2, 5)
         progress.read(Report(read=1_200, documents=2))
         progress(0, 300)
         progress(300, 300)
     told = capsys.readouterr()
     assert "Read 1,200 records in 2 documents (2 of 5)" in told.err
+    assert "Embedding: 300 of 300" in told.err
     assert told.out == ""
 
 
 def test_progress_is_a_line_now_and_then_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr("standards_mcp.commands.PAUSE", 0.01)
-    monkeypatch.setattr("standards_mcp_catalog.commands.progress._PAUSE", -1)
+    monkeypatch.setattr("standards_mcp_catalog.commands.workplace._PAUSE", -1)
     told = []
 
     def tells(text):
         told.append(capsys.readouterr().err)
         return text in "".join(told)
 
-    with ImportProgress() as progress:
+    with ProgressLine() as progress:
         wait_until(lambda: tells("Working, "))
         progress.read(Report(read=1_200, documents=1))
         wait_until(lambda: tells("Read 1,200 records in 1 documents"))

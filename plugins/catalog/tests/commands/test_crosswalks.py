@@ -158,15 +158,6 @@ def test_a_set_is_told_from_a_crosswalk_of_its_name_by_its_jurisdiction(run: Run
     assert len(json.loads(run("crosswalks", "--json")[1])) == 2
 
 
-def test_commands_about_sets_say_what_is_a_crosswalk(run: Run, tmp_path: Path):
-    run("import", walk(tmp_path, "A.1,B.1,same"))
-    code, _, err = run("rename", "Walk.csv", "Other")
-    assert (code, "is a crosswalk; it cannot be renamed; import its file" in err) == (2, True)
-    code, _, err = run("remove", "walk.csv", "--jurisdiction", "Ohio", "--yes")
-    assert (code, "is a crosswalk; it is of no jurisdiction" in err) == (2, True)
-    assert run("crosswalks")[1].split() == ["1", "walk.csv"]
-
-
 def test_an_export_brings_crosswalks_back(run: Run, tmp_path: Path):
     run("import", walk(tmp_path, "A.1,A.2,same", "A.2,B.2,related"))
     code, out, err = run("export")

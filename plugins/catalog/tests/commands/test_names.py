@@ -226,18 +226,6 @@ def test_what_the_filters_leave_out_counts_among_the_jurisdictions(run, table, s
     assert not {"Elm", "Oak"} & titles(serving)
 
 
-def test_a_name_is_not_given_beside_a_document_that_could_not_be_read(
-    run, table, tmp_path, serving
-):
-    broken = tmp_path / "ohio.json"
-    broken.write_text('{"CFDocument": ')
-    source = table("Willow", "1,Math,3")
-    code, _, err = run("import", source, str(broken), "--jurisdiction", "Ohio")
-    assert (code, "may belong to a document that could not be read" in err) == (1, True)
-    assert run("import", source, str(broken), "--jurisdiction", "Willow")[0] == 0
-    assert "Willow" in titles(serving)
-
-
 def test_a_name_given_to_some_records_of_a_set_is_that_of_all(run, table):
     source = table("Elm", "1,Math,3", "2,Math,4")
     run("import", source)

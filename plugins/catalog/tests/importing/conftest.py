@@ -21,6 +21,12 @@ class MemoryStore:
         self.written: list[str] = []
         self.names: GivenNames = {}
 
+    @property
+    def database(self) -> Any:
+        return self  # and its own relations
+
+    relations = database
+
     def given_names(self) -> GivenNames:
         here = {each.id for each in self.sets()}
         return {id_: names for id_, names in self.names.items() if id_ in here}

@@ -71,7 +71,7 @@ def test_names_that_two_give_at_once_are_both_remembered(waiting, other):
     place = {"jurisdiction_id": "elm", "jurisdiction_title": "Elm"}
     waiting.meanwhile = lambda: rename_sets(other, ["a"], place)
     rename_sets(waiting, ["a"], {"title": "Ours"})
-    assert other.given_names() == {"a": {"title": "Ours", **place}}
+    assert other.database.given_names() == {"a": {"title": "Ours", **place}}
 
 
 def test_names_are_forgotten_with_the_set_whatever_removes_it(other, record):
@@ -80,7 +80,7 @@ def test_names_are_forgotten_with_the_set_whatever_removes_it(other, record):
     for _ in range(2):
         import_sources(other, [[record(1, "Old.", standard_set_id="a", standard_set_title="A")]])
         assert [each.title for each in other.sets()] == ["A"]
-    assert other.given_names() == {}
+    assert other.database.given_names() == {}
 
 
 def test_a_name_that_changes_no_record_is_remembered(other, record):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from standards_mcp_catalog import CatalogUnavailableError, StandardRecord
+from standards_mcp_catalog import StandardRecord
 from standards_mcp_catalog.importing.formats.case import read_case
 from standards_mcp_catalog.importing.importer import (
     ImportOptions,
@@ -133,7 +133,7 @@ def test_a_package_of_relations_between_others_is_a_crosswalk(loader: Loader):
     report = loader.packages(package("a", "a1"), package("b", "b1"), walk)
     assert (report.relations, report.crosswalk_rows) == (2, 2)
     assert loader.seen("b1") == [("isPeerOf", uuid("a1"), "Framework W", True)]
-    assert [(each, count) for each, count in loader.store.crosswalks()] == [
+    assert [(each, count) for each, count in loader.store.database.relations.crosswalks()] == [
         ((uuid("w00"), "Framework W"), 2)
     ]
 
@@ -169,9 +169,9 @@ def test_a_package_that_no_longer_relates_others_is_no_crosswalk(loader: Loader)
     loader.packages(package("a", "a1"), package("b", "b1", ("a1", "isPeerOf", "c1")))
     assert loader.kinds("a1") == [("isPeerOf", "c1")]
     loader.packages(package("a", "a1"))
-    assert len(loader.store.crosswalks()) == 1
+    assert len(loader.store.database.relations.crosswalks()) == 1
     loader.packages(package("b", "b1"))
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
     assert loader.kinds("a1") == []
 
 
@@ -285,7 +285,7 @@ def test_standards_and_their_crosswalk_may_come_in_one_import(loader: Loader):
         documents = read_documents(open_sources([str(loader.folder / "in")]))
         report = import_sources(loader.store, documents, ImportOptions(dry_run=dry_run))
         assert (report.relations, report.new, report.documents) == (1, 2, 2)
-        assert bool(loader.store.crosswalks()) == (not dry_run)
+        assert bool(loader.store.database.relations.crosswalks()) == (not dry_run)
 
 
 def test_no_code_means_a_standard_that_the_same_import_deletes(loader: Loader):
@@ -342,7 +342,7 @@ def test_a_strict_import_takes_all_of_a_crosswalk_or_nothing(loader: Loader):
     table = "from,to,relation\nA.1,B.1,same\nA.1,B.9,same\n"
     with pytest.raises(StrictImportError, match="unknown code"):
         loader.table(table, strict=True)
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
 
 
 def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
@@ -359,7 +359,7 @@ def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
     ]
     assert loader.kinds("a2") == [("follows", "a1")]
     remove_sets(loader.store, [f"{uuid('a00')}_grade-03"])
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
 
 
 def test_a_crosswalk_is_removed_alone(loader: Loader):
@@ -369,7 +369,7 @@ def test_a_crosswalk_is_removed_alone(loader: Loader):
     assert len(loader.seen("a1")) == 2
     assert remove_crosswalk(loader.store, "walk.csv").relations == 1
     assert loader.kinds("a1") == [("isPeerOf", "b1")]
-    assert loader.store.crosswalks() == []
+    assert loader.store.database.relations.crosswalks() == []
 
 
 def test_what_records_state_comes_along_with_an_export(loader: Loader):
@@ -403,8 +403,9 @@ class TestAnExport:
         lines = list(export_lines(loader.store))
         report = other.table("\n".join(lines), "all.jsonl")
         assert (report.crosswalk_rows, dict(report.skipped)) == (5, {})
-        assert other.store.crosswalks() == loader.store.crosswalks()
-        assert [(each.id, count) for each, count in other.store.crosswalks()] == [
+        crosswalks = other.store.database.relations.crosswalks()
+        assert crosswalks == loader.store.database.relations.crosswalks()
+        assert [(each.id, count) for each, count in crosswalks] == [
             (uuid("a00"), 1), (uuid("b00"), 1), ("walk.csv", 3),
         ]  # fmt: skip
         assert list(export_lines(other.store)) == lines
@@ -476,8 +477,8 @@ def test_only_so_many_are_returned(loader: Loader):
 
 def test_an_empty_catalog_has_no_relations(loader: Loader):
     assert loader.store.relations([standard("X", "X.1")]) == [()]
-    assert loader.store.crosswalks() == []
-    assert loader.store.ids_under("code:X.1") == []
+    assert loader.store.database.relations.crosswalks() == []
+    assert loader.store.database.find(["code:X.1"]) == []
 
 
 # -- databases of earlier versions
@@ -500,43 +501,6 @@ def test_a_database_of_an_earlier_version_gets_what_its_records_state(loader: Lo
     make_old(loader.folder)
     assert loader.kinds("a2") == [("follows", "a1")]
     assert loader.table("from,to,relation\nA.1,B.1,same\n").relations == 1
-
-
-def test_a_database_of_an_earlier_version_is_read_where_it_cannot_be_written(
-    loader: Loader, monkeypatch: pytest.MonkeyPatch
-):
-    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
-    loader.store.close()
-    make_old(loader.folder)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise CatalogUnavailableError("read-only")
-
-    monkeypatch.setattr("standards_mcp_catalog.local.folder.CatalogFolder.writing", refuse)
-    assert loader.seen("a1") == []
-    assert loader.store.crosswalks() == []
-    monkeypatch.undo()
-    loader.store.close()
-    assert loader.kinds("a1") == [("precedes", "a2")]
-
-
-def test_an_upgrade_that_fails_leaves_the_earlier_version(
-    loader: Loader, monkeypatch: pytest.MonkeyPatch
-):
-    loader.packages(package("a", "a1 a2", ("a1", "precedes", "a2")))
-    loader.store.close()
-    path = make_old(loader.folder)
-
-    def fail(*_: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr("standards_mcp_catalog.local.relations.links_of", fail)
-    assert loader.seen("a1") == []
-    loader.store.close()
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-    assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'relations'").fetchone()
-    connection.close()
 
 
 def standard(id_: str, code: str, jurisdiction: str = "J") -> StandardRecord:

@@ -13,19 +13,16 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import anyio
 import filelock
 import numpy as np
 import pytest
 
-from standards_mcp_catalog import CatalogError, CatalogUnavailableError
-from standards_mcp_catalog.base import Catalog, Seed
-from standards_mcp_catalog.local.catalog import LocalCatalog
+from standards_mcp_catalog import CatalogUnavailableError
+from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.local.index import engine
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.texts import text_hash
+from standards_mcp_catalog.records import StandardRecord, text_hash
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder, Vectors
@@ -53,7 +50,9 @@ class CountingEncoder:
 def encoder(monkeypatch: pytest.MonkeyPatch) -> CountingEncoder:
     encoder = CountingEncoder()
     monkeypatch.setattr(
-        engine, "open_encoder", lambda spec, _key: open_encoder(spec) if spec == "none" else encoder
+        engine,
+        "open_encoder",
+        lambda spec, _key, **_: open_encoder(spec) if spec == "none" else encoder,
     )
     return encoder
 
@@ -79,7 +78,7 @@ class TestSearch:
         self, folder: Path, small_catalog: list[StandardRecord], minilm: MiniLmEncoder,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: minilm)
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: minilm)
         local = LocalStore(folder)
         local.upsert(small_catalog)
         hits = local.search("photosynthesis lesson", 3).hits
@@ -94,15 +93,6 @@ class TestSearch:
     ) -> None:
         opened.upsert(small_catalog)
         assert ids(opened.search("comparing a fraction", 1, mode="lexical")) == ["R000"]
-
-    def test_scores_lie_between_0_and_1_and_fall_with_rank(
-        self, opened: LocalStore, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
-        scores = [hit.score for hit in opened.search("fractions and clocks", 8).hits]
-        assert len(scores) == 8
-        assert scores == sorted(scores, reverse=True)
-        assert 0 <= scores[-1] <= scores[0] <= 1
 
     def test_reads_the_ancestors_too(self, opened: LocalStore, record: MakeRecord) -> None:
         content = "Depth 0: Ratios and Proportions\nDepth 1: Solve problems."
@@ -165,28 +155,13 @@ class TestSearch:
         assert hits[0].score == 1
         assert opened.search("xq.3", 3, {"subject": "Science"}).hits == ()
 
-    def test_finds_nothing_for_a_blank_text(
-        self, opened: LocalStore, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
-        assert opened.search(" \n\t").hits == ()
-
-    def test_refuses_a_text_that_is_too_long_and_a_top_k_that_is_too_small(
-        self, opened: LocalStore
-    ) -> None:
-        with pytest.raises(CatalogError, match="8,001 characters"):
-            opened.search("x" * 8001)
-        with pytest.raises(CatalogError, match="top_k is 0"):
-            opened.search("x", 0)
-
-    def test_says_that_a_catalog_is_empty(self, opened: LocalStore, folder: Path) -> None:
+    def test_says_that_a_catalog_is_empty(self, opened: LocalStore) -> None:
         result = opened.search("fractions")
         assert result.hits == ()
         assert "data import" in result.notes[0]
         assert opened.fetch(["R001"]) == opened.find("R001") == opened.suggest("XQ.1") == []
         assert opened.facets().subjects == {}
         assert opened.stats().records == 0
-        assert not folder.exists()
 
 
 class TestWithoutVectors:
@@ -207,7 +182,7 @@ class TestWithoutVectors:
         words = LocalStore(folder, "none")
         words.upsert(small_catalog)
         words.close()
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: CountingEncoder())
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: CountingEncoder())
         local = LocalStore(folder)
         assert "data build" in local.search("fractions").notes[0]
         local.build()
@@ -220,7 +195,7 @@ class TestWithoutVectors:
     ) -> None:  # fmt: skip
         opened.upsert(small_catalog)
 
-        def missing(_spec: str, _key: object) -> None:
+        def missing(_spec: str, _key: object, **_: object) -> None:
             raise EncoderUnavailableError("it is not installed")
 
         monkeypatch.setattr(engine, "open_encoder", missing)
@@ -230,47 +205,6 @@ class TestWithoutVectors:
 
 
 class TestRecords:
-    def test_unknown_fields_survive_a_round_trip(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
-        extra = {"skills": ["a", "b"], "nested": {"x": [1, 2.5, None]}, "count": 3}
-        original = record(1, "Count “things” — naïvely.\nTwice.", **extra)
-        opened.upsert([original])
-        assert opened.fetch(["R001"]) == [original]
-        assert opened.search("count").hits[0].record == original
-
-    def test_are_fetched_in_the_order_of_the_ids(
-        self, opened: LocalStore, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
-        found = opened.fetch(["R003", "nobody", "R001", "R003"])
-        assert [each.id for each in found] == ["R003", "R001", "R003"]
-
-    def test_are_found_by_notation_and_the_exact_spelling_comes_first(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
-        opened.upsert(
-            [
-                record(1, "One.", statement_notation="3.NF.1"),
-                record(2, "Two.", statement_notation="CCSS.Math.Content.3.NF.A.1"),
-                record(3, "Three.", statement_notation="4.NF.1"),
-            ]
-        )
-        assert [each.id for each in opened.find("ccss.math.content.3.nf.a.1")] == ["R001", "R002"]
-        found = opened.find("CCSS.Math.Content.3.NF.A.1")
-        assert [each.id for each in found] == ["R002", "R001"]
-        assert opened.find("9.ZZ.9") == []
-
-    def test_with_the_nearest_codes_are_suggested(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
-        opened.upsert([record(n, f"Text {n}.", statement_notation=f"3.NF.{n}") for n in (1, 2, 3)])
-        assert len(opened.suggest("3.NF.7", limit=2)) == 2
-        assert all(
-            each.statement_notation.startswith("3.NF") for each in opened.suggest("3.NF.7")
-            if each.statement_notation
-        )  # fmt: skip
-
     def test_that_did_not_change_are_not_counted_and_build_nothing(
         self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord],
         record: MakeRecord,
@@ -282,17 +216,6 @@ class TestRecords:
         assert opened.upsert([*small_catalog, record(0, "Changed.")]) == 1
         assert (folder / "index" / "current").read_text() != before
         assert opened.fetch(["R000"])[0].description == "Changed."
-
-    def test_that_are_deleted_are_found_no_more(
-        self, opened: LocalStore, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
-        assert opened.delete(["R000", "nobody", "R000"]) == 1
-        assert opened.fetch(["R000"]) == opened.find("XQ.0") == []
-        assert "R000" not in ids(opened.search("compare fractions", 10))
-        assert opened.delete([each.id for each in small_catalog]) == 7
-        assert opened.search("fractions").hits == ()
-        assert opened.facets().standard_sets == {}
 
     def test_without_a_description_are_found_by_their_ancestors(
         self, opened: LocalStore, record: MakeRecord
@@ -325,7 +248,7 @@ def test_an_index_refuses_another_model_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     opened.upsert(small_catalog)
-    monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: CountingEncoder("other"))
+    monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: CountingEncoder("other"))
     local = LocalStore(folder)
     with pytest.raises(CatalogUnavailableError, match=r"'letters'.*'other'.*data build"):
         local.search("fractions")
@@ -340,7 +263,7 @@ def test_an_index_that_was_built_with_a_key_in_the_address_serves_without_it(
 ) -> None:
     def open_with(query: str) -> LocalStore:
         encoder = CountingEncoder(f"https://host.example/v1/embeddings{query}#m")
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: encoder)
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: encoder)
         return LocalStore(folder)
 
     with closing(open_with("?key=opensesame")) as local:
@@ -680,27 +603,6 @@ class TestAForeignDatabase:
 
 
 class TestTheAsynchronousCatalog:
-    def test_offers_every_method_of_the_protocol(
-        self, folder: Path, small_catalog: list[StandardRecord]
-    ) -> None:
-        async def use() -> None:
-            catalog: Catalog = LocalCatalog(folder)
-            await catalog.aclose()
-            assert await catalog.upsert(small_catalog) == 8
-            assert ids(await catalog.search("fractions", 2, {"subject": "Science"}))
-            assert [each.id for each in await catalog.fetch(["R001"])] == ["R001"]
-            assert [each.id for each in await catalog.find("xq-2")] == ["R002"]
-            assert await catalog.suggest("XQ.77", 2)
-            assert (await catalog.facets()).subjects["Science"] == 2
-            assert (await catalog.stats()).records == 8
-            assert await catalog.delete(["R001"]) == 1
-            await catalog.aclose()
-            await catalog.aclose()
-            assert len(await catalog.fetch(["R002"])) == 1
-            await catalog.aclose()
-
-        anyio.run(use)
-
     def test_imports_nothing_heavy_before_the_first_call(self) -> None:
         code = (
             "import sys, standards_mcp_catalog.local.catalog as local, pathlib\n"

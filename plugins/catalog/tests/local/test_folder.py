@@ -189,17 +189,6 @@ class TestOthersOnTheMachine:
         store.close()
         assert (while_open, open_to_others(shared / "new")) == ([], [])
 
-    def test_can_read_no_more_what_an_earlier_version_wrote(
-        self, shared: Path, small_catalog: list[StandardRecord]
-    ) -> None:
-        store = LocalStore(shared, "none")
-        store.upsert(small_catalog)
-        for path in (shared, *shared.rglob("*")):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        store.delete(["R001"])
-        store.close()
-        assert open_to_others(shared) == []
-
     def test_keep_a_folder_that_has_files_of_theirs(
         self, shared: Path, small_catalog: list[StandardRecord]
     ) -> None:

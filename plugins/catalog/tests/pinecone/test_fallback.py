@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from support.pinecone_server import KEY, PineconeServer
 
-from standards_mcp_catalog.pinecone.client import PineconeClient, PineconeUnavailableError
-from standards_mcp_catalog.pinecone.fallback import FallbackCatalog
+from standards_mcp_catalog.pinecone.client import (
+    FallbackCatalog,
+    PineconeClient,
+    PineconeUnavailableError,
+)
 from standards_mcp_catalog.records import StandardRecord
 
 pytestmark = pytest.mark.anyio

@@ -32,7 +32,6 @@ MakeClient = Callable[..., PineconeClient]
 async def client(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[PineconeClient]:
-    monkeypatch.setattr(module, "_COUNT_PAUSES", (0, 0.01, 0.01))
     monkeypatch.setattr(module, "_CREATION_PAUSE", 0.01)
     client = make_client()
     yield client
@@ -44,11 +43,11 @@ def records(record: MakeRecord) -> list[StandardRecord]:
     return [record(number, f"Text {number}", parent_id=None) for number in range(200)]
 
 
-async def test_writes_everything_to_an_empty_index_and_counts_it(
+async def test_writes_everything_to_an_empty_index(
     client: PineconeClient, server: PineconeServer, records: list[StandardRecord]
 ) -> None:
     report = await upload(iter(records), client)
-    assert (len(report.new), report.written, report.counted) == (200, 200, 200)
+    assert (len(report.new), report.written) == (200, 200)
     assert report.complete
     assert [len(each.body) for each in server.sent("upsert")] == [96, 96, 8]
     assert not server.sent("fetch")  # nothing there, nothing to compare
@@ -93,7 +92,7 @@ async def test_goes_on_where_an_interrupted_run_stopped(
     assert len(server.records()) == 96
     server.requests.clear()
     report = await upload(records, client)
-    assert (len(report.new), report.unchanged, report.counted) == (104, 96, 200)
+    assert (len(report.new), report.unchanged) == (104, 96)
     assert len(server.records()) == 200
 
 
@@ -126,16 +125,6 @@ async def test_does_not_wait_for_a_service_that_asks_for_an_hour(
     with pytest.raises(PineconeUnavailableError, match="in 3600 seconds"):
         await upload(records, client)
     assert len(server.sent("upsert")) == 1
-
-
-async def test_waits_until_the_index_has_counted(
-    client: PineconeClient, server: PineconeServer, records: list[StandardRecord]
-) -> None:
-    server.stats_lag = 2
-    assert (await upload(records, client)).complete
-    server.stats_lag = 9
-    report = await upload([*records[:-1], records[-1].model_copy(update={"depth": 1})], client)
-    assert (report.counted, report.complete) == (100, False)
 
 
 async def test_reports_what_pinecone_cannot_hold_and_writes_the_rest(

@@ -1,8 +1,7 @@
 """Crosswalks as tables: on each row two standards, by code or id, and how they are related.
 
 The first line names the columns, in any order, as people name them: ``from``, ``to``,
-``relation``; ``Source Code``, ``Target Code``, ``Match``. Without such a line, three columns of
-which one holds a known relation are a crosswalk too, from the first code to the second.
+``relation``; ``Source Code``, ``Target Code``, ``Match``.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Final, NamedTuple
 
 from standards_mcp_catalog.importing.report import Problem, SourceError, Statement, lost, note
-from standards_mcp_catalog.relations import Crosswalk, parse_kind
+from standards_mcp_catalog.relations import Crosswalk
 
-from .tables import LONGEST_ROW, RowStore, column_name, read_rows
+from .tables import LONGEST_ROW, column_name, read_rows
 from .values import Lines, clean
 
 _LONGEST: Final = 512
@@ -44,11 +43,10 @@ def is_crosswalk(text: str) -> bool:
     except SourceError:  # the reader of the whole table reports the error
         return False
     columns = _named_columns(first)
-    if columns.start and columns.end:
-        names = set(map(column_name, first))
-        has_standards = "text" in names and bool(names & {"code", "id"})
-        return not has_standards and (bool(columns.relation) or "text" not in names)
-    return _unnamed_columns(first) is not None
+    names = set(map(column_name, first))
+    has_standards = "text" in names and bool(names & {"code", "id"})
+    is_named = bool(columns.relation) or "text" not in names
+    return bool(columns.start and columns.end) and is_named and not has_standards
 
 
 def advice_on(cells: Sequence[str]) -> str:
@@ -71,39 +69,31 @@ def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Probl
     """
     name = clean(re.split(r"[/\\:]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
     lines = Lines(stream, LONGEST_ROW)
-    with RowStore() as rows:
-        problem = _collect(lines, source, rows)
-        if lines.has_windows:
-            yield note("not UTF-8", source, detail="read as Windows-1252")
-        if problem:
-            yield problem
-        # Only a table that could be read to its end may replace a crosswalk.
-        for _, found in rows.groups():
-            for line, start, relation, end in found:
-                yield Statement(
-                    crosswalk=Crosswalk(name, name), start=start, relation=relation, end=end,
-                    source=source, where=f"line {line}",
-                )  # fmt: skip
+    # Only a table that could be read to its end may replace a crosswalk.
+    items = list(_items(lines, source, Crosswalk(name, name)))
+    if lines.has_windows:
+        yield note("not UTF-8", source, detail="read as Windows-1252")
+    yield from items or [lost("crosswalk without rows", source, records=0)]
 
 
-def _collect(lines: Iterable[str], source: str, rows: RowStore) -> Problem | None:
+def _items(
+    lines: Iterable[str], source: str, crosswalk: Crosswalk
+) -> Iterator[Statement | Problem]:
     columns: _Columns | None = None
     for line, cells in read_rows(lines, _known):
         if columns is None:
-            named = _named_columns(cells)
-            columns = named if all(named) else _unnamed_columns(cells)
-            if columns is None:
-                return _no_columns(cells, source, f"line {line}")
-            if columns is named:
-                continue
-        rows.add("", (line, *(_first_of(cells, places) for places in columns)))
-    return None if rows.count else lost("crosswalk without rows", source, records=0)
-
-
-def _no_columns(cells: Sequence[str], source: str, where: str) -> Problem:
-    names = ", ".join(map(clean, cells))[:200]
-    detail = f"a crosswalk has the columns from, to and relation; these are {names}"
-    return lost("no crosswalk", source, where, detail, records=0)
+            columns = _named_columns(cells)
+            if not all(columns):
+                names = ", ".join(map(clean, cells))[:200]
+                detail = f"a crosswalk has the columns from, to and relation; these are {names}"
+                yield lost("no crosswalk", source, f"line {line}", detail, records=0)
+                return
+            continue
+        start, relation, end = (_first_of(cells, places) for places in columns)
+        yield Statement(
+            crosswalk=crosswalk, start=start, relation=relation, end=end, source=source,
+            where=f"line {line}",
+        )  # fmt: skip
 
 
 def _first_of(cells: Sequence[str], places: Iterable[int]) -> str:
@@ -125,21 +115,8 @@ def _places(names: Sequence[str], words: Iterable[str]) -> list[int]:
     return [names.index(each) for each in wanted if each in names]
 
 
-def _unnamed_columns(cells: Sequence[str]) -> _Columns | None:
-    kinds = [place for place, cell in enumerate(cells) if parse_kind(cell)]
-    codes = [place for place, cell in enumerate(cells) if _is_code(cell)]
-    if sorted((*kinds, *codes)) != [0, 1, 2] or len(kinds) != 1 or kinds == [0]:
-        return None
-    return _Columns(codes[:1], kinds, codes[1:])
-
-
-def _is_code(cell: str) -> bool:
-    return len(cell) <= _LONGEST and any(map(str.isdigit, cell))
-
-
 def _known(cells: Sequence[str]) -> int:
-    named = _named_columns(cells)
-    return sum(map(len, named)) or sum(parse_kind(cell) is not None for cell in cells)
+    return sum(map(len, _named_columns(cells)))
 
 
 def _folded(cell: str) -> str:

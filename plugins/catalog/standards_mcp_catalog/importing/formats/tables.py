@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import difflib
-import marshal
 import re
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, Self, TypeAlias
+from typing import Final
 
 from standards_mcp_catalog.importing.report import Problem, SourceError, note
 
@@ -21,11 +19,6 @@ MOST_COLUMNS: Final = 1_000
 MOST_ROWS: Final = 2_000_000
 _DELIMITERS: Final = ",;\t|"
 _SEPARATOR_LINE: Final = re.compile(r'sep=([^\s"]|\t)\s*', re.IGNORECASE)  # written by spreadsheets
-_TOGETHER: Final = 64
-_IN_MEMORY: Final = 2**24
-
-Row: TypeAlias = tuple[Any, ...]
-"""Texts, and tuples of them."""
 
 
 def read_rows(
@@ -37,8 +30,8 @@ def read_rows(
         known: Counts the cells of the header that are names of columns, to choose a delimiter.
 
     Raises:
-        SourceError: There are too many columns, a quotation mark is wrong, or a row is too long.
-            Where the next row begins is then unknown.
+        SourceError: There are too many columns or rows, a quotation mark is wrong, or a row is too
+            long. Where the next row begins is then unknown.
     """
     numbered = enumerate(lines, 1)
     delimiter = ""
@@ -59,9 +52,12 @@ def _parsed(number: int, lines: Iterable[str], delimiter: str) -> Iterator[tuple
     # Strict: a repaired row can take a comma for the end of a cell, and then a wrong text looks
     # right. Real tables did not need repairs.
     reader = csv.reader(row_lines, delimiter=delimiter, strict=True)
-    first = number
+    first, count = number, 0
     try:
         for cells in reader:
+            count += 1
+            if count > MOST_ROWS:
+                raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
             if first == number and len(cells) > MOST_COLUMNS:
                 raise SourceError(
                     f"it has more than {MOST_COLUMNS:,} columns; delete the columns that are not "
@@ -91,51 +87,6 @@ class _RowLines:
             if self.length > LONGEST_ROW:
                 raise csv.Error(f"row with more than {LONGEST_ROW:,} characters")
             yield line
-
-
-class RowStore:
-    """Rows in groups, in a file that only this process sees once they are many."""
-
-    def __init__(self) -> None:
-        self._file: Any = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  see __exit__
-        self._places: dict[str, list[tuple[int, int]]] = {}
-        self._last: dict[str, list[Row]] = {}
-        self.count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def add(self, group: str, row: Row) -> None:
-        """Keep *row* as the last of its group. No row may be read before all are added.
-
-        Raises:
-            SourceError: There are too many rows.
-        """
-        self.count += 1
-        if self.count > MOST_ROWS:
-            raise SourceError(f"it has more than {MOST_ROWS:,} rows; split it")
-        last = self._last.setdefault(group, [])
-        last.append(tuple(row))  # marshal writes no named tuples
-        # A temporary table of SQLite with one row each takes five times as long.
-        if len(last) == _TOGETHER:
-            data = marshal.dumps(last)
-            self._places.setdefault(group, []).append((self._file.tell(), len(data)))
-            self._file.write(data)
-            last.clear()
-
-    def groups(self) -> Iterator[tuple[str, Iterator[Row]]]:
-        """Yield each group with its rows, in the order of `add`."""
-        for group in self._last:
-            yield group, self._rows(group)
-
-    def _rows(self, group: str) -> Iterator[Row]:
-        for place, size in self._places.get(group, ()):
-            self._file.seek(place)
-            yield from marshal.loads(self._file.read(size))  # noqa: S302  written above
-        yield from self._last[group]
 
 
 COLUMNS: Final[Mapping[str, str]] = {

@@ -9,6 +9,7 @@ import csv
 import io
 import re
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -20,7 +21,7 @@ from standards_mcp_catalog.vocabulary.grades import GRADES, normalize_levels
 from standards_mcp_catalog.vocabulary.notation import guid_of
 
 from .crosswalk import advice_on
-from .tables import COLUMNS, LONGEST_ROW, RowStore, column_name, read_header, read_rows
+from .tables import COLUMNS, LONGEST_ROW, column_name, read_header, read_rows
 from .tree import Node, build_tree
 from .values import Lines, clean_all, present
 
@@ -106,20 +107,20 @@ def read_table(
         SourceError: It has an encoding that is not read, a damaged row, or too many of them.
     """
     lines = Lines(stream, LONGEST_ROW)
-    with RowStore() as sets:
-        is_told = False
-        for item in _rows(lines, source, jurisdiction):
-            if isinstance(item, Problem):
-                is_told = is_told or item.skipped
-                yield item
-            else:
-                sets.add(_set_id(item.shared), item)
-        if lines.has_windows:
-            yield note("not UTF-8", source, detail="read as Windows-1252")
-        if not (sets.count or is_told):
-            yield lost("table without rows", source, records=0)
-        for set_id, rows in sets.groups():
-            yield from _read_set(set_id, map(_Row._make, rows), source)
+    sets = defaultdict[str, list[_Row]](list)
+    is_told = False
+    for item in _rows(lines, source, jurisdiction):
+        if isinstance(item, Problem):
+            is_told = is_told or item.skipped
+            yield item
+        else:
+            sets[_set_id(item.shared)].append(item)
+    if lines.has_windows:
+        yield note("not UTF-8", source, detail="read as Windows-1252")
+    if not (sets or is_told):
+        yield lost("table without rows", source, records=0)
+    for set_id, rows in sets.items():
+        yield from _read_set(set_id, rows, source)
 
 
 def _rows(lines: Iterable[str], source: str, jurisdiction: str) -> Iterator[_Row | Problem]:

@@ -18,7 +18,7 @@ from standards_mcp_catalog.records import StandardRecord
 
 # A record repeats its ancestors, so a chain of n nodes takes n² space. Real trees have six levels.
 DEEPEST: Final = 64
-"""Nodes below this depth are moved up to it, so that the size of a tree stays in proportion."""
+"""Nodes below this depth become roots, so that the size of a tree stays in proportion."""
 LONGEST_LINE: Final = 4_000
 """How many characters of an ancestor's text the content of a record repeats."""
 
@@ -117,25 +117,29 @@ def _parents(
         if node.parents and parents[node.id] != node.parents[0]:
             detail = f"no {node.parents[0]!r} in this set"
             problems.append(note("unknown parent", source, node.name, detail))
-    detail = "it stood below itself; now it is a root"
-    cut = [known[id_].name for id_ in _cut_cycles(parents)]
-    problems += [note("cycle broken", source, name, detail) for name in cut]
+    detail = f"it is below itself, or deeper than {DEEPEST} levels; now it is a root"
+    problems += [note("cycle broken", source, known[id_].name, detail) for id_ in _cut(parents)]
     return parents
 
 
-def _cut_cycles(parents: dict[str, str | None]) -> Iterator[str]:
-    """Make one node of each cycle a root and yield it."""
-    done: set[str] = set()
+def _cut(parents: dict[str, str | None]) -> Iterator[str]:
+    """Make a root of one node of each cycle, and of nodes that are too deep, and yield them."""
+    depths: dict[str | None, int] = {None: -1}
     for start in parents:
         path: dict[str, None] = {}
         id_: str | None = start
-        while id_ is not None and id_ not in done and id_ not in path:
+        while id_ is not None and id_ not in depths and id_ not in path:
             path[id_] = None
             id_ = parents[id_]
         if id_ is not None and id_ in path:
             parents[id_] = None
+            path[id_] = path.pop(id_)  # the others of the cycle are below it
             yield id_
-        done.update(path)
+        for each in reversed(path):
+            if depths[parents[each]] == DEEPEST:
+                parents[each] = None
+                yield each
+            depths[each] = depths[parents[each]] + 1
 
 
 _Children: TypeAlias = Mapping[str | None, Sequence[str]]
@@ -147,8 +151,11 @@ def _settled(
     source: str,
     problems: list[Problem],
 ) -> _Children:
-    """Drop nodes without text, move up nodes that are too deep, and return each node's children."""
-    order = _from_roots(known, parents, source, problems)
+    """Drop nodes without text that nothing is below, and return each node's children."""
+    order, children = list[str](), _children(parents)
+    order += children.get(None, ())
+    for id_ in order:
+        order += children.get(id_, ())
     below = Counter(parents.values())
     for id_ in reversed(order):
         node = known[id_]
@@ -160,27 +167,6 @@ def _settled(
             below[parents.pop(id_)] -= 1
             problems.append(lost("no text", source, node.name))
     return _children(parents)
-
-
-def _from_roots(
-    known: Mapping[str, Node],
-    parents: dict[str, str | None],
-    source: str,
-    problems: list[Problem],
-) -> list[str]:
-    """Return all ids, parents first, after moving up nodes that are deeper than `DEEPEST`."""
-    children = _children(parents)
-    depths: dict[str | None, int] = {None: -1}
-    order = list(children.get(None, ()))
-    for id_ in order:
-        order += children.get(id_, ())
-        parent = parents[id_]
-        if depths[parent] == DEEPEST and parent is not None:
-            parents[id_] = parents[parent]
-            detail = f"deeper than {DEEPEST} levels"
-            problems.append(note("moved up", source, known[id_].name, detail))
-        depths[id_] = depths[parents[id_]] + 1
-    return order
 
 
 def _children(parents: Mapping[str, str | None]) -> _Children:

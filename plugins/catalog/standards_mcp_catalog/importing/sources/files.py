@@ -1,7 +1,7 @@
 """Find the documents in files, folders, archives and addresses.
 
 Nothing is unpacked to disk, so names inside archives cannot lead anywhere. Unpacked bytes are
-counted, so no archive can fill the memory or take for ever.
+counted, whatever sizes an archive states, so no archive can fill the memory or take for ever.
 """
 
 from __future__ import annotations
@@ -10,46 +10,52 @@ import gzip
 import io
 import os
 import stat
+import struct
 import sys
-from collections.abc import Iterable, Iterator
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from typing_extensions import Buffer
 
 from standards_mcp_catalog.importing.report import Problem, SourceError, lost, note
 
-from .archives import (
-    MOST_FILES,
-    UNREADABLE,
-    Member,
-    is_gzip,
-    is_tar,
-    is_zip,
-    tar_members,
-    zip_members,
-)
-
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .web import Web
 
 LARGEST_SOURCE: Final = 4 * 2**30
 """How many bytes one file or address may unpack to, with all documents in it."""
-# Sizes that an archive declares may be wrong, so the unpacked bytes are counted. Real data reaches
-# a tenth of this.
+# Real data reaches a tenth of this.
 MOST_TIMES: Final = 200
 """How many times its own size it may unpack to; `_SMALL` bytes are always allowed."""
+MOST_FILES: Final = 50_000
+"""How many files an archive or a folder may have."""
+UNREADABLE: Final = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
+"""Errors of a damaged file."""
+# `zipfile` and `tarfile` also raise these for damaged headers.
+_DAMAGE: Final = (ValueError, OverflowError, struct.error, NotImplementedError, RuntimeError)
 _SMALL: Final = 64 * 2**20
 _READABLE: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".tab")
 _PACKED: Final = (".gz", ".tgz", ".tar", ".zip")
+_GZIP, _ZIP, _TAR = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06"), b"ustar"
+_TAR_MARK: Final = 257
+# `zipfile` unpacks bzip2 and LZMA in one step, without a bound, and publishers of standards do not
+# use them.
+_READ_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _PEEK: Final = 65_536
-_LINK_OUTSIDE: Final = "link that leaves the folder"
-_LINK_ADVICE: Final = "import its target by its own path"
 _DEEPEST: Final = 3
+_LONGEST_NAME: Final = 300
 _ADDRESS: Final = ("http://", "https://")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ def open_sources(
             else:
                 yield from _file(Path(source), largest)
         except SourceError as error:
-            yield lost("cannot be read", str(source), detail=str(error), records=0)
+            yield _unreadable(source, str(error))
 
 
 def _web() -> Web:
@@ -144,10 +150,18 @@ def _web() -> Web:
     return Web()
 
 
+def _unreadable(name: object, detail: str) -> Problem:
+    return lost("cannot be read", str(name), detail=detail, records=0)
+
+
+def _too_many() -> SourceError:
+    return SourceError(f"it has more than {MOST_FILES:,} files; split it")
+
+
 def _folder(folder: Path, largest: int) -> Found:
     found = list(islice(_paths(folder), MOST_FILES + 1))
     if len(found) > MOST_FILES:
-        raise SourceError(f"it has more than {MOST_FILES:,} files; import its folders one by one")
+        raise _too_many()
     for each in found:
         if isinstance(each, Problem):
             yield each
@@ -161,25 +175,22 @@ def _paths(folder: Path) -> Iterator[Path | Problem]:
     errors: list[OSError] = []
     for place, below, names in os.walk(folder, onerror=errors.append):
         below[:] = sorted(filter(_is_visible, below))
-        linked = [name for name in below if Path(place, name).is_symlink()]
-        yield from (_linked_folder(Path(place, name), folder) for name in linked)
-        for path in (Path(place, name) for name in sorted(filter(_is_visible, names))):
-            if path.suffix.casefold() not in (*_READABLE, *_PACKED):
+        # `os.walk` does not follow links to folders.
+        linked = [Path(place, name) for name in below if Path(place, name).is_symlink()]
+        for path in (*linked, *(Path(place, name) for name in sorted(filter(_is_visible, names)))):
+            if path not in linked and path.suffix.casefold() not in (*_READABLE, *_PACKED):
                 yield note("file of another kind", str(path))
             elif _leads_out(path, folder):
-                yield lost(_LINK_OUTSIDE, str(path), detail=_LINK_ADVICE, records=0)
+                detail = "import its target by its own path"
+                yield lost("link that leaves the folder", str(path), detail=detail, records=0)
+            elif path in linked:
+                yield note("linked folder not read", str(path), detail="it is read in its place")
             elif not path.is_file():
                 yield lost("not a plain file", str(path), records=0)
             else:
                 yield path
     for error in errors:
-        yield lost("cannot be read", str(error.filename), detail=_reason(error), records=0)
-
-
-def _linked_folder(path: Path, folder: Path) -> Problem:
-    if _leads_out(path, folder):
-        return lost(_LINK_OUTSIDE, str(path), detail=_LINK_ADVICE, records=0)
-    return note("linked folder not read", str(path), detail="it is read in its own place")
+        yield _unreadable(error.filename, error.strerror or str(error))
 
 
 def _leads_out(path: Path, folder: Path) -> bool:
@@ -192,22 +203,19 @@ def _is_visible(name: str) -> bool:
     return not name.startswith((".", "__MACOSX"))
 
 
-def _reason(error: OSError | ValueError) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
 def _file(path: Path, largest: int) -> Found:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe may take for ever
-            detail = "it is not a plain file; save its content to a file, and import that"
-            yield lost("cannot be read", str(path), detail=detail, records=0)
+            yield _unreadable(
+                path, "it is not a plain file; save its content to a file, and import that"
+            )
             return
         with path.open("rb") as stream:
             yield from _outermost(str(path), stream, largest)
     except SourceError as error:
-        yield lost("cannot be read", str(path), detail=str(error), records=0)
+        yield _unreadable(path, str(error))
     except (OSError, ValueError) as error:  # such as a name with a NUL
-        yield lost("cannot be read", str(path), detail=_reason(error), records=0)
+        yield _unreadable(path, getattr(error, "strerror", None) or str(error))
 
 
 def _outermost(name: str, stream: IO[bytes], largest: int) -> Found:
@@ -220,15 +228,16 @@ def _open(name: str, stream: IO[bytes], allowance: _Allowance, depth: int) -> Fo
     size = sys.maxsize if depth else allowance.size
     reader: io.BufferedReader = io.BufferedReader(_Bounded(stream, allowance, size), _PEEK)
     head = reader.peek(_PEEK)
-    if is_gzip(head) and depth < _DEEPEST:
+    is_gzip, is_zip = head.startswith(_GZIP), head.startswith(_ZIP)
+    is_tar = head[_TAR_MARK:].startswith(_TAR)
+    if is_gzip and depth < _DEEPEST:
         with closing(io.BufferedReader(gzip.GzipFile(fileobj=reader))) as unpacked:
             yield from _guarded(name, _open(name, unpacked, allowance, depth + 1))
-    elif is_zip(head) and not depth:
-        yield from _guarded(name, _members(name, zip_members(name, stream), allowance, 1))
-    elif is_tar(head) and depth < _DEEPEST:
-        members = tar_members(name, reader)
-        yield from _guarded(name, _members(name, members, allowance, depth + 1))
-    elif is_gzip(head) or is_zip(head) or is_tar(head):
+    elif is_zip and not depth:
+        yield from _guarded(name, _members(name, _zip_members(name, stream), allowance, 1))
+    elif is_tar and depth < _DEEPEST:
+        yield from _guarded(name, _members(name, _tar_members(name, reader), allowance, depth + 1))
+    elif is_gzip or is_zip or is_tar:
         yield lost("archive in an archive", name, detail="unpack it first", records=0)
     else:
         yield Document(name, reader)
@@ -242,30 +251,90 @@ def _guarded(name: str, found: Found) -> Found:
         yield lost("damaged archive", name, detail=f"{detail}; fetch or pack it again", records=0)
 
 
+_Member: TypeAlias = tuple[str, Callable[[], IO[bytes]]]
+"""The path of a file in an archive, and a function that opens it before the next one is read."""
+
+
 def _members(
-    name: str, members: Iterable[Member | Problem], allowance: _Allowance, depth: int
+    name: str, members: Iterable[_Member | Problem], allowance: _Allowance, depth: int
 ) -> Found:
     is_empty = True
     for member in members:
         is_empty = False
         if isinstance(member, Problem):
             yield member
+            continue
+        path, source = Path(member[0]), f"{name}:{member[0]}"
+        if any(part.startswith(("._", "__MACOSX")) for part in path.parts):
+            continue
+        if path.suffix.casefold() in (*_READABLE, ".gz"):
+            yield from _guarded(source, _member(source, member[1], allowance, depth))
         else:
-            yield from _member(f"{name}:{member.name}", member, allowance, depth)
+            yield note("file of another kind", source)
     if is_empty:
         yield lost("nothing to read", name, detail="the archive is empty", records=0)
 
 
-def _member(name: str, member: Member, allowance: _Allowance, depth: int) -> Found:
-    path = Path(member.name)
-    if any(part.startswith(("._", "__MACOSX")) for part in path.parts):
-        return
-    if path.suffix.casefold() in (*_READABLE, ".gz"):
-        yield from _guarded(name, _opened(name, member, allowance, depth))
-    else:
-        yield note("file of another kind", name)
-
-
-def _opened(name: str, member: Member, allowance: _Allowance, depth: int) -> Found:
-    with member.open() as content:
+def _member(name: str, opened: Callable[[], IO[bytes]], allowance: _Allowance, depth: int) -> Found:
+    with opened() as content:
         yield from _open(name, content, allowance, depth)
+
+
+def _zip_members(name: str, stream: IO[bytes]) -> Iterator[_Member | Problem]:
+    """Yield the files of a zip archive; it is refused whole if it has too many."""
+    stream.seek(0)
+    with _undamaged(partial(zipfile.ZipFile, stream)) as archive:
+        infos = archive.infolist()
+        if any(info.filename == "[Content_Types].xml" for info in infos):
+            detail = "this is a spreadsheet or document; save it as CSV"
+            yield lost("no standards", name, detail=detail, records=0)
+            return
+        if len(infos) > MOST_FILES:
+            raise _too_many()
+        for info in infos:
+            shown = _printable(info.filename)
+            is_plain = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+            if info.is_dir():
+                continue
+            if not is_plain:
+                yield lost("not a plain file", f"{name}:{shown}", records=0)
+            elif info.flag_bits & 1 or info.compress_type not in _READ_METHODS:
+                detail = "it is encrypted, or compressed in an unusual way; unpack it first"
+                yield lost("cannot be unpacked", f"{name}:{shown}", detail=detail, records=0)
+            else:
+                yield shown, partial(_undamaged, partial(archive.open, info))
+
+
+def _tar_members(name: str, stream: IO[bytes]) -> Iterator[_Member | Problem]:
+    """Yield the files of a tar archive; they come one by one, so reading ends at the limit."""
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for _ in range(MOST_FILES):
+            member = _undamaged(archive.next)
+            if member is None:
+                return
+            shown = _printable(member.name)
+            # The gaps of a sparse file may be endless.
+            is_plain = member.isreg() and not member.issparse()
+            content = archive.extractfile(member) if is_plain else None
+            if content is not None:
+                yield shown, partial(_same, content)
+            elif not member.isdir():
+                yield lost("not a plain file", f"{name}:{shown}", records=0)
+        if archive.next() is not None:
+            raise _too_many()
+
+
+def _undamaged(call: Callable[[], _T]) -> _T:
+    """Return the result of *call*; any of `_DAMAGE` becomes one of `UNREADABLE`."""
+    try:
+        return call()
+    except _DAMAGE as error:
+        raise zipfile.BadZipFile(str(error)) from None
+
+
+def _same(content: IO[bytes]) -> IO[bytes]:
+    return content
+
+
+def _printable(name: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in name)[:_LONGEST_NAME]

@@ -14,15 +14,15 @@ from pydantic import SecretStr
 from tantivy import Occur, Query
 
 from standards_mcp_catalog.base import Filter, Progress, SearchHit, SearchResult
-from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.relations import stated_relations
+from standards_mcp_catalog.records import chunks, passages
 from standards_mcp_catalog.relations import MOST_SUCCESSORS, SUCCESSION
-from standards_mcp_catalog.texts import passages
 from standards_mcp_catalog.vocabulary.subject_model import subject_probabilities
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
+from standards_mcp_encoders.http import API_KEY_VARIABLE
 from standards_mcp_encoders.minilm import (
     MINILM_NAME,
     TextEncoder,
@@ -39,6 +39,8 @@ from .manifest import (
     read_manifest,
 )
 from .ranking import WEAK_SCORE, Match, Mode, Ranker
+
+_REMEDY = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"
 
 
 class Engine:
@@ -146,7 +148,7 @@ class Engine:
         with self._opening:
             if self._encoder is None:
                 try:
-                    self._encoder = open_encoder(self._model, self._key)
+                    self._encoder = open_encoder(self._model, self._key, remedy=_REMEDY)
                 except EncoderUnavailableError as error:
                     self._encoder = error
             return self._encoder

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import tantivy
 from tantivy import Filter, Occur, Query, Tokenizer
 
-from standards_mcp_catalog.texts import without_surrogates
+from standards_mcp_catalog.records import without_surrogates
 
 from .manifest import reading
 

@@ -169,10 +169,10 @@ class Ranker:
 
     def _fused(self, words: Scores, meaning: Scores) -> Scores:
         if self._query is None:
-            return _scaled(meaning)
+            return scaled(meaning)
         if self._dense is None:
-            return _scaled(words)
-        fused = LEXICAL_WEIGHT * _scaled(words) + (1 - LEXICAL_WEIGHT) * _scaled(meaning)
+            return scaled(words)
+        fused = LEXICAL_WEIGHT * scaled(words) + (1 - LEXICAL_WEIGHT) * scaled(meaning)
         return fused.astype(np.float32)
 
     def _word_scores(self, rows: Rows, found: Ranked) -> Scores:
@@ -200,7 +200,8 @@ class Ranker:
         return Match(row, self._certainty * min(1.0, max(0.0, score)), others)
 
 
-def _scaled(scores: Scores) -> Scores:
+def scaled(scores: Scores) -> Scores:
+    """Return *scores* divided by the best of them, from 0 to 1."""
     # Over the maximum, and not over the range of the candidates: so a score does not depend on the
     # last candidate.
     best = scores.max(initial=0)

@@ -20,10 +20,9 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
-from standards_mcp_catalog.chunks import chunks
 from standards_mcp_catalog.local.database import Database, Row
+from standards_mcp_catalog.records import ancestors_text, chunks, comparable
 from standards_mcp_catalog.starter import starter_vectors, starter_wordings
-from standards_mcp_catalog.texts import ancestors_text, comparable
 from standards_mcp_catalog.vocabulary.names import are_one_jurisdiction
 from standards_mcp_catalog.vocabulary.notation import canonical_key, with_prefixes
 from standards_mcp_encoders.minilm import MINILM_NAME, Vectors, normalised

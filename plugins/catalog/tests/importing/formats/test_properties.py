@@ -96,7 +96,7 @@ def test_a_tree_of_any_depth_is_read_whole_and_in_proportion(levels):
     records, problems = build(nodes[::-1])
     assert len(records) == levels
     assert max(record.depth for record in records) == min(levels - 1, DEEPEST)
-    assert len(problems) == max(0, levels - 1 - DEEPEST)
+    assert len(problems) == (levels - 1) // (DEEPEST + 1)
     assert sum(len(record.content) for record in records) < 2_000 * levels
 
 

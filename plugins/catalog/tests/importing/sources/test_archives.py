@@ -22,7 +22,6 @@ from standards_mcp_catalog.records import StandardRecord
 
 TABLE = b"code,text\nA1,Count beads\n"
 FILES = "standards_mcp_catalog.importing.sources.files"
-ARCHIVES = "standards_mcp_catalog.importing.sources.archives"
 
 
 def read(*paths: Path) -> tuple[list[str | None], list[str]]:
@@ -41,21 +40,8 @@ def zip_of(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     return bytearray(file.getvalue())
 
 
-def test_a_directory_that_lists_one_member_many_times_is_refused(tmp_path):
-    data = zip_of({"a.csv": TABLE})
-    start, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
-    entry = data[start:end]
-    tail = struct.pack("<4H2LH", 0, 0, 400, 400, len(entry) * 400, start, 0)
-    path = tmp_path / "x.zip"
-    path.write_bytes(data[:start] + entry * 400 + b"PK\x05\x06" + tail)
-    records, (problem,) = read(path)
-    assert records == []
-    assert "its files overlap, as no program packs them; pack it again" in problem
-
-
 @pytest.fixture
 def few(monkeypatch) -> None:
-    monkeypatch.setattr(f"{ARCHIVES}.MOST_FILES", 20)
     monkeypatch.setattr(f"{FILES}.MOST_FILES", 20)
 
 
@@ -75,13 +61,6 @@ def test_more_files_than_the_bound_are_refused_in_archives_and_folders(tmp_path)
     assert read(folder) == (["A1"] * 20, [])
 
 
-def test_a_list_of_files_that_would_fill_the_memory_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(f"{ARCHIVES}._LARGEST_LIST", 1_000)
-    path = tmp_path / "x.zip"
-    path.write_bytes(zip_of({f"{number}.csv": b"" for number in range(100)}))
-    assert "it has more than 50,000 files" in read(path)[1][0]
-
-
 def test_what_unpacks_to_many_times_its_size_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(f"{FILES}._SMALL", 100_000)
     bomb = b"code,text\n" + b"x" * 5_000_000
@@ -97,9 +76,7 @@ def test_what_unpacks_to_many_times_its_size_is_given_up(tmp_path, monkeypatch):
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_method_that_unpacks_all_at_once_is_refused(tmp_path, method):
     (tmp_path / "x.zip").write_bytes(zip_of({"a.csv": TABLE}, method))
-    assert (
-        "it is compressed in an unusual way; pack it with deflate" in read(tmp_path / "x.zip")[1][0]
-    )
+    assert "compressed in an unusual way; unpack it first" in read(tmp_path / "x.zip")[1][0]
 
 
 @pytest.mark.parametrize("size", [3, 2**31])
@@ -126,19 +103,12 @@ def test_links_and_devices_in_archives_are_told(tmp_path):
             link = tarfile.TarInfo("link.csv")
             link.type, link.linkname = kind, "/etc/passwd"
             tar.addfile(link)
-    not_followed = "link.csv: link in an archive"
+    not_followed = "link.csv: not a plain file"
     assert read(tmp_path / "x.zip") == ([], [f"{tmp_path / 'x.zip'}:{not_followed}"])
     assert read(tmp_path / "x.tar")[1] == [
         f"{tmp_path / 'x.tar'}:pipe.csv: not a plain file",
         *[f"{tmp_path / 'x.tar'}:{not_followed}"] * 2,
     ]
-
-
-def test_a_tar_header_that_would_fill_the_memory_is_refused(tmp_path):
-    header = tarfile.TarInfo("x")
-    header.type, header.size = tarfile.XHDTYPE, 2**31
-    (tmp_path / "x.tar").write_bytes(header.tobuf() + b"\0" * 10_000)
-    assert "a name or header in it is too long" in read(tmp_path / "x.tar")[1][0]
 
 
 def test_an_archive_in_the_form_for_large_ones_is_read(tmp_path):

@@ -102,8 +102,8 @@ class TestAnOfficialText:
     ) -> None:
         starter.upsert([record(1, OTHER_WORDS, **NGSS)])
         for expression in ({"text_status": "paraphrase"}, {"standard_set_title": "NGSS: Grade 4"}):
-            assert ids(starter, TEACHERS_WORDS, 1, expression=expression) == [ENERGY_OF_SPEED]
-        both = ids(starter, TEACHERS_WORDS, 20, expression={"subject": "Science"})
+            assert ids(starter, TEACHERS_WORDS, 1, filter=expression) == [ENERGY_OF_SPEED]
+        both = ids(starter, TEACHERS_WORDS, 20, filter={"subject": "Science"})
         assert "R001" in both
         assert ENERGY_OF_SPEED not in both
 
@@ -197,7 +197,7 @@ class TestVectors:
             def encode(self, texts: list[str]) -> Any:
                 return np.full((len(texts), 4), 0.5, dtype=np.float32)
 
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key: Ones())
+        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: Ones())
         local = LocalStore(folder, "other")
         local.upsert([record(1, OTHER_WORDS, **NGSS)])
         assert vectors(folder) == {"R001": [0.5] * 4}

@@ -1,4 +1,4 @@
-"""Choose loaded standard sets by the names that users give."""
+"""Choose loaded standard sets and crosswalks by the names that users give."""
 
 from __future__ import annotations
 
@@ -46,12 +46,10 @@ def chosen_sets(
     """
     if not standard_sets and not jurisdiction:
         return None
-    found = store.sets()
+    sets = store.sets()
     if jurisdiction:
-        found = sets_of(jurisdiction, found)
-    if not standard_sets:
-        return [each.id for each in found]
-    return [set_named(name, found).id for name in standard_sets]
+        sets = sets_of(jurisdiction, sets)
+    return [set_named(name, sets).id for name in standard_sets] or [each.id for each in sets]
 
 
 def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
@@ -110,12 +108,20 @@ def one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -
         click.ClickException: The set is unknown; a `click.UsageError` if several have the name, or
         neither is given.
     """
-    found = store.sets()
+    sets = store.sets()
     if jurisdiction:
-        found = sets_of_one(jurisdiction, found)
+        sets = sets_of_one(jurisdiction, sets)
     elif not standard_set:
         raise click.UsageError("name a set, or a jurisdiction with --jurisdiction")
-    return [set_named(standard_set, found).id] if standard_set else [each.id for each in found]
+    return [set_named(standard_set, sets).id] if standard_set else [each.id for each in sets]
+
+
+def sets_called(name: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
+    """Return the set with this id, or else the sets with this title in any case."""
+    from standards_mcp_catalog.vocabulary.names import folded
+
+    by_id = [each for each in sets if each.id == name]
+    return by_id or [each for each in sets if folded(each.title) == folded(name)]
 
 
 def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
@@ -126,7 +132,6 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
         click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
     """
     from standards_mcp_catalog.vocabulary.names import (
-        folded,
         jurisdictions_named,
         no_jurisdiction,
         place_named,
@@ -134,8 +139,7 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
         titles_like,
     )
 
-    by_id = [each for each in sets if each.id == name]
-    same = by_id or [each for each in sets if folded(each.title) == folded(name)]
+    same = sets_called(name, sets)
     if len(same) == 1:
         return same[0]
     if same:
@@ -144,17 +148,18 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
         raise click.UsageError(
             f"{len(same)} sets have the title {name!r}; {advice} one of their ids:\n{_shown(same)}"
         )
-    places = jurisdictions_named(name, {each.jurisdiction_title for each in sets})
-    if places:
+    titles = list(dict.fromkeys(each.jurisdiction_title for each in sets))
+    if places := jurisdictions_named(name, titles):
         count = sum(each.jurisdiction_title in places for each in sets)
         is_part = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(places[0])
         whole = places[0] if is_part else name
+        argument = f'"{whole}"' if " " in whole else whole
         raise click.ClickException(
             f"no set {name!r}: it is a jurisdiction with {counted(count, 'set')}; write "
-            f"`--jurisdiction {_argument(whole)}` for all of them"
+            f"`--jurisdiction {argument}` for all of them"
         )
     if place_named(name):
-        raise no_jurisdiction(name, list(dict.fromkeys(each.jurisdiction_title for each in sets)))
+        raise no_jurisdiction(name, titles)
     near = titles_like(name, (each.title for each in sets))
     shown = [each for each in sets if each.title in near]
     hint = f" Near are:\n{_shown(shown)}" if shown else ""
@@ -170,5 +175,19 @@ def _shown(sets: Sequence[StandardSet]) -> str:
     return "\n".join(map(printable, [*lines, *more]))
 
 
-def _argument(name: str) -> str:
-    return f'"{name}"' if " " in name else name
+def crosswalk_named(store: LocalStore, name: str) -> str:
+    """Return the id of the crosswalk with this id or title, or "".
+
+    Raises:
+        click.UsageError: Several crosswalks have the title.
+    """
+    crosswalks = [each for each, _ in store.database.relations.crosswalks()]
+    if name in (each.id for each in crosswalks):
+        return name
+    same = [each.id for each in crosswalks if each.title.casefold() == name.casefold().strip()]
+    if len(same) > 1:
+        raise click.UsageError(
+            f"{len(same)} crosswalks have the title {name!r}; give one of their ids: "
+            f"{', '.join(same[:5])}"
+        )
+    return same[0] if same else ""
