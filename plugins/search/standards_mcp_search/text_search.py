@@ -159,8 +159,7 @@ async def _scope(catalog: Catalog, named: Named, given: Node | None) -> _Scope:
 
 async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str, ...]:
     """Return the subject that the topic is probably about, as a sentence, if it is not loaded."""
-    best_score = max((hit.score for hit in result.hits), default=0)
-    if not result.subjects or best_score >= _CLEAR_MATCH:
+    if not result.subjects or not result.hits or result.hits[0].score >= _CLEAR_MATCH:
         return ()
     facets = await catalog.facets()
     absent = {

@@ -70,9 +70,10 @@ def test_the_best_match_comes_first_and_scores_fall(search: Search):
 
 
 def test_a_result_has_the_standards_own_text_once(search: Search):
-    short = search(activity="pizza slices", max_results=1)
+    text = "equal slices of a pizza as fractions"
+    short = search(activity=text, max_results=1)
     assert short.structured["message"] == "Found 1 matching standard"
-    (full,) = search(activity="pizza slices", max_results=1, detail="full").structured["results"]
+    (full,) = search(activity=text, max_results=1, detail="full").structured["results"]
     (standard,) = short.structured["results"]
     assert standard.pop("content") == full["description"]
     assert standard == {
@@ -147,9 +148,37 @@ def test_what_hardly_fits_is_marked_and_told(
 
 
 def test_what_no_standard_is_about_is_not_called_a_match(search: Search):
-    result = search(activity="oil paints mixed with turpentine")
-    assert result.structured["message"].startswith("Found")
-    assert "only weak matches" in result.structured["message"]
+    message = search(activity="numbers of sides of a polygon").structured["message"]
+    assert message.startswith("Found")
+    assert "only weak matches" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (
+            "oil paints mixed with turpentine",
+            "The text seems to be about visual arts. No standards",
+        ),
+        (
+            "choir sings about water",
+            "The text seems to be about music. No standards of",
+        ),
+        ("toddlers at circle time", "The text seems to be about preschool. No standards for Pre-K"),
+        (
+            "what should I ask for next week?",
+            "The text names no topic of a school subject; say what",
+        ),
+    ],
+)
+def test_a_subject_that_is_not_loaded_is_recognised_without_its_name(
+    search: Search, text: str, missing: str
+):
+    answer = search(activity=text).structured
+    assert answer["message"].startswith(missing)
+    assert all(standard["weak"] for standard in answer["results"])
+    with_subject = search(activity=text, subject="any").structured
+    assert not with_subject["message"].startswith(missing)
 
 
 def test_a_text_that_the_content_has_not_stays_beside_it():
@@ -159,9 +188,9 @@ def test_a_text_that_the_content_has_not_stays_beside_it():
 
 
 def test_a_result_in_full_has_the_fields_of_the_envelope(search: Search):
-    (standard,) = search(activity="pizza slices", max_results=1, detail="full").structured[
-        "results"
-    ]
+    (standard,) = search(
+        activity="equal slices of a pizza as fractions", max_results=1, detail="full"
+    ).structured["results"]
     assert standard == {
         "_id": "C" * 32,
         "content": "Depth 0: Fractions\nDepth 1: Fractions are numbers\n"
