@@ -188,4 +188,4 @@ def _marks(value: object) -> tuple[_Declaration, ...]:
 def _function(value: object) -> object:
     """Return the function of a method, also of a static or a class method."""
     is_method = inspect.ismethod(value) or isinstance(value, staticmethod | classmethod)
-    return cast("Any", value).__func__ if is_method else value
+    return cast("Any", value).__func__ if is_method else value  # pyright: ignore[reportUnknownVariableType]

@@ -34,7 +34,7 @@ from .loading.lifecycle import running
 from .loading.manager import PluginManager
 from .loading.providers import provider_of
 from .loading.quarantine import Quarantine, Step
-from .loading.records import PluginInfo, PluginKind, Status
+from .loading.records import PluginInfo, Status
 from .loading.services import used_services
 from .plugin import ToolResult
 
@@ -274,14 +274,6 @@ class Host:
         names = {item.plugin} | owners | self.manager.wrapping
         used = (each for name in names for each in used_services(self.manager.records[name]))
         return names | self.manager.services.providers(used)
-
-    def plugins_by_package(self) -> dict[str, str]:
-        """Return the names of the plugins that run in this process by the packages they are in."""
-        return {
-            type(record.plugin).__module__.partition(".")[0]: name
-            for name, record in self.manager.records.items()
-            if record.plugin is not None and record.info.kind is PluginKind.IMPORTED
-        }
 
     async def subscribe(self, uri: str, principal: Principal = LOCAL) -> Callable[[], None]:
         """Subscribe to changes of a resource, of which `PluginManager.changes` tells.

@@ -63,7 +63,7 @@ def masked_data(value: object, secrets: Iterable[str]) -> Any:
         text = str(value)
         return value if mask(text, secrets) == text else MASK
     if isinstance(value, Mapping):
-        items = _elements(value).items()
+        items = cast("Mapping[object, object]", value).items()
         return {mask(str(key), secrets): masked_data(item, secrets) for key, item in items}
     if isinstance(value, list | tuple | set | frozenset):
         return [masked_data(item, secrets) for item in cast("Iterable[object]", value)]
@@ -96,7 +96,8 @@ def revealed(value: object) -> Any:
     if isinstance(value, BaseModel):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):
-        return {str(key): revealed(item) for key, item in _elements(value).items()}
+        items = cast("Mapping[object, object]", value).items()
+        return {str(key): revealed(item) for key, item in items}
     if isinstance(value, list | tuple | set | frozenset):
         return [revealed(item) for item in cast("Iterable[object]", value)]
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -148,9 +148,6 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
             otherwise = "approve it" if is_unapproved else "correct what it reports"
             fix = _fix_for(record, host.settings, otherwise)
             yield Finding(subject, level, message, fix)
-        for use in record.deprecated:
-            fix = "Update it, or ask its author for a version without it."
-            yield Finding(subject, "warning", use, fix)
 
 
 def _fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:

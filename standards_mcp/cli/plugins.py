@@ -33,7 +33,7 @@ from .invocation import Invocation
 from .new_plugin import new
 
 _ABOUT: Final = (
-    *("name", "version", "distribution", "status", "reason", "deprecated"),
+    *("name", "version", "distribution", "status", "reason"),
     *("tools", "prompts", "resources", "filters", "routes"),
 )
 
@@ -240,7 +240,6 @@ def _as_data(record: PluginRecord) -> dict[str, Any]:
         "distribution": record.info.distribution,
         "status": record.status,
         "reason": record.reason,
-        "deprecated": record.deprecated,
     }
 
 

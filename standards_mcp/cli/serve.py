@@ -238,7 +238,7 @@ def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitab
     gc.enable()
 
     async def begin() -> None:
-        ending = Ending(invocation.timing.end, invocation.host.plugins_by_package)
+        ending = Ending(invocation.timing.end)
         try:
             await serve_until_the_end(ending)
         finally:

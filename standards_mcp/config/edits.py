@@ -101,8 +101,9 @@ def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") 
 def without_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str:
     """Return *text* without the key that `with_plugin` sets to disable a plugin."""
     document = tomlkit.parse(text)
-    if document.get(table, {}).get(name, {}).get("enabled") is False:
-        del cast("_Document", document[table])[name]["enabled"]
+    sections = cast("_Document", document).get(table, {})
+    if sections.get(name, {}).get("enabled") is False:
+        del sections[name]["enabled"]
         _drop_empty(document, table, name)
     return _dumps(document)
 
@@ -115,7 +116,7 @@ def with_tool_enabled(text: str, pattern: str) -> str:
     ``disable`` and still wins.
     """
     document = tomlkit.parse(text)
-    tools = cast("_Document", document.get("tools", {}))
+    tools = cast("_Document", document).get("tools", {})
     disabled = cast("list[str]", tools.get("disable", []))
     if pattern in disabled:
         while pattern in disabled:
@@ -165,7 +166,7 @@ def with_token(
 def without_token(text: str, name: str) -> str:
     """Return *text* without ``[server.auth.tokens.<name>]``; tokens stay required."""
     document = tomlkit.parse(text)
-    auth = document.get("server", {}).get("auth", {})
+    auth = cast("_Document", document).get("server", {}).get("auth", {})
     if name in auth.get("tokens", {}):
         auth["required"] = True
         del auth["tokens"][name]

@@ -198,5 +198,13 @@ def _is_secret(given: Schema, definitions: Schema, depth: int = 0) -> bool:
     schema = _resolved(given, definitions)
     if depth > _DEEPEST or schema.get("writeOnly"):
         return depth <= _DEEPEST
-    inner = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
-    return any(_is_secret(each, definitions, depth + 1) for each in inner if isinstance(each, dict))
+    inner: list[object] = [
+        *schema.get("anyOf", ()),
+        schema.get("items"),
+        schema.get("additionalProperties"),
+    ]
+    return any(
+        _is_secret(cast("Schema", part), definitions, depth + 1)
+        for part in inner
+        if isinstance(part, dict)
+    )

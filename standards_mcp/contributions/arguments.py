@@ -343,7 +343,7 @@ def _decoded(text: str, types: frozenset[str]) -> Any:
 def _items(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value).items()
-    return enumerate(value) if isinstance(value, list) else ()
+    return enumerate(value if isinstance(value, list) else ())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _types(schema: object) -> frozenset[str]:

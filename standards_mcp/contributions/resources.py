@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 from urllib.parse import urlsplit
 
 import pydantic_core
@@ -97,8 +97,8 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
         PluginError: The declaration is wrong, or some clients would not accept it.
     """
     declared, what, fields = read_common(plugin, resource, Resource)
+    mime_type = cast("object", declared.mime_type)
     with faults_of(plugin, what):
-        mime_type: object = declared.mime_type
         refuse_first({"its mime_type must be text": not isinstance(mime_type, str | None)})
         template = template_of(declared.uri)
         arguments = read_signature(declared.function)

@@ -97,8 +97,9 @@ def read_result(function: Callable[..., Any], declared: object = None) -> Result
         SchemaError: The annotation or *declared* cannot be described as a JSON Schema.
     """
     if declared is not None:
-        source = declared if isinstance(declared, Mapping) else _described(declared)[1]
-        schema = portable_output_schema(cast("Schema", source))
+        is_schema = isinstance(declared, Mapping)
+        source = cast("Schema", declared) if is_schema else _described(declared)[1]
+        schema = portable_output_schema(source)
         check_json_schema(schema, "output schema")
         return Result(None, schema, wrapped=False, validator=schema_validator(schema))
     annotation = signature_of(function).return_annotation

@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from standards_mcp.config.models.http import NAME
 from standards_mcp.errors import PluginError
@@ -103,7 +103,8 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
 def _faults(given: Any) -> dict[str, bool]:
     """Return the faults in the fields of a route; one would break the routes of all plugins."""
     methods, scope = given.methods, given.scope
-    are_methods = isinstance(methods, tuple) and methods and METHODS.issuperset(methods)
+    names = cast("tuple[object, ...]", methods if isinstance(methods, tuple) else ())
+    are_methods = bool(names) and METHODS.issuperset(names)
     return {
         "its path must begin with '/'; it is put below /plugins/<plugin>": not (
             isinstance(given.path, str) and given.path.startswith("/")

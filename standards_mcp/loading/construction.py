@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, cast
 
 import pluggy
 from pydantic import ValidationError
@@ -24,7 +22,7 @@ from standards_mcp.config.layers import DOT_ENV, ENVIRONMENT, leaves, own_variab
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import PluginSection, Settings
 from standards_mcp.config.problems import InvalidSettingsError, find_problems, misplaced_secret
-from standards_mcp.errors import PluginDeprecationWarning, PluginError
+from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginContext, PluginSettings
 
 from .records import PluginKind, PluginRecord
@@ -41,8 +39,8 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
     """
     # Only its class declares secrets. Before the import, values of variables count as secrets.
     record.secrets = _set_by_variables(record.name, loaded)
-    plugin_type = record.info.load()
-    if not (isinstance(plugin_type, type) and issubclass(plugin_type, Plugin)):
+    plugin_type = _plugin_type(record.info.load())
+    if plugin_type is None:
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
     record.provides = callable(getattr(plugin_type, "register_services", None))
     settings = record.info.settings
@@ -59,6 +57,11 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
     record.title = _text(record.name, "title", plugin.title)
     record.instructions = _text(record.name, "instructions", plugin.instructions)
     return plugin
+
+
+def _plugin_type(value: object) -> type[Plugin[Any]] | None:
+    is_plugin = isinstance(value, type) and issubclass(value, Plugin)
+    return cast("type[Plugin[Any]]", value) if is_plugin else None
 
 
 def _text(name: str, attribute: str, given: object) -> str:
@@ -128,22 +131,6 @@ def _validated(
     except ValidationError as exc:
         problems = find_problems(exc, model, options, ("plugins", record.name))
         raise InvalidSettingsError(*problems) from None
-
-
-@contextmanager
-def noted(uses: list[str]) -> Generator[None]:
-    """Add each deprecation warning of the body to *uses* once; other warnings pass."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PluginDeprecationWarning)
-        try:
-            yield
-        finally:
-            recorded = list(caught)
-    for item in recorded:
-        if not issubclass(item.category, PluginDeprecationWarning):
-            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-        elif (text := str(item.message)) not in uses:
-            uses.append(text)
 
 
 def shown_values(

@@ -17,7 +17,6 @@ from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.contributions.resources import find_resource
 from standards_mcp.contributions.selection import Contributions
 
-from .construction import noted
 from .providers import collect, provider_of
 from .records import PluginRecord, Status, failure_reason
 from .registration import register, register_filters, with_filters
@@ -87,7 +86,7 @@ class Contributed:
         others = _merged(item for item in records if item is not record and not provider_of(item))
         call = partial(self._call, record)
         try:
-            with divert_stdout(), noted(record.deprecated):
+            with divert_stdout():
                 own = register(plugin, record.plugin, call, others)
                 filters = register_filters(plugin, call, Contributions.merged((others, own)))
         except BaseException as exc:

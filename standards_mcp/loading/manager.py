@@ -31,7 +31,7 @@ from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import MissingServiceError, PluginContext, ToolHandler
 
-from .construction import check_hooks, construct, noted
+from .construction import check_hooks, construct
 from .contributed import Changes, Contributed
 from .discovery import check_sections, disabled_reason, load_order, unloadable
 from .providers import Provider, provider_of
@@ -115,9 +115,6 @@ class PluginManager:
         for record in loaded:
             self._attempt(record, Status.REGISTERED, self.contributed.read_filters)
         self.contributed.apply_filters()
-        for record in loaded:
-            for use in record.deprecated:
-                log.warning("plugin %r is out of date: %s", record.name, use)
 
     def _construct_all(self, names: Collection[str] | None = None) -> list[PluginRecord]:
         """Import and build plugins and register their services; return the records of these."""
@@ -289,13 +286,7 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            # See its time, a crash, what it prints, and what it uses that is deprecated.
-            with (
-                record.timed(),
-                self.quarantine.trying(record),
-                divert_stdout(),
-                noted(record.deprecated),
-            ):
+            with record.timed(), self.quarantine.trying(record), divert_stdout():
                 step(record)
         except BaseException as exc:  # also a panic in native code
             if is_from_outside(exc):

@@ -87,7 +87,6 @@ class PluginRecord:
         instructions: What it said when it was built; of a provider, nothing.
         provides: Whether its class provides services to other plugins.
         command: The name of its command, once that is read; of none, an empty string.
-        deprecated: Which deprecated parts of the API it uses, and what to use instead.
         seconds: How long its own code has taken so far to load, start and stop.
         contributions: What it contributes; nothing once it has failed.
     """
@@ -103,7 +102,6 @@ class PluginRecord:
     instructions: str = ""
     provides: bool = False
     command: str | None = None
-    deprecated: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     contributions: Contributions = field(default_factory=Contributions)
 

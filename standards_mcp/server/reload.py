@@ -123,11 +123,6 @@ async def reload_now(host: Host, reloading: Reloading, on_changed: Notify) -> Re
     return done
 
 
-def waiting_for_restart(host: Host) -> list[str]:
-    """Return the keys whose values in the file take effect at the next start."""
-    return [*_in_force(host.settings, host.loaded.settings)[1], *_unloaded(host)]
-
-
 async def _watch(paths: Sequence[Path], changed: asyncio.Event) -> None:
     applied = _stamps(paths)
     while True:

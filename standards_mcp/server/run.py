@@ -6,17 +6,14 @@ The end takes a bounded time, even if a plugin would keep the process running.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
-import sys
 import threading
 from _thread import start_new_thread
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from os import _exit
 from time import monotonic, perf_counter, sleep
-from types import AsyncGeneratorType, FrameType
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -142,12 +139,10 @@ class Ending:
 
     Args:
         seconds: Time for all plugins together to stop.
-        plugins: Returns the names of the loaded plugins by the packages of their code.
     """
 
-    def __init__(self, seconds: float, plugins: Callable[[], Mapping[str, str]]) -> None:
-        self._seconds, self._plugins = seconds, plugins
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._deadline = float("inf")
         self._changed = threading.Lock()
         self._changed.acquire()
@@ -171,34 +166,9 @@ class Ending:
         while (left := self._deadline - monotonic()) > 0:
             self._changed.acquire(timeout=min(left, threading.TIMEOUT_MAX))
         start_new_thread(_exit_soon, ())
-        self._log_culprits()
-        _exit(1)
-
-    def _log_culprits(self) -> None:
-        modules = {str(frame.f_globals.get("__name__", "")) for frame in self._active_frames()}
-        names = self._plugins()
-        packages = {module.partition(".")[0] for module in modules}
-        culprits = sorted(names[package] for package in packages & names.keys())
-        fields = {"plugins": culprits} if culprits else {"modules": sorted(modules)[:10]}
-        log.error("the process is ended while a plugin still runs", extra=fields)
+        log.error("the process is ended while a plugin still runs")
         logging.shutdown()
-
-    def _active_frames(self) -> Iterator[FrameType]:
-        """Yield the frames on the stack of the main thread and of the waiting tasks."""
-        frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        while frame:
-            yield frame
-            frame = frame.f_back
-        with suppress(RuntimeError):  # the set of tasks may change during the iteration
-            for task in asyncio.all_tasks(self._loop):
-                awaited: Any = task.get_coro()
-                while frame := getattr(awaited, "cr_frame", None):
-                    yield frame
-                    awaited = awaited.cr_await
-        # A task does not reveal which asynchronous generator it is closing.
-        for item in gc.get_objects():
-            if isinstance(item, AsyncGeneratorType) and item.ag_running and item.ag_frame:
-                yield item.ag_frame
+        _exit(1)
 
 
 def _exit_soon() -> None:

@@ -19,7 +19,6 @@ from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.timing import DEFAULT_TIMING
 from standards_mcp.errors import NotServedError, StandardsMcpError, ToolError
 from standards_mcp.host import Host
-from standards_mcp.loading.construction import noted
 from standards_mcp.loading.records import PluginRecord
 from standards_mcp.plugin import Health, Plugin, PluginContext
 
@@ -74,11 +73,11 @@ def _check_declarations(
             effects.add(fault)
     try:
         host = tested.host(folder)
-        with effects.phase("its __init__"), noted([]):
+        with effects.phase("its __init__"):
             plugin = _construct(tested, host)
     except Exception:  # noqa: BLE001  - the host says why, in its own words
         return
-    with effects.phase("one of its register hooks"), noted([]):
+    with effects.phase("one of its register hooks"):
         faults = list(declaration_faults(plugin, tested.name, allow.destructive))
     for fault in faults:
         effects.add(fault)
@@ -103,8 +102,6 @@ async def _check_life(
         host.load()
         host.manager.commands()
         record = host.manager.records[tested.name]
-        for use in record.deprecated:
-            effects.add(f"it is out of date: {use}")
         own = [item for item in host.visible().prompts if item.plugin == tested.name]
         for fault in needs_faults(own, [item.declared for item in host.visible().tools]):
             effects.add(fault)

@@ -9,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -29,7 +28,6 @@ from standards_mcp import (
     Health,
     InvalidInputError,
     Plugin,
-    PluginDeprecationWarning,
     PluginError,
     PluginSettings,
     Prompt,
@@ -427,14 +425,6 @@ def test_settings_that_no_schema_can_describe_are_found():
 
     (found,) = faults(type("OddPlugin", (Plugin,), {"settings_type": Odd}))
     assert found.startswith("its settings cannot be described as JSON Schema: ")
-
-
-def test_a_part_of_the_api_that_goes_away_is_found():
-    def register_tools(_):
-        warnings.warn("take Tool.title", PluginDeprecationWarning, stacklevel=1)
-        return [Tool(name="made", function=add, read_only=True)]
-
-    assert faults(plugin(register_tools=register_tools)) == ["it is out of date: take Tool.title"]
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = Tru
         tuple(level for level in SCHOOL_GRADES if level in levels),
         names.pop() if subjects else "",
         places.pop() if publishers else "",
-        (spans and _without(plain, spans)) or text,
+        (_without(plain, spans) if spans else "") or text,
     )
 
 

@@ -19,6 +19,7 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from standards_mcp._utils.addresses import is_loopback
@@ -165,6 +166,10 @@ def shared_settings(settings: HttpSettings) -> dict[str, str]:
     return shared
 
 
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Handle a signal by doing nothing."""
+
+
 class Parent:
     """The parent process of a worker.
 
@@ -235,7 +240,7 @@ class Workers:
         # A worker must not receive a signal before it has its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, actions)
         # Some systems drop a blocked signal that has no handler.
-        before = {number: signal.signal(number, lambda *_: None) for number in actions}
+        before = {number: signal.signal(number, _ignore) for number in actions}
         while not self._is_worker():
             actions[signal.sigwait(actions)]()
             if self._is_ending and not self._pids:

@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -45,6 +45,12 @@ from .sessions import Sessions
 from .wire import BoundedProtocol
 
 log = logging.getLogger(__name__)
+
+_START: Final = f"""\
+<!doctype html><html lang="en"><meta charset="utf-8"><title>standards-mcp</title>
+<h1>standards-mcp</h1><p>MCP clients connect to <code>{MCP}</code> on this host.</p>
+<ul>{{links}}</ul></html>
+"""
 
 CLOSING_SECONDS: Final = 2.0
 
@@ -116,7 +122,7 @@ class _Service:
             controls = Controls(host, reloading, server.tell_changed, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += admin.routes()
-        app = self._in_flight.tracked(self._guarded([*routes, _start_route(settings)]))
+        app = self._in_flight.tracked(self._guarded([*routes, *_start_routes(settings)]))
         if metrics:
             app = metrics.counted(app)
         self._app = with_parents(app) if settings.telemetry.traces else app
@@ -259,11 +265,18 @@ def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
     return url, [Route(url.path or "/", cors_middleware(describe, methods), methods=methods)]
 
 
-def _start_route(settings: HttpSettings) -> Route:
-    """Return the route of ``/``, which names the paths of the service."""
+def _start_routes(settings: HttpSettings) -> list[Route]:
+    """Return the route of ``/``, which names the paths of the service, and that of the icon."""
     pages = ["/health", *["/docs"] * settings.rest, *["/admin"] * settings.admin]
+    # Links are relative, so that the page works below the path of a proxy, too.
+    links = "".join(f'<li><a href="{page[1:]}">{page}</a></li>' for page in pages)
 
-    async def start(_: Request) -> Response:
+    async def start(request: Request) -> Response:
+        if "text/html" in request.headers.get("accept", ""):
+            return HTMLResponse(_START.format(links=links))
         raise HTTPException(404, f"nothing is here; MCP is at {MCP}. See also: {', '.join(pages)}")
 
-    return Route("/", start, methods=["GET", "POST"])
+    async def no_icon(_: Request) -> Response:
+        return Response(status_code=204, headers={"cache-control": "max-age=86400"})
+
+    return [Route("/", start, methods=["GET", "POST", "DELETE"]), Route("/favicon.ico", no_icon)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import parse_qs, urlencode
 
 import anyio
@@ -85,14 +85,15 @@ class Admin:
             lstrip_blocks=True,
         )
         self._templates.filters["duration"] = _duration
-        self._templates.globals |= {
-            "version": health.version,
-            "pid": os.getpid(),
-            "workers": host.settings.server.workers,
-            "uptime": lambda: timedelta(seconds=health.uptime()),
-            "most": _SHOWN,
-            "can_change": controls.are_possible,
-        }
+        shared = cast("MutableMapping[str, object]", self._templates.globals)
+        shared.update(
+            version=health.version,
+            pid=os.getpid(),
+            workers=host.settings.server.workers,
+            uptime=lambda: timedelta(seconds=health.uptime()),
+            most=_SHOWN,
+            can_change=controls.are_possible,
+        )
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of the pages."""
