@@ -3,11 +3,14 @@
 usage: python scripts/train_subjects.py
 
 It is a multinomial logistic regression over vectors of the built-in encoder. It learns from own
-descriptions of each subject, in `scripts/answers/subjects.txt`, and from the texts of the starter
-set. The weights go into the catalog's package, where a search reads them.
+descriptions of each subject, in `scripts/answers/subjects.txt`, from the texts of the starter set,
+and from phrases for its standards in teachers' words, in `scripts/phrases/`. The weights go into
+the catalog's package, where a search reads them.
 """
 
 import argparse
+import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,7 @@ from standards_mcp_catalog.vocabulary import subject_model
 from standards_mcp_encoders.encoders import open_encoder
 
 DESCRIPTIONS = Path(__file__).parent / "answers" / "subjects.txt"
+PHRASES = Path(__file__).parent / "phrases"
 STARTER_SUBJECTS = {
     "Mathematics": "mathematics",
     "English Language Arts": "english language arts",
@@ -25,8 +29,8 @@ STARTER_SUBJECTS = {
     "Social Studies": "social studies",
     "Computer Science": "computer science",
 }
-STARTER_WEIGHT, LOADED_WEIGHT = 0.2, 2.0
-"""A description weighs 1, and one of a subject in the starter set 2: false alarms cost more."""
+STARTER_WEIGHT, LOADED_WEIGHT = 0.06, 2.0
+"""A description weighs 1, one of a subject in the starter set 2, and each text of the set 0.06."""
 STEPS, RATE = 80, 0.1
 
 Array = npt.NDArray[np.float32]
@@ -34,26 +38,31 @@ Array = npt.NDArray[np.float32]
 
 def main() -> None:
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
-    described = list(descriptions())
-    vectors = np.asarray(open_encoder("minilm").encode([text for _, text in described]), np.float32)
-    starter = np.asarray(starter_vectors(), np.float32)
+    described, encoder = descriptions(), open_encoder("minilm")
+    records = starter_records()
+    of_code = {record.statement_notation: STARTER_SUBJECTS[record.subject] for record in records}
+    phrases = [(of_code[code], phrase) for code, phrase in starter_phrases()]
     names = [subject for subject, _ in described]
-    starter_names = [STARTER_SUBJECTS[record.subject] for record in starter_records()]
-    subjects = sorted(set(names))
-    in_starter = set(STARTER_SUBJECTS.values())
+    starter_names = [subject for subject, _ in phrases] + list(of_code.values())
+    subjects, in_starter = sorted(set(names)), set(of_code.values())
     weights = [
         *(LOADED_WEIGHT if name in in_starter else 1.0 for name in names),
         *(STARTER_WEIGHT for _ in starter_names),
     ]
-    labels = [subjects.index(name) for name in (*names, *starter_names)]
-    coefficients, offsets = fit(
-        np.vstack([vectors, starter]),
-        np.array(labels),
-        np.array(weights, np.float32),
-        len(subjects),
-    )
+    texts = [text for _, text in (*described, *phrases)]
+    vectors = np.vstack([encoder.encode(texts), starter_vectors()]).astype(np.float32)
+    labels = np.array([subjects.index(name) for name in (*names, *starter_names)])
+    coefficients, offsets = fit(vectors, labels, np.array(weights, np.float32), len(subjects))
     subject_model.save(subjects, coefficients, offsets)
     print(f"{len(labels)} texts, {len(subjects)} subjects: {subject_model.FILE}")
+
+
+def starter_phrases() -> Iterator[tuple[str, str]]:
+    """Yield the phrases, each after the code of its standard."""
+    for table in sorted(PHRASES.glob("*.csv")):
+        with table.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                yield row["notation"], row["phrase"]
 
 
 def descriptions() -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from typing import Final
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
 from standards_mcp_catalog.vocabulary.names import STATES, place_named
 from standards_mcp_catalog.vocabulary.notation import plain_text
+from standards_mcp_catalog.vocabulary.subjects import is_subject
 
 _MOST_LEVELS: Final = 5
 _ORDINAL: Final = (
@@ -169,11 +170,15 @@ def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = Tru
     if len(places) != 1:
         publishers = []
     spans = [*grade_spans, *(span for span, _ in (*subjects, *publishers))]
+    topic = (_without(plain, spans) if spans else "") or text
+    subject = names.pop() if subjects else ""
+    if reads_subject and not subject and is_subject(topic):  # "PE", "algebra"
+        subject = topic
     return Named(
         tuple(level for level in SCHOOL_GRADES if level in levels),
-        names.pop() if subjects else "",
+        subject,
         places.pop() if publishers else "",
-        (_without(plain, spans) if spans else "") or text,
+        topic,
     )
 
 

@@ -27,7 +27,7 @@ from .scope import grade_not_loaded, subject_not_loaded
 _MOST_NAMED: Final = 3
 """This many standards of other grades are named where the named grade has none that fits."""
 # Measured by `scripts/measure_loaded.py`.
-_PROBABLY: Final = 0.35
+_PROBABLY: Final = 0.2
 """Subjects that are not loaded are missed from this probability on, which they have together."""
 _CLEAR_MATCH: Final = 0.55
 """A standard with this score fits, whatever subject the text may be about."""

@@ -95,6 +95,8 @@ def test_a_long_text_is_read_in_a_moment(words: str):
         ("12th-grade English class", "english"),
         ("4th grade math long division", "math"),
         ("5th grade science: states of matter", "science"),
+        ("PE", "PE"),
+        ("phys ed for 4th graders", "phys ed"),
     ],
 )
 def test_a_subject_is_read_where_it_is_named_as_one(text: str, subject: str):
