@@ -259,8 +259,7 @@ def test_an_old_table_is_refused_with_its_new_name(write_toml: Any) -> None:
     write_toml("strict = true\n[catalog.local]\nmodel = 'none'\n")
     with pytest.raises(
         ConfigError,
-        match=r"^standards-mcp.toml:2: \[catalog\] is \[plugins.catalog\] now, and "
-        r"\[catalog.NAME\] is \[plugins.catalog.NAME\]$",
+        match=r"^standards-mcp.toml:2: catalog: it is now \[plugins.catalog\]$",
     ):
         load()
 

@@ -513,8 +513,13 @@ def test_tokens_for_the_pages_of_operators_need_no_scopes_of_ones_own():
 @pytest.mark.parametrize(
     ("command", "variable", "value", "told"),
     [
-        ("new lib --scope metrics --replace", "TOKENS__LIB__SHA256", "0" * 64, "would be in force"),
-        ("new lib --scope metrics", "REQUIRED", "false", "requests would not need the token"),
+        (
+            "new lib --scope metrics --replace",
+            "TOKENS__LIB__SHA256",
+            "0" * 64,
+            "would not be in force",
+        ),
+        ("new lib --scope metrics", "REQUIRED", "false", "overrides the file"),
         ("revoke lib", "TOKENS__LIB__SHA256", "0" * 64, "overrides the file"),
     ],
     ids=["made", "needed", "revoked"],

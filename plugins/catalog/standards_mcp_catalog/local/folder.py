@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISREG
 from typing import Final
 
 import filelock
@@ -68,10 +68,11 @@ class CatalogFolder:
     def size(self) -> int:
         """Return the bytes of all files."""
         total = 0
-        for file in self.path.rglob("*"):
-            with suppress(FileNotFoundError):  # another process removes what it has replaced
-                status = file.stat()
-                total += status.st_size if S_ISREG(status.st_mode) else 0
+        # Another process removes folders and files that it has replaced; `walk` passes them by.
+        for folder, _, names in os.walk(self.path):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    total += os.stat(Path(folder, name), follow_symlinks=False).st_size  # noqa: PTH116
         return total
 
     @contextmanager
