@@ -12,6 +12,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from standards_mcp import Tool
 from standards_mcp.contributions.arguments import fitted, read_arguments
+from standards_mcp.errors import InvalidInputError
 
 Json = dict[str, Any]
 
@@ -113,10 +114,12 @@ def strict(top: Annotated[StrictInt, Field(ge=1)], kind: Literal[1, 2], exact: S
 
 
 @pytest.mark.anyio
-async def test_a_tool_with_strict_types_gets_values_for_texts():
+async def test_a_tool_that_is_strict_gets_numbers_and_no_switches_from_text():
     arguments = read_arguments(Tool(name="strict", function=strict))
-    sent = {"top": "3", "kind": "2", "exact": "true"}
-    assert await arguments.validate(sent) == {"top": 3, "kind": 2, "exact": True}
+    given_arguments = {"top": "3", "kind": "2", "exact": True}
+    assert await arguments.validate(given_arguments) == {"top": 3, "kind": 2, "exact": True}
+    with pytest.raises(InvalidInputError, match="exact: should be a valid boolean"):
+        await arguments.validate(given_arguments | {"exact": "true"})
 
 
 @pytest.mark.anyio

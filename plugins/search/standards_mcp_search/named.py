@@ -25,15 +25,20 @@ _ORDINAL: Final = (
 _NUMBER: Final = "(?:k|0?[1-9]|1[0-2])"
 _TO: Final = r"\s*(?:[-,&/]|to|through|and|or)\s*"
 _LEARNERS: Final = "(?:students?|learners?|pupils|kids|children|class(?:es|room)?|course|lesson)"
-_GRADED: Final = "(?:papers?|essays?|tests?|quiz(?:zes)?|assignments?|exams?|projects?|points?|%)"
+_GRADED: Final = "(?:papers|essays|tests|quizzes|assignments|exams|projects|points|%)"
+# "grade 4, 2-digit numbers", "grade 3, 1/2 and 1/4", "grade 1, 10 more or 10 less"
+_NO_AMOUNT: Final = r"(?!-[a-z]|/\d|\s+(?:digits?|steps?|more|less|times)\b)"
+_CLOSED: Final = r"(?!\s*(?:\+|(?:or|and)\ (?:higher|up|above|older|below)\b))"
 _COURSE: Final = "(?:math|algebra|geometry|biology|chemistry|physics|english|history|science)"
 _GRADE: Final = re.compile(
     rf"""
     \b(?:
       # "Grade 5", "grades K-2", "Gr. 4", "Grade level: 7"; teachers grade 5 papers, too.
-      gr(?:ades?|\.)?(?:\ level)?(?:\(s\))?[ :-]*{_NUMBER}(?:{_TO}{_NUMBER})*\b(?!\s*{_GRADED})
+      gr(?:ades?|\.)?(?:\ level)?(?:\(s\))?[ :-]*{_NUMBER}\b(?:{_TO}{_NUMBER}\b{_NO_AMOUNT})*
+      (?!\s*{_GRADED}){_CLOSED}
       # "4th graders", "fifth-grade", "5th and 6th grade"; a reading level is not a class.
-    | {_ORDINAL}(?:{_TO}{_ORDINAL})*[\s-]*grade(?:rs?|s)?\b(?![\s-]reading[\s-]level)
+    | {_ORDINAL}(?:{_TO}{_ORDINAL})*[\s-]*grade(?:rs?|s)?\b
+      (?![\s-](?:reading[\s-]level|budd(?:y|ies)))
     | (?:pre[ -]?)?kindergart(?:en(?:ers?)?|ners?)\b
     | pre-?school(?:ers?)?\b
     | k-(?:0?[1-9]|1[0-2])\b
@@ -54,7 +59,7 @@ _LEFT_BEHIND: Final = re.compile(
 )
 _IN_THE_PAST: Final = re.compile(
     r",? (?:the )?(?:students|learners|children|they|we|you)"
-    r" (?:\w+ed|had|have|learnt|saw|began|met)\b",
+    r" (?:(?!need|feed)\w+ed|had|have|learnt|saw|began|met)\b",
     re.IGNORECASE,
 )
 _SUBJECTS: Final = "|".join(
@@ -87,10 +92,12 @@ _SUBJECT: Final = re.compile(
     rf"""
       \bsubject[ :-]+({_SUBJECTS})\b
     | \b({_SUBJECTS}|english)
-      (?=[ -](?:class(?:es|room)?|lessons?|unit|standards?|teachers?|curriculum|worksheets?
-                |homework|block|course|students?|lab)\b)
+      (?=[ -](?:class(?:es|room)?|lessons|unit|standards|curriculum|worksheets?
+                |homework|block|course|lab)\b)
+      # "a music lesson about beats", and not "each music lesson costs $15"
+    | (?:^|[.,;:]\ |\b(?:an?|my|our|for|this)\ )({_SUBJECTS}|english)(?=[ -]lesson\b)
       # "for math, grade 3", and not "in science fiction".
-    | \b(?:for|in)\ ({_SUBJECTS})(?=[^\w\s-]|$)
+    | \bfor\ ({_SUBJECTS})(?=[^\w\s-]|$)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -108,8 +115,10 @@ _PUBLISHER: Final = re.compile(
       (TEKS|NGSS|CCSS|common\ core|C3\ framework|CSTA|(?-i:SOLs?))\b
       (?:\ state)?(?:\ standards?)?{_TOPIC_FOLLOWS}
     | \b({_STATES})(?:'s)?(?:\ (?:state|academic|learning|content|math(?:ematics)?|science|ela
-        |reading|writing|social\ studies|history)){{0,3}}\ standards?\b{_TOPIC_FOLLOWS}
-    | \bstandards?\ (?:of|for|in|from)\ ({_STATES})\b{_TOPIC_FOLLOWS}
+        |reading|writing|social\ studies|history)){{0,3}}\ standards\b
+      (?:\ of\ (?:excellence|learning))?(?!\ of\ living){_TOPIC_FOLLOWS}
+    | (?<!living\ )(?<!emission\ )(?<!quality\ )\bstandards\ (?:of|for|in|from)\ ({_STATES})\b
+      {_TOPIC_FOLLOWS}
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -120,8 +129,8 @@ _LEADING: Final = re.compile(
     re.IGNORECASE,
 )
 _FOLLOWING: Final = re.compile(
-    rf"(?:'s|\u2019s)?(?:[\s-]+(?:{_LEARNERS}|level|lessons?|unit|standards?|teachers?|curriculum"
-    r"|worksheets?|homework|block|lab)\b(?:\s+(?:about|on|of|covering)\b)?)*[\s,;:.)]*",
+    rf"(?:'s|\u2019s)?(?:[\s-]+(?:{_LEARNERS}|level|lessons|unit(?=\s*(?:[,:;.]|$)|\s+(?:about|on|of|covering)\b)"
+    r"|standards|curriculum|worksheets?|homework|block|lab)\b(?:\s+(?:about|on|of|covering)\b)?)*[\s,;:.)]*",
     re.IGNORECASE,
 )
 _LEADING_MARKS: Final = " \t,;:.-()"

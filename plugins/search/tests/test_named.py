@@ -35,6 +35,11 @@ MIDDLE, HIGH = ("06", "07", "08"), ("09", "10", "11", "12")
         ("high-school algebra", HIGH),
         ("poems in middle school", MIDDLE),
         ("12th-grade English class", ("12",)),
+        ("grade 4, 2-digit multiplication", ("04",)),
+        ("grade 3, 1/2 and 1/4 on a ruler", ("03",)),
+        ("grade 1, 10 more or 10 less", ("01",)),
+        ("4th grade students need help with long division", ("04",)),
+        ("grade 5 project on ecosystems", ("05",)),
     ],
 )
 def test_a_grade_is_read_as_teachers_write_it(text: str, levels: tuple[str, ...]):
@@ -65,6 +70,8 @@ def test_a_grade_is_read_as_teachers_write_it(text: str, levels: tuple[str, ...]
         "a K-pop song",
         "kindergarten, grade 2, grade 4, grade 6, grade 8 and grade 10 compared",
         "grade 13",
+        "write a letter to 2nd grade buddies",
+        "students in grade 5 or higher",
         "vitamin K",
     ],
 )
@@ -112,6 +119,10 @@ def test_a_subject_is_read_where_it_is_named_as_one(text: str, subject: str):
         "interest in science-based careers",
         "translate from English",
         "4th grade science fiction stories",
+        "the art teacher shares 24 crayons among 6 students",
+        "each music lesson costs $15, write an equation",
+        "symmetry in art",
+        "argument writing in science",
         "3rd grade math and reading night",
     ],
 )
@@ -131,6 +142,8 @@ def test_other_uses_name_no_subject(text: str):
         ("a math lesson about sharing", "sharing"),
         ("partition rectangles (2nd grade)", "partition rectangles"),
         ("kindergarten", "kindergarten"),
+        ("7th grade unit rates", "unit rates"),
+        ("4th grade standard algorithm", "standard algorithm"),
         ("a poem about the third graded road", "a poem about the third graded road"),
     ],
 )
@@ -154,6 +167,9 @@ def test_words_that_are_not_read_stay_in_the_topic():
         ("standards of New York for poetry", "New York", "poetry"),
         ("West Virginia standards about maps", "West Virginia", "maps"),
         ("the history of Texas", "", "the history of Texas"),
+        ("compare Georgia and New York standards of living", "", None),
+        ("living standards in Georgia", "", None),
+        ("Georgia Standards of Excellence fractions", "Georgia", "fractions"),
         ("Ohio and Texas standards and standards of Iowa", "", None),
     ],
 )
