@@ -88,7 +88,7 @@ def found(
     told = (f"{each}." for each in told_of([hit.record for hit in result.hits], retired))
     count = _count(len(results), weak if result.weak_below else None)
     if missing:
-        warning = f"The {len(results)} results are of others: do not cite them for this text."
+        warning = "These results are of others: do not cite them for this text."
         count = " ".join((*missing, warning))
     message = _with_notes(count, (*told, *result.notes))
     return {"success": True, "results": results, "message": message}
