@@ -8,30 +8,17 @@ text, as the topic with the grade as an argument, and as the topic alone. Right:
 part of it is among the first five results.
 """
 
-import argparse
-import asyncio
-import csv
-import tempfile
-from pathlib import Path
+from starter_questions import Questions, measure
 
-from standards_mcp_catalog import Catalog, SearchHit, open_local
+from standards_mcp_catalog import Catalog, SearchHit
 from standards_mcp_catalog.vocabulary.notation import canonical_key
 from standards_mcp_search.scope import scope_filter
 from standards_mcp_search.text_search import search_by_text
 
-QUESTIONS = Path(__file__).parent / "answers" / "grades.csv"
 COUNT = 5
 
 
-def main() -> None:
-    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
-    with QUESTIONS.open(encoding="utf-8", newline="") as file:
-        questions = list(csv.DictReader(file))
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_measure(open_local(Path(folder), "minilm"), questions))
-
-
-async def _measure(catalog: Catalog, questions: list[dict[str, str]]) -> None:
+async def _measure(catalog: Catalog, questions: Questions) -> None:
     right = dict.fromkeys(("topic", "text", "argument"), 0)
     different = list[str]()
     for question in questions:
@@ -67,4 +54,4 @@ def _has(hits: list[SearchHit], code: str) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    measure(__doc__, "grades", _measure)

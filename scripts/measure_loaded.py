@@ -6,27 +6,13 @@ The questions are in `scripts/answers/loaded.csv`, each with yes if the starter 
 Warned are questions with a sentence on what is not loaded, and those with weak results only.
 """
 
-import argparse
-import asyncio
-import csv
-import tempfile
-from pathlib import Path
+from starter_questions import Questions, measure
 
-from standards_mcp_catalog import Catalog, open_local
+from standards_mcp_catalog import Catalog
 from standards_mcp_search.text_search import search_by_text
 
-QUESTIONS = Path(__file__).parent / "answers" / "loaded.csv"
 
-
-def main() -> None:
-    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
-    with QUESTIONS.open(encoding="utf-8", newline="") as file:
-        questions = list(csv.DictReader(file))
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_measure(open_local(Path(folder), "minilm"), questions))
-
-
-async def _measure(catalog: Catalog, questions: list[dict[str, str]]) -> None:
+async def _measure(catalog: Catalog, questions: Questions) -> None:
     for loaded, title in (("no", "not loaded"), ("yes", "loaded")):
         texts = [question["text"] for question in questions if question["loaded"] == loaded]
         warnings = [await _warning(catalog, text) for text in texts]
@@ -48,4 +34,4 @@ async def _warning(catalog: Catalog, text: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    measure(__doc__, "loaded", _measure)

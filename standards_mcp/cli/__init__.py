@@ -109,8 +109,8 @@ class _Commands(click.Group):
                 contributed = {name: about(command) for name, command in found}
         except StandardsMcpError:
             contributed = {}  # as above
-        room = formatter.width - 6 - max(map(len, (*own_names(), *contributed)))
         own = {name: cast("click.Command", self.get_command(ctx, name)) for name in own_names()}
+        room = formatter.width - 6 - max(map(len, (*own, *contributed)))
         texts = contributed | {name: each.get_short_help_str(room) for name, each in own.items()}
         with formatter.section("Commands"):
             formatter.write_dl([(name, _shortened(texts[name], room)) for name in sorted(texts)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.filters import Node, Or, combine, matches, parse_filter
@@ -82,7 +82,19 @@ def _grade_filter(grade: str) -> FilterExpression:
         levels = parse_grades(grade)
     except UnknownGradeError as exc:
         raise InvalidInputError(str(exc)) from None
+    return levels_filter(levels)
+
+
+def levels_filter(levels: Collection[str]) -> FilterExpression:
+    """Return the filter for standards of any of these grade levels."""
     return {"education_levels": {"$in": list(levels)}}
+
+
+def subjects_filter(subjects: Sequence[str]) -> FilterExpression:
+    """Return the filter for standards of any of these subjects, as the catalog names them."""
+    if len(subjects) == 1:
+        return {"subject": {"$eq": subjects[0]}}
+    return {"subject": {"$in": list(subjects)}}
 
 
 def subject_not_loaded(subject: str) -> str:
@@ -115,6 +127,4 @@ async def _subject_filter(catalog: Catalog, subject: str) -> FilterExpression:
         hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
         quoted = repr(subject[:_LONGEST_QUOTE])
         raise InvalidInputError(f"Unknown subject {quoted}.{hint} Subjects here: {known}.")
-    if len(matched) == 1:
-        return {"subject": {"$eq": matched[0]}}
-    return {"subject": {"$in": list(matched)}}
+    return subjects_filter(matched)

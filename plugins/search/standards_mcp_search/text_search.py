@@ -13,7 +13,7 @@ from typing import Final
 
 from standards_mcp import FilterExpression
 from standards_mcp.filters import Node, combine, fields, parse_filter
-from standards_mcp_catalog import Catalog, SearchHit, SearchResult
+from standards_mcp_catalog import Catalog, Facets, SearchHit, SearchResult
 from standards_mcp_catalog.vocabulary.families import family_of_place
 from standards_mcp_catalog.vocabulary.grades import spoken_levels
 from standards_mcp_catalog.vocabulary.names import jurisdictions_named
@@ -22,7 +22,7 @@ from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
 from .language import foreign_language
 from .named import Named, read_named
-from .scope import grade_not_loaded, subject_not_loaded
+from .scope import grade_not_loaded, levels_filter, subject_not_loaded, subjects_filter
 
 _MOST_NAMED: Final = 3
 """This many standards of other grades are named where the named grade has none that fits."""
@@ -79,7 +79,8 @@ async def search_by_text(
         result, notes = await _within(catalog, scope, named.topic, count, given, result)
     elif reads_grade and not missing and (grades := _several_grades(result.hits)):
         notes.append(f"They are of grades {grades}; give a grade to narrow the search.")
-    if codes_in(text):
+    # Without a scope, the text itself was searched, and the store puts its codes first.
+    if codes_in(text) and (named.topic != text or scope.expression is not None):
         by_code = [hit for hit in (await catalog.search(text, count, given)).hits if hit.score == 1]
         result = replace(result, hits=_each_once((*by_code, *result.hits))[:count])
     notes += [*_language_note(text), *result.notes]
@@ -137,14 +138,14 @@ async def _scope(catalog: Catalog, named: Named, given: Node | None) -> _Scope:
     if named.levels:
         grades = spoken_levels(named.levels)
         if any(level in facets.education_levels for level in named.levels):
-            limits.append({"education_levels": {"$in": list(named.levels)}})
+            limits.append(levels_filter(named.levels))
             names.append(f"grade {grades}")
             arguments.append("grade")
         else:
             missing.append(grade_not_loaded(grades))
     if named.subject:
         if subjects := match_subjects(named.subject, facets.subjects):
-            limits.append({"subject": {"$in": list(subjects)}})
+            limits.append(subjects_filter(subjects))
             names.append(named.subject)
             arguments.append("subject")
         else:
@@ -161,21 +162,28 @@ async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str
     """Return the subject that the topic is probably about, as a sentence, if it is not loaded."""
     if not result.subjects or not result.hits or result.hits[0].score >= _CLEAR_MATCH:
         return ()
-    facets = await catalog.facets()
-    absent = {
-        subject: share
-        for subject, share in result.subjects.items()
-        if not (_is_preschool(subject) and "Pre-K" in facets.education_levels)
-        and not match_subjects(subject, facets.subjects)
-    }
-    if sum(absent.values()) < _PROBABLY:
+    facets, likely, absent_share, open_share = await catalog.facets(), "", 0.0, 1.0
+    # To compare a subject with hundreds of loaded ones takes milliseconds, so the least probable
+    # ones are left out once they cannot decide.
+    for subject, share in sorted(result.subjects.items(), key=lambda item: -item[1]):
+        if absent_share >= _PROBABLY or absent_share + open_share < _PROBABLY:
+            break
+        open_share -= share
+        if not _is_loaded(subject, facets):
+            likely, absent_share = likely or subject, absent_share + share
+    if absent_share < _PROBABLY:
         return ()
-    likely = max(absent, key=lambda subject: absent[subject])
     if likely == "none":
         return ("The text names no topic of a school subject; say what the students learn or do.",)
     if _is_preschool(likely):
         return (f"The text seems to be about preschool. {grade_not_loaded('Pre-K')}",)
     return (f"The text seems to be about {likely}. {subject_not_loaded(likely)}",)
+
+
+def _is_loaded(subject: str, facets: Facets) -> bool:
+    if _is_preschool(subject) and "Pre-K" in facets.education_levels:
+        return True
+    return bool(match_subjects(subject, facets.subjects))
 
 
 def _is_preschool(subject: str) -> bool:

@@ -98,6 +98,17 @@ def without_a_code(number: int = 1) -> StandardRecord:
     )
 
 
+async def serving(folder: Path, records: list[StandardRecord]) -> tuple[LocalCatalog, Host]:
+    """Return a catalog of these records, searched by words, and a host that searches it."""
+    catalog = LocalCatalog(folder / "catalog", "none")
+    await catalog.upsert(records)
+    installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
+    loaded = LoadedSettings(Settings(state_dir=folder / "state", strict=True), None)
+    host = Host(loaded, installed=installed, services={Catalog: catalog})
+    host.load()
+    return catalog, host
+
+
 def test_what_a_standard_has_not_is_left_out():
     hit = SearchHit(record=without_a_code(), score=1.0, also_in=(without_a_code(2),))
     (standard,) = found(SearchResult(hits=(hit,)), full=True)["results"]
@@ -382,12 +393,7 @@ def test_a_framework_in_the_text_that_is_loaded_limits_the_search(tmp_path: Path
     )
 
     async def ask() -> ToolResult:
-        catalog = LocalCatalog(tmp_path / "catalog", "none")
-        await catalog.upsert([ours, other])
-        installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
-        loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
-        host = Host(loaded, installed=installed, services={Catalog: catalog})
-        host.load()
+        catalog, host = await serving(tmp_path, [ours, other])
         arguments = {"activity": f"TEKS for {ours.description}"}
         result = await host.call_tool("find_relevant_standards", arguments)
         await catalog.aclose()
@@ -519,12 +525,7 @@ def test_retired_standards_are_found_where_they_rank_and_say_so(tmp_path: Path) 
     new = StandardRecord.from_dict(without_a_code(2).to_dict() | {"replaces": [old.id]})
 
     async def ask() -> Any:
-        catalog = LocalCatalog(tmp_path / "catalog", "none")
-        await catalog.upsert([old, new])
-        installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
-        loaded = LoadedSettings(Settings(state_dir=tmp_path / "state", strict=True), None)
-        host = Host(loaded, installed=installed, services={Catalog: catalog})
-        host.load()
+        catalog, host = await serving(tmp_path, [old, new])
         result = await host.call_tool("find_relevant_standards", {"activity": old.description})
         ranked = await catalog.search(old.description, 5)
         await catalog.aclose()

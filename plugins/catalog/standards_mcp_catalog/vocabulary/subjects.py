@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .names import LONGEST_NAME
@@ -118,11 +119,11 @@ def _subjects_where(
 
 
 def _words(text: str) -> str:
-    folded = (
-        plain_text(text[:LONGEST_NAME])
-        .casefold()
-        .replace("&", " and ")
-        .replace("theater", "theatre")
-    )
+    return _plain_words(text[:LONGEST_NAME])
+
+
+@lru_cache(1024)  # each search compares the same loaded subjects; a key is never long
+def _plain_words(name: str) -> str:
+    folded = plain_text(name).casefold().replace("&", " and ").replace("theater", "theatre")
     abbreviated = re.sub(r"\b([a-z])\.", r"\1", folded)  # P.E., U.S. History
     return " ".join(re.split(r"[\W_]+", abbreviated)).strip()
