@@ -28,11 +28,16 @@ MakeDataset = Callable[..., Path]
 QUERY = "How do I turn one tool off?"
 HEAVY = ("faiss", "onnxruntime", "tokenizers", "bs4", "docx", "pypdfium2", "numpy")
 PROGRAM = f"""
-import atexit, sys
+import atexit, os, sys
 from standards_mcp.__main__ import main
 def tell():
     print("imported:", [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+end = os._exit
+def end_at_once(code):  # while a thread is still at work
+    tell()
+    end(code)
 atexit.register(tell)
+os._exit = end_at_once
 sys.exit(main())
 """
 
