@@ -45,7 +45,6 @@ RERANK_MODEL: Final = "bge-reranker-v2-m3"
 # would leave too few.
 MAX_RESULTS: Final = 100
 """The most hits of one search: the limit of documents for the reranker."""
-_RERANK_SHARE: Final = 0.6
 
 _NOT_RERANKED: Final = "The results are not reranked, because {}; their order is less exact."
 
@@ -131,7 +130,7 @@ class PineconeClient(Writer):
             from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
             # The reranker gets a share of the deadline, so that time is left to search without it.
-            share = asyncio.timeout(_RERANK_SHARE * self.connections.deadline)
+            share = asyncio.timeout(0.6 * self.connections.deadline)
             try:
                 async with share:
                     answer = await index.search(**request, rerank=rerank)
@@ -143,7 +142,8 @@ class PineconeClient(Writer):
                 reason = "Pinecone's reranker did not answer in time"
             else:
                 return answer.result.hits, ()
-            answer = await index.search(**request | {"top_k": count})
+            request["top_k"] = count
+            answer = await index.search(**request)
         return answer.result.hits, (_NOT_RERANKED.format(reason),)
 
 

@@ -73,7 +73,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         if loop not in self._sessions:
             for ended in [each for each in list(self._sessions) if each.is_closed()]:
-                del self._sessions[ended]  # its sockets cannot be closed from here
+                self._sessions.pop(ended, None)  # its sockets cannot be closed from here
             self._sessions[loop] = Session(asyncio.Semaphore(self.metadata_rate))
         return self._sessions[loop]
 
@@ -216,8 +216,8 @@ def _with_our_retries(index: AsyncIndex) -> AsyncIndex:
 def _is_external(error: Exception) -> bool:
     """Return True if *error* comes from the SDK or the network, and not from our code."""
     module = type(error).__module__.partition(".")[0]
-    is_ours = module not in ("pinecone", "httpx", "httpcore", "ssl")
-    return isinstance(error, OSError | ImportError) or not is_ours
+    is_of_sdk = module in ("pinecone", "httpx", "httpcore", "ssl")
+    return is_of_sdk or isinstance(error, OSError | ImportError)
 
 
 def proxy_for(host: str) -> str | None:
