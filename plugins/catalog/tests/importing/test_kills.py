@@ -1,4 +1,4 @@
-"""Imports and uploads that are killed at any moment, and two imports at once."""
+"""Imports that are killed at any moment, and two imports at once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.pinecone_server import KEY, PineconeServer
-from support.waiting import wait_until
 
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
@@ -157,55 +155,6 @@ def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_
             "catalog.lock",
             "index",
         }
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
-    with PineconeServer() as server:
-        server.add_index()
-        monkeypatch.setenv("PINECONE_API_KEY", KEY)
-        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
-        yield server
-
-
-def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
-    start: Start, tmp_path: Path, server: PineconeServer, chance: random.Random
-) -> None:
-    source = tmp_path / "source.jsonl"
-    everything = set(write_standards(source, count=600))
-    local = LocalStore(tmp_path / "catalog", "none")
-    local.upsert(map(StandardRecord.model_validate_json, source.read_text("utf-8").splitlines()))
-    local.close()
-    upload = ("upload", "--batch-size", "12")
-    server.fail("upsert", kind="slow", seconds=0.03)
-    began = time.monotonic()
-    report_of(start(*upload))
-    longest = time.monotonic() - began
-    kills, written_more_than_once = 0, 0
-    server.records().clear()
-    while kills < KILLS:
-        before = len(server.records())
-        server.requests.clear()
-        kills += kill_after(start(*upload), chance.uniform(0.3, 1) * longest)
-        time.sleep(0.05)
-        wait_until(lambda: not server.active)  # what was sent before is still written
-        there = set(server.records())
-        assert there <= everything
-        assert len(there) >= before
-        arrived = [request.body or [] for request in server.sent("upsert")]  # some were cut off
-        sent = [line["_id"] for lines in arrived for line in lines]
-        written_more_than_once += len(sent) - len(set(sent)) + (len(sent) - (len(there) - before))
-        if there == everything:
-            server.records().clear()
-    report = report_of(start(*upload))
-    missing = len(everything) - len(there) if there != everything else len(everything)
-    assert (report["complete"], report["written"]) == (True, missing)
-    assert (len(report["new"]), report["changed"]) == (missing, [])
-    assert set(server.records()) == everything
-    assert written_more_than_once == 0
-    assert report_of(start(*upload))["written"] == 0
-    differences = report_of(start("diff"))
-    assert (differences["new"], differences["changed"], differences["extra"]) == ([], [], [])
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["of the same", "of different files"])

@@ -13,14 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from .pinecone_contract import (
-    MAX_RECORDS,
-    MAX_RERANKED,
-    REQUESTS,
-    ContractError,
-    check,
-    matches,
-)
+from .contract import MAX_RECORDS, MAX_RERANKED, REQUESTS, ContractError, check, matches
 
 MODELS = ("llama-text-embed-v2", "multilingual-e5-large")
 RERANKERS = ("bge-reranker-v2-m3", "pinecone-rerank-v0")
@@ -124,11 +117,6 @@ class PineconeStore:
         if not 0 < len(lines) <= MAX_RECORDS:
             raise ContractError(f"a batch has 1 to {MAX_RECORDS} records, not {len(lines)}")
         for line in lines:
-            if None in line.values():
-                raise ContractError(
-                    "Metadata value must be a string, number, boolean or list of strings, got "
-                    "'null'"
-                )
             check(REQUESTS["record"], line)
             check(REQUESTS["id"], line["_id"])
             if not str(line.get(self.only_index.field_name, "")).strip():
@@ -149,11 +137,7 @@ class PineconeStore:
         hits = scored[: query["top_k"]]
         if rerank is not None:
             hits = self._reranked(hits, query["inputs"]["text"], rerank)
-        wanted = body.get("fields")
-        answer = [
-            {"_id": id_, "_score": score, "fields": _chosen(fields, wanted)}
-            for score, id_, fields in hits
-        ]
+        answer = [{"_id": id_, "_score": score, "fields": fields} for score, id_, fields in hits]
         usage = {"read_units": 1, "embed_total_tokens": 5}
         if rerank is not None:
             usage["rerank_units"] = 1
@@ -219,7 +203,7 @@ class PineconeStore:
         limit = int(query.get("limit", "100"))
         check(REQUESTS["limit"], limit)
         namespace = query.get("namespace", "")
-        ids = sorted(i for i in self.records(namespace) if i.startswith(query.get("prefix", "")))
+        ids = sorted(self.records(namespace))
         start = int(query.get("paginationToken", "0"))
         page = [{"id": id_} for id_ in ids[start : start + limit]]
         answer: dict[str, Any] = {
@@ -256,16 +240,6 @@ class PineconeStore:
             "vectorType": "dense",
         }
 
-    def namespaces(self, _: Request) -> tuple[int, Any]:
-        stored = self.only_index.namespaces.items()
-        return 200, {"namespaces": [_described_namespace(*each) for each in stored]}
-
-    def namespace(self, request: Request) -> tuple[int, Any]:
-        name = unquote(request.path.rsplit("/", 1)[1])
-        if name not in self.only_index.namespaces:
-            raise RefusedError(404, "Namespace not found.")
-        return 200, _described_namespace(name, self.only_index.namespaces[name])
-
     def unknown(self, request: Request) -> tuple[int, Any]:
         raise RefusedError(404, f"no operation {request.method} {request.path}")
 
@@ -280,8 +254,6 @@ OPERATIONS = (
     ("GET", r"/vectors/list", "list"),
     ("POST", r"/vectors/delete", "delete"),
     ("POST", r"/describe_index_stats", "stats"),
-    ("GET", r"/namespaces", "namespaces"),
-    ("GET", r"/namespaces/[^/]+", "namespace"),
 )
 
 
@@ -293,17 +265,9 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"[a-z0-9]+", text.lower())) or {""}
 
 
-def _chosen(fields: dict[str, Any], wanted: list[str] | None) -> dict[str, Any]:
-    return fields if wanted is None else {name: fields[name] for name in wanted if name in fields}
-
-
 def _as_stored(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _vector(id_: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {"id": id_, "values": [0.1] * DIMENSION, "metadata": fields}
-
-
-def _described_namespace(name: str, stored: dict[str, Any]) -> dict[str, str]:
-    return {"name": name, "record_count": str(len(stored))}

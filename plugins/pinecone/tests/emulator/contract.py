@@ -36,16 +36,7 @@ def _metadata_errors(
             yield ValidationError(f"{value!r} is no text, number, boolean or list of texts")
 
 
-def _number_errors(
-    _: object, wanted: object, values: object, __: object
-) -> Iterator[ValidationError]:
-    if wanted and not (isinstance(values, list) and all(map(_is_number, values))):
-        yield ValidationError(f"{values!r} is no list of numbers")
-
-
-Validator = validators.extend(
-    Draft202012Validator, {"metadata": _metadata_errors, "numbers": _number_errors}
-)
+Validator = validators.extend(Draft202012Validator, {"metadata": _metadata_errors})
 
 
 def strict(required: list[str], **properties: Any) -> dict[str, Any]:
@@ -64,12 +55,7 @@ def compiled(**schemas: dict[str, Any]) -> dict[str, Draft202012Validator]:
     return {name: Validator(schema) for name, schema in schemas.items()}
 
 
-VECTOR = strict(
-    ["id", "values"],
-    id=ID,
-    values={"numbers": True},
-    metadata=METADATA,
-)
+VECTOR = strict(["id", "values"], id=ID, values={"type": "array"}, metadata=METADATA)
 VECTORS = {"type": "object", "additionalProperties": VECTOR}
 FILTER = {"type": "object", "minProperties": 1}
 
@@ -79,18 +65,11 @@ REQUESTS = compiled(
         name={"type": "string", "pattern": "^[a-z0-9-]{1,45}$"},
         cloud={"enum": ["gcp", "aws", "azure"]},
         region={"type": "string"},
-        deletion_protection={"enum": ["disabled", "enabled"]},
-        tags={"type": "object"},
-        schema={"type": "object"},
-        read_capacity={"type": "object"},
         embed=strict(
             ["model", "field_map"],
             model={"type": "string"},
             metric={"enum": ["cosine", "euclidean", "dotproduct"]},
             field_map=strict(["text"], text={"type": "string"}),
-            dimension={"type": "integer"},
-            read_parameters={"type": "object"},
-            write_parameters={"type": "object"},
         ),
     ),
     record=METADATA | {"required": ["_id"], "not": {"required": ["id"]}},
@@ -102,14 +81,12 @@ REQUESTS = compiled(
             filter={"type": "object"},
             inputs=strict(["text"], text={"type": "string", "minLength": 1}),
         ),
-        fields={"type": "array", "items": {"type": "string"}},
         rerank=strict(
             ["model", "rank_fields"],
             model={"type": "string"},
             rank_fields={"type": "array", "items": {"type": "string"}, "maxItems": RERANK_FIELDS},
             top_n={"type": "integer", "minimum": 1},
             parameters=strict([], truncate={"enum": ["NONE", "END"]}),
-            query={"type": "string"},
         ),
     ),
     fetch_by_metadata=strict(
@@ -119,19 +96,11 @@ REQUESTS = compiled(
         limit={"type": "integer", "minimum": 1, "maximum": 10_000},
         paginationToken={"type": "string"},
     ),
-    delete=strict(
-        ["namespace"],
-        ids=IDS,
-        deleteAll={"type": "boolean"},
-        namespace={"type": "string"},
-        filter=FILTER,
-    )
-    | {"anyOf": [{"required": ["ids"]}, {"required": ["filter"]}, {"required": ["deleteAll"]}]},
+    delete=strict(["namespace", "ids"], ids=IDS, namespace={"type": "string"}),
     stats=strict([]),
     id=ID,
     ids=IDS,
     limit={"minimum": 1, "maximum": 100},
-    create_namespace=strict(["name"], name={"type": "string"}, schema={"type": "object"}),
 )
 
 INDEX = {
@@ -143,9 +112,6 @@ INDEX = {
         "schema": strict(["fields"], fields={"type": "object"}),
     },
 }
-NAMESPACE = strict(
-    [], name={"type": "string"}, record_count={"type": "string", "pattern": r"^\d+$"}
-)
 ANSWERS = compiled(
     create=INDEX,
     describe=INDEX,
@@ -190,8 +156,6 @@ ANSWERS = compiled(
         metric={"type": "string"},
         vectorType={"type": "string"},
     ),
-    namespaces=strict([], namespaces={"type": "array", "items": NAMESPACE}, pagination=PAGINATION),
-    namespace=NAMESPACE,
 )
 
 ORDERINGS: dict[str, Callable[[float, float], bool]] = {

@@ -16,8 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, urlsplit
 
-from .pinecone_contract import ANSWERS, API_VERSION, ContractError, check
-from .pinecone_store import OPERATIONS, PineconeStore, RefusedError, Request
+from support.waiting import WAIT
+
+from standards_mcp_catalog.settings import PineconeCatalogSettings
+from standards_mcp_pinecone.client import PineconeClient
+
+from .contract import ANSWERS, API_VERSION, ContractError, check
+from .store import OPERATIONS, PineconeStore, RefusedError, Request
 
 KEY = "pcsk_fake_key_for_tests_only"
 
@@ -48,7 +53,6 @@ class PineconeServer(PineconeStore):
 
     Attributes:
         broken_answers: Answers of its own that break the contract; tests expect none.
-        idle_timeout: Seconds after which it closes a connection that is not used.
         most_active: The greatest number of requests that it has answered at a time.
     """
 
@@ -57,7 +61,6 @@ class PineconeServer(PineconeStore):
         super().__init__(f"http://127.0.0.1:{self._http.server_address[1]}")
         self.faults: list[Fault] = []
         self.broken_answers: list[str] = []
-        self.idle_timeout: float | None = None
         self.active = self.most_active = 0
         self.closing = threading.Event()
 
@@ -70,6 +73,22 @@ class PineconeServer(PineconeStore):
         self._http.shutdown()
         self._http.server_close()
         assert failure or not self.broken_answers
+
+    def client(
+        self,
+        key: str = KEY,
+        *,
+        knows_host: bool = True,
+        metadata_rate: int = 5,
+        deadline: float = WAIT,
+        **settings: Any,
+    ) -> PineconeClient:
+        """Return a client of the index, which pauses for no time."""
+        settings = {"host": self.url if knows_host else None, "deadline": deadline} | settings
+        client = PineconeClient(PineconeCatalogSettings(api_key=key, **settings))
+        client.connections.metadata_rate = metadata_rate
+        client.write_pauses = (0.01, 0.01)
+        return client
 
     def fail(self, path: str, **fields: Any) -> Fault:
         self.faults.append(Fault(path, **fields))
@@ -89,10 +108,6 @@ class _Handler(BaseHTTPRequestHandler):
     pinecone: ClassVar[PineconeServer]
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-
-    def setup(self) -> None:
-        self.timeout = self.pinecone.idle_timeout
-        super().setup()
 
     def log_message(self, *_: Any) -> None:
         pass

@@ -1,10 +1,10 @@
-"""``standards-mcp data upload`` and ``data diff``: from the embedded index to Pinecone."""
+"""The store's entry point: open the catalog in Pinecone, and ``data upload`` and ``data diff``."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import anyio
 import click
@@ -17,18 +17,22 @@ from standards_mcp.commands import (
     print_table,
     print_text,
 )
-from standards_mcp.errors import ConfigError
+from standards_mcp_catalog.backends import Backend
+from standards_mcp_catalog.base import Catalog
+from standards_mcp_catalog.commands.names import chosen_sets, jurisdiction_option, sets_option
+from standards_mcp_catalog.commands.workplace import ProgressLine, Workplace
+from standards_mcp_catalog.settings import PineconeCatalogSettings
 
-from .names import chosen_sets, jurisdiction_option, sets_option
-from .workplace import ProgressLine, Workplace
-
-if TYPE_CHECKING:
-    from standards_mcp_catalog.local.catalog import LocalCatalog
-    from standards_mcp_catalog.pinecone.client import PineconeClient
-    from standards_mcp_catalog.pinecone.upload import Report
-    from standards_mcp_catalog.records import StandardRecord
+from .client import FallbackCatalog, PineconeClient
+from .writing import Report, Upload, prepare_index
 
 _SHOWN = 10
+
+
+def open_catalog(settings: PineconeCatalogSettings, embedded: Callable[[], Catalog]) -> Catalog:
+    """Return the catalog in Pinecone, with the embedded one as its fallback if that is set."""
+    client = PineconeClient(settings)
+    return client if settings.fallback == "none" else FallbackCatalog(client, embedded())
 
 
 @click.command(
@@ -43,32 +47,13 @@ _SHOWN = 10
 @click.option("--create", is_flag=True, help="Make the index when there is none.")
 @json_option
 @click.pass_context
-def upload(
-    ctx: click.Context,
-    /,
-    *,
-    dry_run: bool,
-    batch_size: int,
-    create: bool,
-    as_json: bool,
-    **chosen: Any,
-) -> None:
+def upload(ctx: click.Context, /, *, as_json: bool, **options: Any) -> None:
     """Bring the standards of the embedded index into Pinecone.
 
     Only what is new or changed is written. After an interruption, run it again. Exit code 1 when
     a record was refused.
     """
-    from standards_mcp_catalog.pinecone import upload as work
-
-    async def run(
-        records: Iterator[StandardRecord], client: PineconeClient, **options: Any
-    ) -> Report:
-        is_missing = await work.prepare_index(client, create=create, dry_run=dry_run)
-        if dry_run:
-            return await work.diff(records, client, is_missing=is_missing, **options)
-        return await work.upload(records, client, batch_size=batch_size, **options)
-
-    report = _run(ctx.ensure_object(Workplace), chosen, run)
+    report = _run(ctx.ensure_object(Workplace), **options)
     _show(report, as_json=as_json)
     if report.refused:
         ctx.exit(1)
@@ -81,42 +66,33 @@ def upload(
 @click.pass_obj
 def diff(workplace: Workplace, /, *, as_json: bool, **chosen: Any) -> None:
     """Show how the embedded index and the one in Pinecone differ; nothing is written."""
-    from standards_mcp_catalog.pinecone import upload as work
-
-    _show(_run(workplace, chosen, work.diff), as_json=as_json)
+    report = _run(workplace, dry_run=True, create=False, batch_size=96, **chosen)
+    _show(report, as_json=as_json)
 
 
 def _run(
-    workplace: Workplace,
-    chosen: Mapping[str, Any],
-    work: Callable[..., Awaitable[Report]],
+    workplace: Workplace, *, dry_run: bool, create: bool, batch_size: int, **chosen: Any
 ) -> Report:
-    local, client = _stores(workplace)
+    client, local = PineconeClient(workplace.settings.pinecone), workplace.embedded
 
     def show(report: Report) -> None:
-        progress.show(f"{report.read:,} records read, {report.written:,} written")
+        line.show(f"{report.read:,} records read, {report.written:,} written")
 
     async def run() -> Report:
         try:
             wanted = chosen_sets(local.store, **chosen)
             held = {each.id for each in local.store.records()} if wanted else set[str]()
-            return await work(local.store.records(wanted), client, progress=show, held=held)
+            is_new = await prepare_index(client, create=create, dry_run=dry_run)
+            options = Upload(
+                dry_run=dry_run, is_new=is_new, batch_size=batch_size, held=held, progress=show
+            )
+            return await options.run(local.store.records(wanted), client)
         finally:
             await client.aclose()
             await local.aclose()
 
-    with divert_stdout(), ProgressLine() as progress:
+    with divert_stdout(), ProgressLine() as line:
         return anyio.run(run)
-
-
-def _stores(workplace: Workplace) -> tuple[LocalCatalog, PineconeClient]:
-    """Return the two stores, whichever of them the configuration chooses for searching."""
-    from standards_mcp_catalog import open_pinecone
-
-    access = workplace.settings.pinecone.access
-    if access is None:
-        raise ConfigError("Pinecone needs a key; set PINECONE_API_KEY in the environment or .env")
-    return workplace.embedded, open_pinecone(access)
 
 
 def _show(report: Report, *, as_json: bool) -> None:
@@ -140,3 +116,6 @@ def _show(report: Report, *, as_json: bool) -> None:
 def _ids(ids: list[str]) -> str:
     more = ", ..." if len(ids) > _SHOWN else ""
     return f"{len(ids):,}" + (f": {', '.join(ids[:_SHOWN])}{more}" if ids else "")
+
+
+PINECONE: Final = Backend(open=open_catalog, commands=(diff, upload))

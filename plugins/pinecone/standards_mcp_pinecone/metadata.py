@@ -1,4 +1,4 @@
-"""Convert records and filters to the forms that Pinecone accepts, and back.
+"""Convert records and filters to the forms that Pinecone accepts, and records back.
 
 A record's metadata may hold texts, numbers, booleans and lists of texts, no null and nothing
 nested: https://docs.pinecone.io/guides/index-data/indexing-overview#metadata. Other values travel
@@ -16,7 +16,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from standards_mcp.errors import FilterError
 from standards_mcp.filters import And, Condition, Node, Operand, Or, Scalar
@@ -65,19 +65,18 @@ def from_pinecone(id_: str, fields: Mapping[str, Any]) -> StandardRecord:
     """
     data = {name: _number(value) for name, value in fields.items() if value is not None}
     others = data.pop(OTHER_FIELD, None)
-    for name in (KEYS_FIELD, PREFIXES_FIELD, HASH_FIELD, "id"):
-        data.pop(name, None)
+    data = {name: value for name, value in data.items() if name not in _OURS}
     if isinstance(others, str):
         decoded = json.loads(others)
         data |= cast("dict[str, Any]", decoded) if isinstance(decoded, dict) else {}
     return StandardRecord.from_dict(data | {"_id": id_})
 
 
-def readable(found: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[list[StandardRecord], int]:
-    """Return the standards among *found*, and how many others there were."""
+def readable(items: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[list[StandardRecord], int]:
+    """Return the records of standards among *items*, and the number of other ones."""
     records: list[StandardRecord] = []
     others = 0
-    for id_, fields in found:
+    for id_, fields in items:
         try:
             records.append(from_pinecone(id_, fields))
         except ValueError:
@@ -95,7 +94,7 @@ def content_hash(record: StandardRecord) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Return whether Pinecone takes *text* as the id of a record."""
+    """Return True if Pinecone accepts *text* as the id of a record."""
     return bool(text) and text.isascii() and "\x00" not in text and len(text) <= MAX_ID_CHARACTERS
 
 
@@ -160,9 +159,6 @@ def _encoded(value: object) -> bytes:
 MAX_ALTERNATIVES: Final = 100
 """The greatest number of alternatives that a nested filter may come to."""
 
-_POSITIVE: Final = ("$eq", "$in")
-_Conjunction: TypeAlias = tuple[Condition, ...]
-
 
 def pinecone_filter(node: Node | None) -> dict[str, Any] | None:
     """Return the filter as Pinecone takes it, None for None.
@@ -204,7 +200,7 @@ def _joined(nodes: Sequence[Node]) -> Iterator[Node]:
     listed: dict[str, list[Condition]] = {}
     others: list[Node] = []
     for node in nodes:
-        if isinstance(node, Condition) and node.operator in _POSITIVE:
+        if isinstance(node, Condition) and node.operator in ("$eq", "$in"):
             listed.setdefault(node.field, []).append(node)
         else:
             others.append(node)
@@ -222,7 +218,7 @@ def _listed(operand: Operand) -> tuple[Any, ...]:
     return operand if isinstance(operand, tuple) else (operand,)
 
 
-def _alternatives(node: Node) -> Iterator[_Conjunction]:
+def _alternatives(node: Node) -> Iterator[tuple[Condition, ...]]:
     """Yield the alternatives of a filter: its disjunctive normal form."""
     if isinstance(node, Condition):
         yield (node,)
@@ -234,33 +230,18 @@ def _alternatives(node: Node) -> Iterator[_Conjunction]:
             yield tuple(itertools.chain.from_iterable(parts))
 
 
-def _merged(conjunction: _Conjunction) -> dict[str, Any]:
+def _merged(conjunction: Iterable[Condition]) -> dict[str, Any]:
     """Return one object for conditions that must all hold."""
     merged: dict[str, dict[str, Any]] = {}
     for condition in dict.fromkeys(conjunction):
-        ((field, operators_of_one),) = _condition(condition).items()
-        ((operator, operand),) = operators_of_one.items()
-        operators = merged.setdefault(field, {})
-        if operator in operators:
-            operator, operand = _both(condition, operators.pop(operator))
-        operators[operator] = operand
+        ((field, operators),) = _condition(condition).items()
+        if condition.operator in merged.setdefault(field, {}):
+            raise FilterError(
+                f"Pinecone cannot combine two {condition.operator} conditions on {field!r} inside "
+                "$or. Write them side by side at the top, or as one."
+            )
+        merged[field].update(operators)
     return merged
-
-
-def _both(condition: Condition, other: Any) -> tuple[str, Any]:
-    """Return one condition for two on the same field with the same operator."""
-    mine = condition.operand
-    if condition.operator in ("$ne", "$nin"):
-        others = cast("list[object]", other) if isinstance(other, list) else [other]
-        return "$nin", list(_unique([*others, *_listed(mine)]))
-    if condition.operator in ("$gt", "$gte") and isinstance(mine, int | float):
-        return condition.operator, max(mine, other)
-    if condition.operator in ("$lt", "$lte") and isinstance(mine, int | float):
-        return condition.operator, min(mine, other)
-    raise FilterError(
-        f"Pinecone cannot combine two {condition.operator} conditions on {condition.field!r} "
-        "inside $or. Write them side by side at the top, or as one."
-    )
 
 
 def _condition(condition: Condition) -> dict[str, dict[str, Any]]:

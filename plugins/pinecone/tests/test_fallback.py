@@ -1,41 +1,33 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from support.pinecone_server import KEY, PineconeServer
+from emulator.server import PineconeServer
+from support.records import make_record
 
-from standards_mcp_catalog.pinecone.client import (
-    FallbackCatalog,
-    PineconeClient,
-    PineconeUnavailableError,
-)
-from standards_mcp_catalog.records import StandardRecord
+from standards_mcp_pinecone.client import FallbackCatalog, PineconeClient
+from standards_mcp_pinecone.failures import PineconeUnavailableError
 
 pytestmark = pytest.mark.anyio
 
-MakeRecord = Callable[..., StandardRecord]
-MakeClient = Callable[..., PineconeClient]
+METHODS = ("search", "fetch", "find", "suggest", "facets", "values", "stats", "select", "sets")
 
 
 @pytest.fixture
-async def both(
-    server: PineconeServer, make_client: MakeClient, record: MakeRecord
-) -> AsyncIterator[FallbackCatalog]:
-    """Two namespaces stand for the two stores."""
-    primary = make_client()
-    secondary = PineconeClient(KEY, namespace="embedded", host=server.url)
-    await primary.upsert([record(1, "In Pinecone")])
-    await secondary.upsert([record(2, "Embedded", statement_notation="XQ.1")])
-    catalog = FallbackCatalog(primary, secondary, pause=0.0)
+async def both(client: PineconeClient, server: PineconeServer) -> AsyncIterator[FallbackCatalog]:
+    """Two namespaces are the two stores."""
+    secondary = server.client(namespace="embedded")
+    await client.upsert([make_record(1, "In Pinecone")])
+    await secondary.upsert([make_record(2, "Embedded", statement_notation="XQ.1")])
+    catalog = FallbackCatalog(client, secondary, pause=0.0)
     yield catalog
     await catalog.aclose()
 
 
-def breaks(server: PineconeServer, **fault: Any) -> None:
+def break_primary(server: PineconeServer, **fault: Any) -> None:
     """Let every call fail that is for the namespace of the first store."""
-    server.faults.clear()
     server.fail("/namespaces/standards/", **fault)
     server.fail(
         "/vectors/", when=lambda body: body is None or body["namespace"] != "embedded", **fault
@@ -48,10 +40,10 @@ async def test_pinecone_answers_while_it_can(both: FallbackCatalog) -> None:
     assert (await both.stats()).records == 1
 
 
-async def test_the_other_answers_while_pinecone_is_out_of_reach_and_a_note_says_so(
+async def test_the_other_answers_with_a_note_while_pinecone_is_out_of_reach(
     both: FallbackCatalog, server: PineconeServer
 ) -> None:
-    breaks(server, status=429, text="too many")
+    break_primary(server, status=429, text="too many")
     result = await both.search("text", 1)
     assert result.hits[0].record.id == "R002"
     assert "Answered from the embedded index" in result.notes[0]
@@ -60,11 +52,11 @@ async def test_the_other_answers_while_pinecone_is_out_of_reach_and_a_note_says_
     assert (await both.search("text", 1)).notes == ()
 
 
-@pytest.mark.parametrize("status", [401, 404])
+@pytest.mark.parametrize("status", [401, 403, 404])
 async def test_a_mistake_of_the_configuration_is_not_hidden(
     both: FallbackCatalog, server: PineconeServer, status: int
 ) -> None:
-    breaks(server, status=status)
+    break_primary(server, status=status)
     with pytest.raises(PineconeUnavailableError):
         await both.search("text", 1)
 
@@ -75,17 +67,7 @@ async def test_every_way_of_reading_falls_back(
     async def gone(*_: Any) -> Any:
         raise PineconeUnavailableError("unreachable", "Pinecone is gone.")
 
-    for name in (
-        "search",
-        "fetch",
-        "find",
-        "suggest",
-        "facets",
-        "values",
-        "stats",
-        "select",
-        "sets",
-    ):
+    for name in METHODS:
         monkeypatch.setattr(both.primary, name, gone)
     assert [each.id for each in await both.fetch(["R001", "R002"])] == ["R002"]
     assert [each.id for each in await both.find("XQ.1")] == ["R002"]
@@ -105,30 +87,28 @@ async def test_after_a_failure_pinecone_is_left_alone_for_a_while(
     both: FallbackCatalog, server: PineconeServer
 ) -> None:
     waiting = FallbackCatalog(both.primary, both.secondary, pause=60)
-    breaks(server, status=429)
+    break_primary(server, status=429)
     await waiting.search("text", 1)
     server.faults.clear()
     server.requests.clear()
     assert (await waiting.search("text", 1)).notes
+    assert await waiting.relations([make_record(4, "Silent")]) == [()]
+    assert waiting.notes()
     assert not server.sent("/namespaces/standards/")
 
 
-async def test_writing_goes_to_pinecone(both: FallbackCatalog, record: MakeRecord) -> None:
-    assert await both.upsert([record(7, "New")]) == 1
+async def test_writing_goes_to_pinecone(both: FallbackCatalog, server: PineconeServer) -> None:
+    assert await both.upsert([make_record(7, "New")]) == 1
     assert await both.primary.fetch(["R007"])
     assert await both.delete(["R007"]) == 1
+    break_primary(server, status=400)
+    with pytest.raises(PineconeUnavailableError):
+        await both.upsert([make_record(7, "New")])
 
 
-async def test_relations_are_those_that_the_records_state(
-    both: FallbackCatalog, server: PineconeServer, record: MakeRecord
-) -> None:
-    stating = record(3, "States", replaced_by=["R001", "Elsewhere"], precedes=["R001"])
+async def test_relations_are_those_that_the_records_state(both: FallbackCatalog) -> None:
+    stating = make_record(3, "States", replaced_by=["R001", "Elsewhere"], precedes=["R001"])
     (found,) = await both.relations([stating], ("replacedBy",))
-    assert [(each.identifier, each.record is not None) for each in found] == [
-        ("R001", True), ("Elsewhere", False),
+    assert [(each.kind, each.identifier, each.record is not None) for each in found] == [
+        ("replacedBy", "R001", True), ("replacedBy", "Elsewhere", False),
     ]  # fmt: skip
-    assert {each.kind for each in found} == {"replacedBy"}
-    breaks(server, status=429)
-    await both.search("text", 1)
-    assert await both.relations([record(4, "Silent")]) == [()]
-    assert both.notes()
