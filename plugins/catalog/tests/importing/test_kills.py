@@ -120,7 +120,7 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
 @pytest.mark.smoke
 def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_again(
     start: Start, tmp_path: Path, chance: random.Random
-) -> None:
+):
     source, folder = tmp_path / "source.jsonl", tmp_path / "catalog"
     ids = write_standards(source)
     starter = len(starter_seed().records)
@@ -170,7 +170,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
 
 def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
     start: Start, tmp_path: Path, server: PineconeServer, chance: random.Random
-) -> None:
+):
     source = tmp_path / "source.jsonl"
     everything = set(write_standards(source, count=600))
     local = LocalStore(tmp_path / "catalog", "none")
@@ -211,7 +211,7 @@ def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost
 @pytest.mark.parametrize("same", [True, False], ids=["of the same", "of different files"])
 def test_of_two_imports_at_once_one_waits_and_both_end_right(
     start: Start, tmp_path: Path, *, same: bool
-) -> None:
+):
     paths = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     ids = write_standards(paths[0]), write_standards(paths[1], "K" if same else "L")
     starter = len(starter_seed().records)
@@ -228,7 +228,7 @@ def test_of_two_imports_at_once_one_waits_and_both_end_right(
 
 
 @pytest.mark.measured
-def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) -> None:
+def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path):
     import filelock
 
     source, folder = tmp_path / "one.jsonl", tmp_path / "catalog"
@@ -244,7 +244,7 @@ def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) 
     assert report_of(waiting)["new"] == 1
 
 
-def test_an_import_beside_one_that_does_not_end_is_refused_by_name(tmp_path: Path) -> None:
+def test_an_import_beside_one_that_does_not_end_is_refused_by_name(tmp_path: Path):
     import filelock
 
     from standards_mcp_catalog import CatalogUnavailableError

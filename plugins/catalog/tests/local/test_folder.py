@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.records import SMALL_CATALOG
 
 from standards_mcp_catalog import CatalogUnavailableError
 from standards_mcp_catalog.base import Seed
@@ -22,18 +23,17 @@ from standards_mcp_catalog.local.index import generation
 from standards_mcp_catalog.local.seeding import SeedSource
 from standards_mcp_catalog.local.sqlite import SqliteFile
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.records import StandardRecord
 
 _NOBODY = 65534
 SETTING = r"set \[plugins.catalog\] path \(STANDARDS_MCP_PLUGINS__CATALOG__PATH\)"
 
 
 @pytest.fixture
-def seed(small_catalog: list[StandardRecord]) -> SeedSource:
+def seed() -> SeedSource:
     return SeedSource(
         name="small set",
         edition=lambda: "1",
-        load=lambda: Seed(records=small_catalog, model="m", hashes=(), vectors=np.zeros((0, 1))),
+        load=lambda: Seed(records=SMALL_CATALOG, model="m", hashes=(), vectors=np.zeros((0, 1))),
     )
 
 
@@ -71,8 +71,8 @@ needs_permissions = pytest.mark.skipif(
 
 @pytest.mark.parametrize("place", ["file", "file/below", "file/far/below"])
 def test_a_path_that_is_no_folder_is_named_with_the_setting(
-    tmp_path: Path, place: str, seed: SeedSource, small_catalog: list[StandardRecord]
-) -> None:
+    tmp_path: Path, place: str, seed: SeedSource
+):
     (tmp_path / "file").write_text("something else")
     for given in (None, seed):
         store = LocalStore(tmp_path / place, "none", seed=given)
@@ -81,7 +81,7 @@ def test_a_path_that_is_no_folder_is_named_with_the_setting(
             store.facets,
             store.build,
             partial(store.search, "x"),
-            partial(store.upsert, small_catalog),
+            partial(store.upsert, SMALL_CATALOG),
         ):
             with pytest.raises(CatalogUnavailableError, match=rf"file is not a folder; {SETTING}"):
                 call()
@@ -89,19 +89,17 @@ def test_a_path_that_is_no_folder_is_named_with_the_setting(
 
 
 @pytest.mark.parametrize("name", ["catalog.sqlite3", "catalog.lock", "index"])
-def test_what_is_in_the_place_of_a_part_is_named(
-    tmp_path: Path, name: str, small_catalog: list[StandardRecord]
-) -> None:
+def test_what_is_in_the_place_of_a_part_is_named(tmp_path: Path, name: str):
     if name == "index":
         (tmp_path / name).write_text("no folder")
     else:
         (tmp_path / name).mkdir()
     with pytest.raises(CatalogUnavailableError, match=rf"{tmp_path.name}.*{name}.*{SETTING}"):
-        LocalStore(tmp_path, "none").upsert(small_catalog)
+        LocalStore(tmp_path, "none").upsert(SMALL_CATALOG)
 
 
 @needs_permissions
-def test_a_folder_that_cannot_be_written_is_named(shared: Path, seed: SeedSource) -> None:
+def test_a_folder_that_cannot_be_written_is_named(shared: Path, seed: SeedSource):
     with not_writable(shared):
         store = LocalStore(shared / "catalog", "none", seed=seed)
         for call in (store.check, store.build, lambda: store.search("x")):
@@ -112,18 +110,16 @@ def test_a_folder_that_cannot_be_written_is_named(shared: Path, seed: SeedSource
 @needs_permissions
 class TestACatalogThatCannotBeWritten:
     @pytest.fixture
-    def store(
-        self, shared: Path, seed: SeedSource, small_catalog: list[StandardRecord]
-    ) -> Iterator[LocalStore]:
+    def store(self, shared: Path, seed: SeedSource) -> Iterator[LocalStore]:
         writer = LocalStore(shared, "none", seed=seed)
-        writer.upsert(small_catalog)
+        writer.upsert(SMALL_CATALOG)
         writer.search("fractions")
         writer.close()
         store = LocalStore(shared, "none", seed=seed)
         yield store
         store.close()
 
-    def test_is_searched_all_the_same(self, store: LocalStore, shared: Path) -> None:
+    def test_is_searched_all_the_same(self, store: LocalStore, shared: Path):
         before = sorted(path.name for path in shared.iterdir())
         with not_writable(shared):
             assert store.search("fractions", 2).hits
@@ -132,13 +128,13 @@ class TestACatalogThatCannotBeWritten:
             store.check()
         assert sorted(path.name for path in shared.iterdir()) == before
 
-    def test_refuses_to_be_changed_and_says_what_to_set(self, store: LocalStore) -> None:
+    def test_refuses_to_be_changed_and_says_what_to_set(self, store: LocalStore):
         with not_writable(store._folder.path):
             with pytest.raises(CatalogUnavailableError, match=rf"Permission denied.*{SETTING}"):
                 store.delete(["R001"])
             assert store.fetch(["R001"])
 
-    def test_shows_what_its_owner_changes(self, store: LocalStore, shared: Path) -> None:
+    def test_shows_what_its_owner_changes(self, store: LocalStore, shared: Path):
         with not_writable(shared):
             assert store.fetch(["R001"])
         owner = LocalStore(shared, "none")
@@ -150,13 +146,13 @@ class TestACatalogThatCannotBeWritten:
 
     def test_is_not_brought_to_a_newer_edition(
         self, store: LocalStore, shared: Path, seed: SeedSource
-    ) -> None:
+    ):
         newer = SeedSource(name=seed.name, edition=lambda: "2", load=seed.load)
         store.close()
         with not_writable(shared):
             assert LocalStore(shared, "none", seed=newer).search("fractions").hits
 
-    def test_with_changes_in_a_journal_is_refused(self, store: LocalStore, shared: Path) -> None:
+    def test_with_changes_in_a_journal_is_refused(self, store: LocalStore, shared: Path):
         database = shared / "catalog.sqlite3"
         connection = sqlite3.connect(database)
         connection.execute("INSERT INTO state VALUES ('x', 'y')")
@@ -179,21 +175,17 @@ class TestOthersOnTheMachine:
         yield
         os.umask(before)
 
-    def test_cannot_read_what_the_catalog_writes(
-        self, shared: Path, small_catalog: list[StandardRecord]
-    ) -> None:
+    def test_cannot_read_what_the_catalog_writes(self, shared: Path):
         store = LocalStore(shared / "new" / "catalog", "none")
-        store.upsert(small_catalog)
+        store.upsert(SMALL_CATALOG)
         while_open = open_to_others(shared / "new")
         store.delete(["R001"])
         store.close()
         assert (while_open, open_to_others(shared / "new")) == ([], [])
 
-    def test_keep_a_folder_that_has_files_of_theirs(
-        self, shared: Path, small_catalog: list[StandardRecord]
-    ) -> None:
+    def test_keep_a_folder_that_has_files_of_theirs(self, shared: Path):
         (shared / "notes.txt").touch()
-        LocalStore(shared, "none").upsert(small_catalog)
+        LocalStore(shared, "none").upsert(SMALL_CATALOG)
         assert open_to_others(shared) == [shared, shared / "notes.txt"]
 
 
@@ -203,15 +195,15 @@ def open_to_others(folder: Path) -> list[Path]:
 
 class TestAFullDisk:
     @pytest.fixture
-    def store(self, tmp_path: Path, small_catalog: list[StandardRecord]) -> Iterator[LocalStore]:
+    def store(self, tmp_path: Path) -> Iterator[LocalStore]:
         store = LocalStore(tmp_path / "catalog", "none")
-        store.upsert(small_catalog)
+        store.upsert(SMALL_CATALOG)
         yield store
         store.close()
 
     def test_asks_for_space_and_keeps_nothing_of_the_new_index(
         self, store: LocalStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         index = store._folder.index
         before = sorted(path.name for path in index.iterdir())
 
@@ -228,7 +220,7 @@ class TestAFullDisk:
 
     def test_that_no_error_says_is_known_by_the_space(
         self, store: LocalStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         # What a full disk makes of an open database, whose journals cannot grow.
         monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
         database = SqliteFile(store._folder.database)

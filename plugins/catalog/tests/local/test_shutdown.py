@@ -35,7 +35,7 @@ def held_below(folder: Path) -> set[str]:
 @pytest.mark.parametrize("fails", [False, True], ids=["cleanly", "by a failure"])
 async def test_every_file_of_the_catalog_is_released_when_the_host_ends(
     own_catalog: Path, tmp_path: Path, *, fails: bool
-) -> None:
+):
     folder = own_catalog
     plugin = PluginInfo(name="catalog", load=lambda: CatalogPlugin)
     settings = Settings(

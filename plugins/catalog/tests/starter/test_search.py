@@ -64,14 +64,14 @@ QUESTIONS = [
 @pytest.mark.parametrize(("question", "code"), QUESTIONS)
 def test_the_standard_that_a_teacher_means_is_among_the_first_five(
     starter: LocalStore, question: str, code: str
-) -> None:
+):
     assert code in codes(starter, question)
 
 
 @pytest.mark.parametrize("table", ["starter_questions.csv", "starter_questions_unseen.csv"])
 def test_questions_of_all_subjects_find_their_standard_among_the_first_five(
     starter: LocalStore, table: str
-) -> None:
+):
     with (BENCHMARKS / table).open(encoding="utf-8", newline="") as file:
         found = [row["code"] in codes(starter, row["question"]) for row in csv.DictReader(file)]
     assert sum(found) >= 0.85 * len(found)
@@ -87,26 +87,24 @@ def test_questions_of_all_subjects_find_their_standard_among_the_first_five(
 )
 def test_a_subject_is_understood_as_people_write_it(
     starter: LocalStore, subject: str, question: str, code: str
-) -> None:
+):
     subjects = list(match_subjects(subject, starter.facets().subjects))
     hits = starter.search(question, 5, {"subject": {"$in": subjects}}).hits
     assert code in [hit.record.statement_notation for hit in hits]
     assert {hit.record.subject.lower() for hit in hits} == {subject}
 
 
-def test_codes_in_a_sentence_come_first(starter: LocalStore) -> None:
+def test_codes_in_a_sentence_come_first(starter: LocalStore):
     assert codes(starter, "What standards cover 4.OA.A.3?")[0] == "4.OA.A.3"
     assert codes(starter, "an activity for RL.3.1 and RL.3.2")[:2] == ["RL.3.1", "RL.3.2"]
     assert codes(starter, "a sentence about XX.99.Z.1 and fractions")
 
 
 @pytest.mark.parametrize("text", ["???", "\U0001f600\U0001f600", "zzzz qqqq", "asdf", "...", "!?"])
-def test_a_text_without_a_known_word_finds_nothing(starter: LocalStore, text: str) -> None:
+def test_a_text_without_a_known_word_finds_nothing(starter: LocalStore, text: str):
     assert codes(starter, text) == []
 
 
 @pytest.mark.parametrize("text", ["tessellations", "limericks", "palindromes"])
-def test_a_word_that_no_standard_has_is_found_by_its_meaning(
-    starter: LocalStore, text: str
-) -> None:
+def test_a_word_that_no_standard_has_is_found_by_its_meaning(starter: LocalStore, text: str):
     assert len(codes(starter, text)) >= 5

@@ -38,17 +38,17 @@ from standards_mcp_catalog.local.index.lexical import with_words
         (r"\left( 5 \right)", "( 5 )"),
     ],
 )
-def test_signs_are_read_as_words(text: str, words: str) -> None:
+def test_signs_are_read_as_words(text: str, words: str):
     read = re.sub(r"\\[()]", "", " ".join(with_words(text).split()))
     assert words in " ".join(read.split())
 
 
 @given(st.text())
-def test_every_text_is_read_and_keeps_its_words(text: str) -> None:
+def test_every_text_is_read_and_keeps_its_words(text: str):
     words = re.findall(r"[a-z]+", re.sub(r"\\[A-Za-z]+", " ", text))
     assert set(words) <= set(re.findall(r"[a-z]+", with_words(text)))
 
 
 @given(st.text("abcdefghij .,;:!?\n"))
-def test_a_text_without_signs_stays_as_it_is(text: str) -> None:
+def test_a_text_without_signs_stays_as_it_is(text: str):
     assert with_words(text) == text
