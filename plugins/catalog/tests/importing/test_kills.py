@@ -242,24 +242,3 @@ def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path):
     assert "waiting up to 600 seconds for another process that writes to" in told
     assert str(folder) in told
     assert report_of(waiting)["new"] == 1
-
-
-def test_an_import_beside_one_that_does_not_end_is_refused_by_name(tmp_path: Path):
-    import filelock
-
-    from standards_mcp_catalog import CatalogUnavailableError
-    from standards_mcp_catalog.importing.importer import import_sources
-
-    folder, record = tmp_path / "catalog", next(iter(starter_seed().records))
-    first = LocalStore(folder, "none")
-    first.upsert([record])
-    first.close()
-    second = LocalStore(folder, "none", lock_timeout=0.1)
-    with (
-        filelock.FileLock(folder / "catalog.lock"),
-        pytest.raises(CatalogUnavailableError, match=r"another process .* try again"),
-    ):
-        import_sources(second, [[record.model_copy(update={"statement_label": "new"})]])
-    (left,) = second.fetch([record.id])
-    assert left.to_dict() == record.to_dict()
-    second.close()

@@ -80,23 +80,6 @@ def test_a_crosswalk_without_rows_says_so():
     assert read("")[1][0].reason == "crosswalk without rows"
 
 
-def test_of_a_crosswalk_with_a_damaged_row_nothing_is_taken():
-    items = read_crosswalk(io.BytesIO(b'from,to,relation\nA.1,B.1,same\n"A.2,B.2,same\n'), "x")
-    with pytest.raises(SourceError, match="line 3: unexpected end of data"):
-        next(items)
-
-
-def test_windows_1252_is_read_and_noted():
-    statements, (problem,) = read("from,to,relation\nÄ.1,B.1,same\n".encode("cp1252"))
-    assert statements[0].start == "Ä.1"
-    assert problem.reason == "not UTF-8"
-
-
-def test_too_many_columns_are_refused():
-    with pytest.raises(SourceError, match="more than 1,000 columns"):
-        read("from,to,relation" + ",x" * 1_000)
-
-
 @given(st.text(st.sampled_from('abA1.,;\t"\n\r\ufeff')) | st.text())
 def test_any_text_is_read_or_told(table: str):
     is_crosswalk(table)
