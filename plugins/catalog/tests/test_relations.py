@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp_catalog.relations import (
-    FIELDS,
     KINDS,
-    field_of,
     identifier_of,
     inverse,
     link,
@@ -58,11 +56,6 @@ def test_each_kind_has_its_inverse(kind: str, other: str):
 )
 def test_kinds_are_understood_as_people_write_them(words: str, kind: str | None):
     assert parse_kind(words) == kind
-
-
-def test_each_kind_has_a_field_of_its_own():
-    assert list(FIELDS) == [field_of(kind) for kind in KINDS]
-    assert field_of("exactMatchOf") == "exact_match_of"
 
 
 def test_a_record_states_its_relations_in_fields():

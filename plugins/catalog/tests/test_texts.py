@@ -67,7 +67,4 @@ def test_a_long_text_is_read_in_the_beginnings_of_its_parts():
     assert "poems" in parts[1]
     assert max(map(len, parts)) <= 400
     assert passages("short") == ["short"]
-
-
-def test_reading_a_text_takes_no_more_than_four_parts():
     assert [len(part) for part in passages("x" * 8000)] == [400] * 4

@@ -124,11 +124,11 @@ def test_every_code_in_every_dress_leads_to_its_own_record(
     written = address + code
     for dress in dresses:
         written = dress(written)
-    found = [
-        {each for key in lookup_keys(reading.code) for each in BY_KEY.get(key, ())}
-        for reading in readings(written)
-    ]
-    assert next(filter(None, found), None) == {code}
+    for reading in readings(written):
+        if found := {each for key in lookup_keys(reading.code) for each in BY_KEY.get(key, ())}:
+            assert found == {code}
+            return
+    pytest.fail(f"{written!r} was not found")
 
 
 @steady
