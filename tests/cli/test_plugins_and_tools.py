@@ -70,20 +70,25 @@ def test_without_a_file_the_users_own_is_made():
     assert not FILE.exists()
 
 
-@pytest.mark.parametrize("command", [("plugins", "disable", "search"), ("tools", "enable", "x")])
-def test_a_file_with_mistakes_is_not_edited(command: tuple[str, ...]):
-    FILE.write_text("[tools]\nread_onyl = true\n")
+@pytest.mark.parametrize(
+    ("command", "text", "told"),
+    [
+        (("plugins", "disable", "search"), "[tools]\nread_onyl = true\n", "[tools] read_onyl"),
+        (("tools", "enable", "x"), "[tools]\nread_onyl = true\n", "toml:2: [tools] read_onyl"),
+        (("plugins", "disable", "serach"), "", "no plugin 'serach' is installed; did you mean"),
+        (("tools", "enable", "nosuch.*"), "", "'nosuch.*' matches no tool; see `standards-mcp t"),
+        (("tools", "disable", "get.fnd"), "", "'get.fnd' matches no tool; "),
+    ],
+)
+def test_a_file_with_mistakes_or_for_a_wrong_name_is_not_edited(
+    command: tuple[str, ...], text: str, told: str
+):
+    FILE.write_text(text)
     result = run(*command)
     assert result.exit_code == 2
-    assert "standards-mcp.toml:2: [tools] read_onyl" in result.stderr
-    assert FILE.read_text() == "[tools]\nread_onyl = true\n"
+    assert told in result.stderr
+    assert FILE.read_text() == text
     assert backups() == []
-
-
-def test_a_plugin_that_is_not_installed_is_refused_with_the_nearest():
-    result = run("plugins", "disable", "serach")
-    assert result.exit_code == 2
-    assert "no plugin 'serach' is installed; did you mean 'search'?" in result.stderr
 
 
 @pytest.mark.usefixtures("acme")
@@ -141,17 +146,12 @@ def test_a_plugin_is_shown_with_its_tools_and_keys():
 @pytest.mark.usefixtures("acme")
 def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
     FILE.write_text(text)
-    marks = {
-        key["name"]: (key["required"], key["secret"])
-        for key in json.loads(done("plugins", "info", "acme", "--json"))["keys"]
-    }
-    assert marks["token"] == (True, True)
-    assert marks["enabled"] == marks["weights"] == marks["depth"] == (False, False)
+    keys = json.loads(done("plugins", "info", "acme", "--json"))["keys"]
+    assert [key["name"] for key in keys if key["required"]] == ["token"]
+    assert [key["name"] for key in keys if key["secret"]] == ["token", "more", "by_place"]
     shown = done("plugins", "info", "acme")
-    assert re.search(
-        r"^token = \.\.\. +Required, secret\. Opens the door\. Set", shown, re.MULTILINE
-    )
-    told = "Required, secret. Opens the door. Set it by STANDARDS_MCP_PLUGINS__ACME__TOKEN."
+    told = r"Required, secret. Opens the door. Set it by STANDARDS_MCP_PLUGINS__ACME__TOKEN."
+    assert re.search(rf"^token = \.\.\. +{told[:35]}", shown, re.MULTILINE)
     assert told in " ".join(shown.split())
     assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
 
@@ -180,16 +180,14 @@ def test_a_secret_that_others_can_read_is_reported_and_accepted(install: Install
         "strict = true\n[plugins.safe]\nplain = 'x'\ntoken = 'opensesame'\n"
         "doors = [{key = 'opensesame'}]\n[plugins.safe.main]\nwidth = 2\nkey = 'opensesame'\n"
     )
-    expected = [
-        f"{where}: a secret does not belong here; set STANDARDS_MCP_PLUGINS__SAFE__{variable} in "
-        "the environment or in .env"
-        for where, variable in (
-            ("command line: [plugins.safe] token", "TOKEN"),
-            ("standards-mcp.toml:4: [plugins.safe] token", "TOKEN"),
-            ("standards-mcp.toml:5: [plugins.safe] doors", "DOORS"),
-            ("standards-mcp.toml:8: [plugins.safe.main] key", "MAIN__KEY"),
-        )
-    ]
+    advice = "a secret does not belong here; set STANDARDS_MCP_PLUGINS__SAFE__{} in the environment"
+    places = {
+        "command line: [plugins.safe] token": "TOKEN",
+        "standards-mcp.toml:4: [plugins.safe] token": "TOKEN",
+        "standards-mcp.toml:5: [plugins.safe] doors": "DOORS",
+        "standards-mcp.toml:8: [plugins.safe.main] key": "MAIN__KEY",
+    }
+    expected = [f"{key}: {advice.format(name)} or in .env" for key, name in places.items()]
     pair = "plugins.safe.token=opensesame"
     shown = done("--set", pair, "config", "check").splitlines()
     assert shown == [*expected, "ok: standards-mcp.toml"]
@@ -240,73 +238,34 @@ def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_fi
     assert "standards-mcp.toml" not in result.stdout
 
 
-def test_a_secret_is_marked_at_any_depth_of_a_key(install: Install):
-    source = """
-        from pydantic import SecretStr
-        from standards_mcp import Plugin, PluginSettings
-
-        class SafeSettings(PluginSettings):
-            one: SecretStr | None = None
-            several: tuple[SecretStr, ...] = ()
-            by_name: dict[str, SecretStr] = {}
-            needed: int
-            plain: str = ""
-
-        class SafePlugin(Plugin):
-            settings_type = SafeSettings
-    """
-    install("safe", source)
-    keys = json.loads(done("plugins", "info", "safe", "--json"))["keys"]
-    assert [key["name"] for key in keys if key["secret"]] == ["one", "several", "by_name"]
-    assert [key["name"] for key in keys if key["required"]] == ["needed"]
-
-
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("command", "code"),
     [
-        (["tools"], 0),
-        (["prompts"], 0),
-        (["resources"], 0),
-        (["plugins", "list"], 0),
-        (["plugins", "info", "broken"], 0),
-        (["config", "show"], 0),
-        (["plugins", "check"], 1),
-        (["config", "check"], 1),
-        (["call", "get_standard_details", "--args", '{"standard_id": ""}'], 2),
-        (["plugins", "info", "nobody"], 2),
-        (["--set", "tools.timeout=0", "tools"], 2),
-        (["--set", "plugins.broken.required=true", "tools"], 1),
+        ("tools", 0),
+        ("prompts", 0),
+        ("resources", 0),
+        ("plugins list", 0),
+        ("plugins info broken", 0),
+        ("config show", 0),
+        ("plugins check", 1),
+        ("config check", 1),
+        ('call get_standard_details --args {"standard_id":""}', 2),
+        ("plugins info nobody", 2),
+        ("--set tools.timeout=0 tools", 2),
+        ("--set plugins.broken.required=true tools", 1),
     ],
 )
 def test_lists_succeed_with_a_failed_plugin_and_checks_fail(
-    install: Install, arguments: list[str], code: int
+    install: Install, command: str, code: int
 ):
     install("broken", "raise RuntimeError('not today')")
-    assert run(*arguments).exit_code == code
+    assert run(*command.split()).exit_code == code
 
 
 def test_a_file_with_a_byte_mark_is_edited():
     FILE.write_bytes(b"\xef\xbb\xbf[tools]\r\ntimeout = 5\r\n")
     done("tools", "disable", "get_*")
     assert FILE.read_bytes() == (b'\xef\xbb\xbf[tools]\r\ntimeout = 5\r\ndisable = ["get_*"]\r\n')
-
-
-@pytest.mark.parametrize("pattern", ["nosuch", "nosuch.*", "acme.fnd"])
-@pytest.mark.parametrize("command", ["enable", "disable"])
-@pytest.mark.usefixtures("acme")
-def test_a_pattern_without_a_tool_is_refused_and_not_written(command: str, pattern: str):
-    result = run("tools", command, pattern)
-    assert result.exit_code == 2
-    hint = "did you mean 'acme.find'?" if pattern == "acme.fnd" else "see `standards-mcp tools`"
-    assert f"{pattern!r} matches no tool; {hint}; nothing was changed" in result.output
-    assert FILE.read_text() == WITH_TOKEN
-
-
-@pytest.mark.usefixtures("acme")
-def test_a_pattern_without_a_tool_is_taken_out_again():
-    FILE.write_text('[tools]\ndisable = ["gone"]\n')
-    assert "Changed" in done("tools", "enable", "gone", "--yes")
-    assert "gone" not in FILE.read_text()
 
 
 # Profiles and trust
@@ -330,15 +289,6 @@ def test_a_profile_limits_the_tools_and_is_kept_by_install():
         result = run(*arguments)
         assert result.exit_code == 2
         assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
-
-
-def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    FILE.write_text("")
-    named = tmp_path / "named.toml"
-    named.write_text("")
-    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(named))
-    entry = json.loads(done("install", "cursor", "--print"))
-    assert entry["mcpServers"]["standards"]["args"][-2:] == ["--config", str(named)]
 
 
 @pytest.mark.parametrize("pattern", ["standards-mcp-acme", "standards_mcp_*", "Standards.MCP-Acme"])
@@ -380,32 +330,23 @@ def test_enabling_a_plugin_reports_why_it_is_still_not_loaded(install: Install):
     [
         (
             'trusted = ["standards_mcp", "standards-mcp-acm"]',
-            (
-                "1: trusted: 'standards-mcp-acm' matches no distribution; did you mean "
-                "'standards-mcp'?"
-            ),
+            "1: trusted: 'standards-mcp-acm' matches no distribution; did you mean 'standards-mcp",
         ),
         (
             '[profiles.teacher]\nplugins = ["serach"]',
             "2: [profiles.teacher] plugins: 'serach' matches no plugin; did you mean 'search'?",
         ),
         (
-            '[profiles.teacher]\ndisable = ["zzz.*"]',
-            "2: [profiles.teacher] disable: 'zzz.*' matches no tool; see `standards-mcp tools`",
-        ),
-        (
             '[server.auth.scopes]\nreader = ["find_relevent*", "*", "get_*"]',
-            (
-                "2: [server.auth.scopes] reader: 'find_relevent*' matches no tool, prompt or "
-                "resource; did you mean 'find_relevant_standards'?"
-            ),
+            "2: [server.auth.scopes] reader: 'find_relevent*' matches no tool, prompt or resource",
         ),
     ],
 )
-def test_a_check_reports_patterns_that_match_nothing_in_all_profiles(text: str, told: str):
+def test_a_check_reports_patterns_that_match_nothing(text: str, told: str):
     FILE.write_text(text)
     result = run("config", "check")
-    assert (result.exit_code, result.stdout) == (1, f"standards-mcp.toml:{told}\n")
+    assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
+    assert result.stdout.startswith(f"standards-mcp.toml:{told}")
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ def test_a_wrong_prompt_fails_the_whole_plugin_with_the_reason(
     make_host: MakeHost, prompt: object, expected: str
 ):
     bad = type("BadPlugin", (Plugin,), {"register_prompts": hookimpl(lambda _: [prompt])})
-    host = make_host({"talk": TalkPlugin, "bad": bad})
-    assert expected in host.manager.records["bad"].reason
+    host = make_host({"talk": TalkPlugin, "wrong": bad})
+    assert expected in host.manager.records["wrong"].reason
     assert names(host) == ["align", "talk_debate", "wrong"]
-    assert not host.manager.records["bad"].contributions
+    assert not host.manager.records["wrong"].contributions

@@ -230,8 +230,8 @@ def test_a_wrong_resource_fails_the_whole_plugin_with_the_reason(
     make_host: MakeHost, uri: Any, function: Callable[..., Any], expected: str
 ):
     bad = with_resources(Resource(uri=uri, name="a", description="x", function=function))
-    host = make_host({"library": LibraryPlugin, "bad": bad})
-    assert expected in host.manager.records["bad"].reason
+    host = make_host({"library": LibraryPlugin, "wrong": bad})
+    assert expected in host.manager.records["wrong"].reason
     assert len(names(host)) == 5
 
 

@@ -29,6 +29,8 @@ ACME = """
         weights: dict[str, float] = {"a b": 0.5}
         profile: Profile = Profile()
         by_name: dict[str, Profile] = {}
+        more: tuple[SecretStr, ...] = ()
+        by_place: dict[str, SecretStr] = {}
 
     class AcmePlugin(Plugin):
         settings_type = AcmeSettings
