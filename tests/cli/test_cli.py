@@ -18,7 +18,7 @@ from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 
 PLUGIN = """
     import click
-    from standards_mcp import Plugin, PluginSettings, Tool, hookimpl
+    from standards_mcp import Health, Plugin, PluginSettings, Tool, hookimpl
 
     class GreetSettings(PluginSettings):
         greeting: str = "hello"
@@ -53,6 +53,10 @@ PLUGIN = """
         @hookimpl
         def register_commands(self):
             return [wave, bow]
+
+        @hookimpl
+        async def check_health(self):
+            return Health(status="ok", message="in good spirits")
 """
 
 

@@ -76,11 +76,6 @@ def test_a_table_of_a_profile_has_its_name_in_the_plural(text: str, line: int, t
     )
 
 
-def test_other_mistakes_have_the_message_of_the_parser():
-    assert "Invalid hex value" in told('profile = "\\uZZ"')
-    assert "Unterminated string" in told('profile = """x')
-
-
 def test_a_value_that_may_be_secret_is_not_quoted():
     for text in ("token = opensesame", "token = \u201copensesame\u201d", 'token = "opensesame\\q"'):
         assert "opensesame" not in told(f"[plugins.search]\n{text}")

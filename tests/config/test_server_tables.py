@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from standards_mcp._utils.secrets import secrets_of
-from standards_mcp.config.edits import with_plugin
 from standards_mcp.config.loading import FILE_NAME, load_settings
 from standards_mcp.config.models.settings import Expansion, ServerSection, VariableError
 from standards_mcp.errors import ConfigError
@@ -23,30 +22,12 @@ def loaded(text: str):
 
 
 def test_servers_come_from_tables_of_either_name_and_from_a_file():
-    Path("clients.json").write_text(
-        json.dumps(
-            {
-                "mcpServers": {
-                    "both": {
-                        "command": "one",
-                        "args": ["x"],
-                        "autoApprove": ["a"],
-                        "timeout": 6000,
-                    },
-                    "off": {"url": "https://example.org/mcp", "disabled": True, "type": "http"},
-                }
-            }
-        )
-    )
+    both = {"command": "one", "args": ["x"], "autoApprove": ["a"], "timeout": 6000}
+    off = {"url": "https://example.org/mcp", "disabled": True, "type": "http"}
+    Path("clients.json").write_text(json.dumps({"mcpServers": {"both": both, "off": off}}))
     servers = loaded(
-        """
-        servers_file = "clients.json"
-        [servers.both]
-        command = "two"
-        [mcpServers.pasted]
-        command = "three"
-        alwaysAllow = []
-        """
+        'servers_file = "clients.json"\n[servers.both]\ncommand = "two"\n'
+        '[mcpServers.pasted]\ncommand = "three"\nalwaysAllow = []\n'
     ).settings.servers
     assert servers["both"] == ServerSection(command="two", args=("x",))
     assert servers["off"] == ServerSection(
@@ -137,19 +118,11 @@ def test_variables_are_put_in_place(text: str, value: str, monkeypatch: pytest.M
     assert Expansion().text(SecretStr(text)) == value
 
 
-def test_a_variable_that_is_not_set_is_named():
-    with pytest.raises(VariableError, match=r"\$\{NONE\} is not set; set NONE"):
-        Expansion().text("x ${NONE}")
-
-
 @given(st.text().filter(lambda text: "${" not in text))
 def test_text_without_variables_stays_as_it_is(text: str):
     assert Expansion().text(text) == text
-
-
-def test_a_table_of_plugins_cannot_mean_a_server(make_host):
-    with pytest.raises(ConfigError, match=r"it is a server; write its keys in \[servers.x\]"):
-        make_host(servers={"x": {"command": "x"}}, plugins={"x": {"enabled": False}})
+    with pytest.raises(VariableError, match=r"\$\{NONE\} is not set; set NONE"):
+        Expansion().text(text + "${NONE}")
 
 
 def test_a_server_can_be_disabled_while_the_host_runs_and_a_new_one_needs_a_restart(make_host):
@@ -163,12 +136,9 @@ def test_a_server_can_be_disabled_while_the_host_runs_and_a_new_one_needs_a_rest
     assert host.settings.servers["x"].command == "x"
 
 
-def test_a_server_is_switched_in_its_own_table():
-    text = with_plugin("[servers.x]\ncommand = 'x'\n", "x", enabled=False, table="servers")
-    assert text == "[servers.x]\ncommand = 'x'\nenabled = false\n"
-
-
-def test_a_server_may_not_take_the_name_of_a_plugin():
+def test_a_server_and_a_plugin_have_not_the_same_name(make_host):
     Path("standards-mcp.toml").write_text('[servers.search]\ncommand = "x"\n')
     with pytest.raises(ConfigError, match=r"toml:1: .*search: a plugin has this name; give"):
         Host(load_settings())
+    with pytest.raises(ConfigError, match=r"it is a server; write its keys in \[servers.x\]"):
+        make_host(servers={"x": {"command": "x"}}, plugins={"x": {"enabled": False}})
