@@ -12,8 +12,6 @@ import pytest
 from support.command_line import FILE, run
 from support.terminal import on_a_terminal
 
-from standards_mcp.config.edits import with_tool_disabled, with_tool_enabled
-
 Install = Callable[..., Path]
 CURSOR = Path(".cursor", "mcp.json")
 GREETER = """
@@ -40,23 +38,6 @@ GREETER = """
 def served() -> set[str]:
     tools = json.loads(run("tools", "--json").stdout)
     return {each["name"] for each in tools if each["served"]}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        '[tools]\nenable = ["greet", "find_*"]\n',
-        "[tools] # ours\ntimeout = 5\n\n[plugins.search]\nenabled = true\n",
-        '[tools]\ndisable = [\n  "x", # why\n]\n',
-        "tools = {timeout = 3}\n",
-        "\ufeff[tools]\r\ntimeout = 5\r\n",
-        "[tools]\n# nothing yet\n",
-        "[plugins.search]\nmax_results = 3\n",
-    ],
-)
-def test_disabling_and_enabling_restores_the_text(text: str):
-    assert with_tool_enabled(with_tool_disabled(text, "g*"), "g*") == text
 
 
 @pytest.mark.parametrize(

@@ -12,30 +12,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.command_line import ACME, FILE, WITH_TOKEN, done, run
+from support.command_line import FILE, WITH_TOKEN, done, run
 
 from standards_mcp.cli import cli
 
 Install = Callable[..., Path]
-
-
-def test_a_check_names_every_mistake(install: Install):
-    assert done("config", "check") == "ok: no file; every key has its default\n"
-    install("acme", ACME)
-    FILE.write_text('[tools]\ndisable = ["find_relevent*"]\n')
-    result = run("config", "check")
-    assert result.exit_code == 1
-    assert "plugin acme: [plugins.acme] token: field required" in result.stdout
-    assert (
-        "standards-mcp.toml:2: [tools] disable: 'find_relevent*' matches no tool" in result.stdout
-    )
-    FILE.write_text("[tools]\nread_onyl = true\n")
-    result = run("config", "check")
-    assert result.exit_code == 2
-    assert result.stderr == (
-        "standards-mcp: standards-mcp.toml:2: [tools] read_onyl: unknown key; did you mean "
-        "'read_only'?\n"
-    )
 
 
 def test_a_check_runs_values_of_overrides_through_the_tools_own_validation(install: Install):
@@ -151,11 +132,12 @@ def test_a_check_lists_the_plugins_that_it_does_not_start(install: Install):
 
 
 def test_a_check_accepts_existing_programs():
-    text = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
+    assert done("config", "check") == "ok: no file; every key has its default\n"
+    used = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
     unused = '[servers.b]\ncommand = "no-such"\nenabled = false\n'
     elsewhere = '[servers.c]\ncommand = "no-such"\nenv = {PATH = "/elsewhere"}\n'
-    FILE.write_text(text + unused + elsewhere)
-    assert done("config", "check")
+    FILE.write_text(used + unused + elsewhere)
+    assert done("config", "check").startswith("ok: ")
 
 
 @pytest.mark.parametrize(
@@ -201,32 +183,33 @@ def test_an_invalid_override_is_reported_with_its_line(monkeypatch: Any):
     ]
 
 
+COLOUR = "\\u001b[31m"
+
+
 @pytest.mark.parametrize(
-    ("text", "arguments"),
+    ("text", "command"),
     [
-        ('"\\u001b[31mred" = 1', ["config", "check"]),
-        ('[plugins."\\u001b[31mred"]', ["config", "check"]),
-        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "check"]),
-        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--origin"]),
-        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--json"]),
-        ('[tools.overrides."\\u001b[31mred"]\ntitle = "x"', ["config", "show"]),
-        ('[tools.overrides.get_standard_details]\ntitle = "\\u001b[31m"', ["tools", "--json"]),
+        (f'"{COLOUR}red" = 1', "config check"),
+        (f'[plugins."{COLOUR}red"]', "config check"),
+        (f'[tools]\ndisable = ["{COLOUR}\\u009b31m"]', "config check"),
+        (f'[tools]\ndisable = ["{COLOUR}\\u009b31m"]', "config show --origin"),
+        (f'[tools]\ndisable = ["{COLOUR}\\u009b31m"]', "config show --json"),
+        (f'[tools.overrides.get_standard_details]\ntitle = "{COLOUR}"', "tools --json"),
     ],
 )
-def test_a_file_cannot_print_control_characters(text: str, arguments: list[str]):
+def test_a_file_cannot_print_control_characters(text: str, command: str):
     FILE.write_text(text)
-    shown = CliRunner().invoke(cli, arguments, color=True)
-    assert "\x1b" not in shown.output
-    assert "\x9b" not in shown.output
-    assert "1b[31m" in shown.output
+    shown = CliRunner().invoke(cli, command.split(), color=True).output
+    assert not {"\x1b", "\x9b"} & set(shown)
+    assert "1b[31m" in shown
 
 
 def test_metadata_cannot_print_control_characters(install: Install):
     install("acme", "", version="1\x1b[31m")
-    for arguments in (["plugins", "list"], ["plugins", "info", "acme"], ["tools"]):
-        shown = CliRunner().invoke(cli, arguments, color=True)
-        assert "acme" in shown.output
-        assert "\x1b" not in shown.output
+    for command in ("plugins list", "plugins info acme", "tools"):
+        shown = CliRunner().invoke(cli, command.split(), color=True).output
+        assert "acme" in shown
+        assert "\x1b" not in shown
 
 
 # Settings with which the service cannot start, and values that no call accepts

@@ -262,12 +262,6 @@ def test_lists_succeed_with_a_failed_plugin_and_checks_fail(
     assert run(*command.split()).exit_code == code
 
 
-def test_a_file_with_a_byte_mark_is_edited():
-    FILE.write_bytes(b"\xef\xbb\xbf[tools]\r\ntimeout = 5\r\n")
-    done("tools", "disable", "get_*")
-    assert FILE.read_bytes() == (b'\xef\xbb\xbf[tools]\r\ntimeout = 5\r\ndisable = ["get_*"]\r\n')
-
-
 # Profiles and trust
 
 

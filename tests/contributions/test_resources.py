@@ -198,7 +198,6 @@ async def test_long_lists_come_in_pages(open_client: OpenClient, make_host: Make
     [
         ({}, ["shelf", "shelves", "library_first", "cover", "odd"]),
         ({"resources": {"disable": ["shel*", "library.*"]}}, ["cover", "odd"]),
-        ({"resources": {"enable": ["cover"]}}, ["cover"]),
         ({"resources": {"enable": ["odd"], "overrides": {"odd": {"name": "even"}}}}, ["even"]),
         ({"profile": "x", "profiles": {"x": {"resources": {"enable": ["odd"]}}}}, ["odd"]),
     ],

@@ -196,13 +196,6 @@ def test_the_standards_of_another_place_are_not_called_so(run, table, serving):
     assert not {"Florida", "Ohio"} & titles(serving)
 
 
-def test_what_the_filters_leave_out_counts_among_the_jurisdictions(run, table, serving):
-    sources = table("Elm", "1,Math,3"), table("Oak", "2,Art,3", name="oak")
-    code, out, _ = run("import", *sources, "--jurisdiction", "Oak", "--subject", "math")
-    assert (code, "Wrote 0 (" in out, "called" in out) == (0, True, False)
-    assert not {"Elm", "Oak"} & titles(serving)
-
-
 def test_a_name_given_to_some_records_of_a_set_is_that_of_all(run, table):
     source = table("Elm", "1,Math,3", "2,Math,4")
     run("import", source)

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import filelock
@@ -281,134 +283,113 @@ def test_stats_tell_when_the_records_last_changed(folder: Path):
     assert changed_by([record(99, "One more.")]) > "2001-02-03 04:05 UTC"
 
 
+def seed_of(records: Sequence[StandardRecord]) -> Seed:
+    texts = sorted({record.description for record in records})
+    vectors = CountingEncoder().encode(texts).astype(np.float16)
+    hashes = [text_hash(text) for text in texts]
+    return Seed(records=records, model="letters", hashes=hashes, vectors=vectors)
+
+
+def seeded(folder: Path, records: Sequence[StandardRecord], edition: str = "1") -> Any:
+    """Open a catalog that begins with records."""
+    load = partial(seed_of, records)
+    source = SeedSource(name="letters", edition=lambda: edition, load=load)
+    return closing(LocalStore(folder, seed=source))
+
+
+OWN = record(50, "My own.")
+
+
 class TestASeed:
-    def seed(self, records: list[StandardRecord]) -> Seed:
-        texts = sorted({record.description for record in records})
-        vectors = CountingEncoder().encode(texts).astype(np.float16)
-        hashes = [text_hash(text) for text in texts]
-        return Seed(records=records, model="letters", hashes=hashes, vectors=vectors)
-
-    def source(self, records: list[StandardRecord], edition: str = "1") -> SeedSource:
-        return SeedSource(name="letters", edition=lambda: edition, load=lambda: self.seed(records))
-
     def test_fills_a_new_catalog_once_without_embedding(
         self, folder: Path, encoder: CountingEncoder
     ):
-        local = LocalStore(folder, seed=self.source(SMALL_CATALOG))
-        assert local.search("compare fractions", 1).hits
-        assert encoder.seen == ["compare fractions"]
-        local.delete([each.id for each in SMALL_CATALOG])
-        local.close()
-        again = LocalStore(folder, seed=self.source(SMALL_CATALOG))
-        assert again.search("fractions").hits == ()
-        again.close()
+        with seeded(folder, SMALL_CATALOG) as local:
+            assert local.search("compare fractions", 1).hits
+            assert encoder.seen == ["compare fractions"]
+            local.delete([each.id for each in SMALL_CATALOG])
+        with seeded(folder, SMALL_CATALOG) as again:
+            assert again.search("fractions").hits == ()
 
     def test_comes_before_the_first_import(self, folder: Path):
-        local = LocalStore(folder, seed=self.source(SMALL_CATALOG))
-        assert local.upsert([record(0, "Official text.")]) == 1
-        assert local.stats().records == 8
-        assert local.fetch(["R000"])[0].description == "Official text."
-        local.close()
-
-    def test_is_not_added_to_a_catalog_that_exists(self, opened: LocalStore, folder: Path):
-        opened.upsert([record(50, "My own.")])
-        local = LocalStore(folder, seed=self.source(SMALL_CATALOG))
-        assert local.stats().records == 1
-        local.close()
+        with seeded(folder, SMALL_CATALOG) as local:
+            assert local.upsert([record(0, "Official text.")]) == 1
+            assert local.stats().records == 8
+            assert local.fetch(["R000"])[0].description == "Official text."
 
     def test_of_a_newer_edition_replaces_what_is_as_it_was(
         self, folder: Path, encoder: CountingEncoder
     ):
-        local = LocalStore(folder, seed=self.source(SMALL_CATALOG[:7]))
-        assert local.search("fractions", 20).hits
-        local.delete(["R001"])
-        local.upsert([record(2, "Official text.")])
-        local.close()
-        newer = [record(n, f"Rewritten, {n} words.") for n in (0, 1, 2, 3, 4, 5)]
+        official = record(2, "Official text.")
+        with seeded(folder, SMALL_CATALOG[:7]) as local:
+            assert local.search("fractions", 20).hits
+            local.delete(["R001"])
+            local.upsert([official])
+        newer = [record(n, f"Rewritten, {n} words.") for n in range(6)]
         added = record(9, "New in this edition.")
-        again = LocalStore(folder, seed=self.source([*newer, added], "2"))
-        assert again.fetch(["R000", "R003"]) == [newer[0], newer[3]]
-        assert again.fetch(["R001", "R006"]) == []
-        assert again.fetch(["R002", "R009"]) == [record(2, "Official text."), added]
-        assert ids(again.search("new in this edition", 1)) == ["R009"]
-        assert again.stats().details["index"] == "current"
+        with seeded(folder, [*newer, added], "2") as again:
+            assert again.fetch(["R000", "R003"]) == [newer[0], newer[3]]
+            assert again.fetch(["R001", "R006"]) == []
+            assert again.fetch(["R002", "R009"]) == [official, added]
+            assert ids(again.search("new in this edition", 1)) == ["R009"]
+            assert again.stats().details["index"] == "current"
         assert encoder.seen == ["fractions", "Official text.", "new in this edition"]
-        again.close()
 
-    def test_of_a_newer_edition_waits_for_a_write_where_there_is_more_than_a_seed(
-        self, folder: Path
-    ):
-        local = LocalStore(folder, seed=self.source(SMALL_CATALOG))
-        local.upsert([record(50, "My own.")])
-        local.close()
-        again = LocalStore(folder, seed=self.source([record(0, "Rewritten.")], "2"))
-        assert again.fetch(["R000"]) == [SMALL_CATALOG[0]]
-        again.upsert([record(51, "My own too.")])
-        assert again.fetch(["R000"]) == [record(0, "Rewritten.")]
-        assert again.stats().records == 3
-        again.close()
+    def test_of_a_newer_edition_waits_for_a_write_where_there_is_more(self, folder: Path):
+        with seeded(folder, SMALL_CATALOG) as local:
+            local.upsert([OWN])
+        rewritten = record(0, "Rewritten.")
+        with seeded(folder, [rewritten], "2") as again:
+            assert again.fetch(["R000"]) == [SMALL_CATALOG[0]]
+            again.upsert([record(51, "My own too.")])
+            assert again.fetch(["R000"]) == [rewritten]
+            assert again.stats().records == 3
 
     def test_that_was_removed_stays_removed_and_so_does_a_set_of_it(self, folder: Path):
-        other = [record(n, f"Other {n}.", standard_set_id="set-other") for n in (20, 21)]
-        local = LocalStore(folder, seed=self.source([*SMALL_CATALOG, *other]))
-        local.delete(["R020", "R021"])
-        local.close()
-        more = [record(22, "Late.", standard_set_id="set-other"), record(30, "Fresh.")]
-        again = LocalStore(folder, seed=self.source([*SMALL_CATALOG, *other, *more], "2"))
-        assert [each.id for each in again.fetch(["R020", "R022", "R030"])] == ["R030"]
-        again.delete([each.id for each in again.records()])
-        again.close()
-        third = LocalStore(folder, seed=self.source([record(40, "Later still.")], "3"))
-        assert third.stats().records == 0
-        assert "data import starter" in third.search("later").notes[0]
-        third.close()
+        other, late = (record(n, f"{n}.", standard_set_id="set-other") for n in (20, 22))
+        with seeded(folder, [*SMALL_CATALOG, other]) as local:
+            local.delete(["R020"])
+        with seeded(folder, [*SMALL_CATALOG, other, late, record(30, "Fresh.")], "2") as again:
+            assert [each.id for each in again.fetch(["R020", "R022", "R030"])] == ["R030"]
+            again.delete([each.id for each in again.records()])
+        with seeded(folder, [record(40, "Later still.")], "3") as third:
+            assert third.stats().records == 0
+            assert "data import starter" in third.search("later").notes[0]
 
     def test_is_taken_up_once_in_each_edition_when_two_versions_share_a_catalog(self, folder: Path):
         for edition in ("1", "2", "1", "2"):
-            text = f"Edition {edition}."
-            local = LocalStore(folder, seed=self.source([record(1, text)], edition))
-            local.search("edition")
-            revision = (folder / "index" / "current").read_text()
-            local.close()
+            with seeded(folder, [record(1, f"Edition {edition}.")], edition) as local:
+                local.search("edition")
+                revision = (folder / "index" / "current").read_text()
         assert revision.startswith("g2-")
 
     def test_is_offered_again_to_a_catalog_that_lost_it_or_never_had_it(
         self, folder: Path, encoder: CountingEncoder
     ):
-        without = LocalStore(folder)
-        without.upsert([record(50, "My own.")])
-        without.close()
-        local = LocalStore(folder, seed=self.source(SMALL_CATALOG))
-        assert local.stats().records == 1
-        assert local.upsert(local.load_seed()) == 8
-        assert encoder.seen == ["My own."]
-        local.close()
-        again = LocalStore(folder, seed=self.source([record(0, "Rewritten.")], "2"))
-        again.delete(["R050"])
-        assert again.fetch(["R000"]) == [record(0, "Rewritten.")]
-        again.close()
+        with closing(LocalStore(folder)) as without:
+            without.upsert([OWN])
+        with seeded(folder, SMALL_CATALOG) as local:
+            assert local.stats().records == 1
+            assert local.upsert(local.load_seed()) == 8
+            assert encoder.seen == ["My own."]
+        rewritten = record(0, "Rewritten.")
+        with seeded(folder, [rewritten], "2") as again:
+            again.delete(["R050"])
+            assert again.fetch(["R000"]) == [rewritten]
 
     def test_is_safe_when_two_start_at_once(self, folder: Path):
-        seeded: list[int] = []
+        loaded: list[int] = []
 
-        def seed() -> Seed:
-            seeded.append(1)
+        def load() -> Seed:
+            loaded.append(1)
             time.sleep(0.1)
-            return self.seed(SMALL_CATALOG)
+            return seed_of(SMALL_CATALOG)
 
-        source = SeedSource(name="letters", edition=lambda: "1", load=seed)
+        source = SeedSource(name="letters", edition=lambda: "1", load=load)
         stores = [LocalStore(folder, seed=source) for _ in range(3)]
-        found: list[int] = []
-        threads = [
-            Thread(target=lambda each=each: found.append(len(each.search("time", 8).hits)))
-            for each in stores
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert found == [8, 8, 8]
-        assert seeded == [1]
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda each: len(each.search("time", 8).hits), stores))
+        assert (found, loaded) == ([8, 8, 8], [1])
         for each in stores:
             each.close()
 
@@ -416,62 +397,50 @@ class TestASeed:
 class TestSeveralUsers:
     def test_readers_see_a_new_index_with_their_next_search(self, opened: LocalStore, folder: Path):
         opened.upsert(SMALL_CATALOG)
-        reader = LocalStore(folder)
-        assert len(reader.search("fractions", 20).hits) == 8
-        opened.upsert([record(90, "Simplify fractions.")])
-        assert len(reader.search("fractions", 20).hits) == 9
-        reader.close()
+        with closing(LocalStore(folder)) as reader:
+            assert len(reader.search("fractions", 20).hits) == 8
+            opened.upsert([record(90, "Simplify fractions.")])
+            assert len(reader.search("fractions", 20).hits) == 9
 
     @pytest.mark.slow
     def test_searches_run_in_many_threads_while_one_writes(self, opened: LocalStore):
         opened.upsert(SMALL_CATALOG)
-        stop, failures = Event(), list[BaseException]()
+        stop = Event()
 
-        def read() -> None:
-            try:
-                while not stop.is_set():
-                    assert len(opened.search("fractions and time", 20).hits) >= 8
-                    opened.find("XQ.1")
-                    opened.facets()
-            except BaseException as error:  # noqa: BLE001  reported below
-                failures.append(error)
+        def read(_: int) -> None:
+            while not stop.is_set():
+                assert len(opened.search("fractions and time", 20).hits) >= 8
+                opened.find("XQ.1")
+                opened.facets()
 
-        threads = [Thread(target=read) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for number in range(5):
-            opened.upsert([record(100 + number, f"Extra {number}.")])
-        stop.set()
-        for thread in threads:
-            thread.join()
-        assert failures == []
+        with ThreadPoolExecutor(4) as pool:
+            reading = pool.map(read, range(4))
+            for number in range(5):
+                opened.upsert([record(100 + number, f"Extra {number}.")])
+            stop.set()
+            list(reading)  # raises what they raise
 
     def test_a_second_writer_is_refused_when_the_first_does_not_end(self, folder: Path):
         folder.mkdir()
-        local = LocalStore(folder, lock_timeout=0.1)
-        with (
-            filelock.FileLock(folder / "catalog.lock"),
-            pytest.raises(CatalogUnavailableError, match=r"another process .* try again"),
-        ):
-            local.upsert(SMALL_CATALOG)
-        assert local.upsert(SMALL_CATALOG) == 8
-        local.close()
+        with closing(LocalStore(folder, lock_timeout=0.1)) as local:
+            with (
+                filelock.FileLock(folder / "catalog.lock"),
+                pytest.raises(CatalogUnavailableError, match=r"another process .* try again"),
+            ):
+                local.upsert(SMALL_CATALOG)
+            assert local.upsert(SMALL_CATALOG) == 8
 
     def test_two_builders_at_once_both_end_well(self, opened: LocalStore, folder: Path):
         opened.upsert(SMALL_CATALOG)
-        other = LocalStore(folder)
-        threads = [Thread(target=each.build) for each in (opened, other, opened, other)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with closing(LocalStore(folder)) as other, ThreadPoolExecutor(4) as pool:
+            list(pool.map(LocalStore.build, (opened, other, opened, other)))
         assert len(opened.search("fractions", 20).hits) == 8
         assert len([path for path in (folder / "index").iterdir() if path.is_dir()]) == 2
-        other.close()
 
 
 _KILLED_BUILD = """
 import os, sys
+from functools import partial
 from pathlib import Path
 from standards_mcp_catalog.local.index import generation
 from standards_mcp_catalog.records import StandardRecord

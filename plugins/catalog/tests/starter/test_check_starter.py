@@ -24,13 +24,9 @@ def check(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def facts() -> dict[str, str]:
-    record = next(each for each in starter_records() if each.statement_notation == CODE)
-    return {
-        "notation": CODE,
-        "official_guid": record.id,
-        "grades": "03",
-        "parent": CODE.rpartition(".")[0],
-    }
+    (id_,) = (each.id for each in starter_records() if each.statement_notation == CODE)
+    parent = CODE.rpartition(".")[0]
+    return {"notation": CODE, "official_guid": id_, "grades": "03", "parent": parent}
 
 
 def written(path: Path, *rows: dict[str, str]) -> str:

@@ -7,7 +7,6 @@ import pytest
 from standards_mcp_catalog.importing.formats.case import is_case, read_case
 from standards_mcp_catalog.importing.report import Problem
 from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.vocabulary.notation import lookup_keys, record_keys
 
 DOCUMENT = "d0000000-0000-4000-8000-000000000000"
 TODAY = "2030-06-15"
@@ -180,13 +179,6 @@ def test_what_has_ended_or_is_replaced_is_superseded(fields, links, status):
     record = read(package([item("a", **fields), item("b")], links))[0]["a"]
     assert record.publication_status == status
     assert record.to_dict().get("replaced_by", []) == [uuid("b")] * len(links)
-
-
-def test_lookup_finds_an_item_by_identifier_uri_and_code():
-    record = read(package())[0]["a"]
-    keys = record_keys(record)
-    for text in (uuid("a"), uuid("a").upper(), uri("CFItems", uuid("a")), "w.a"):
-        assert keys.intersection(lookup_keys(text))
 
 
 def test_version_1_1_has_subjects_on_items_and_a_framework_type():

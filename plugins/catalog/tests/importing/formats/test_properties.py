@@ -19,7 +19,7 @@ from standards_mcp_catalog.importing.formats.csp import read_csp
 from standards_mcp_catalog.importing.formats.jsonl import read_jsonl, read_records
 from standards_mcp_catalog.importing.formats.tabular import read_table
 from standards_mcp_catalog.importing.formats.tree import DEEPEST, Node, build_tree
-from standards_mcp_catalog.importing.formats.values import LONGEST_TEXT, clean, clean_all
+from standards_mcp_catalog.importing.formats.values import LONGEST_TEXT, clean
 from standards_mcp_catalog.importing.importer import ImportOptions, import_sources
 from standards_mcp_catalog.importing.report import Problem, SourceError
 from standards_mcp_catalog.records import StandardRecord
@@ -122,11 +122,6 @@ def test_clean_text_is_one_line_that_can_be_written(text):
     assert found == " ".join(found.split())
     assert found.encode("utf-8").decode("utf-8") == found
     assert clean(found) == clean(clean(found))
-
-
-@given(st.lists(st.one_of(st.text(), st.text("ab <&;\t"))))
-def test_texts_are_cleaned_together_as_each_alone(texts):
-    assert clean_all(texts) == [clean(text) for text in texts]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -8,9 +8,7 @@ import os
 import random
 import struct
 import tarfile
-import threading
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -134,33 +132,6 @@ def test_a_pipe_or_device_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path / "pipe.csv", Path("/dev/zero")):
         assert "it is not a plain file; save its content to a file" in read(path)[1][0]
-
-
-@pytest.mark.slow
-def test_a_file_that_grows_while_it_is_read_is_read_as_it_was(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_bytes(b"code,text\n" + b"".join(b"A%d,words\n" % number for number in range(50_000)))
-    done = threading.Event()
-
-    def grow() -> None:
-        with path.open("ab", buffering=0) as file:
-            while not done.is_set():
-                file.write(b"B1,more\n" * 1_000)
-
-    thread = threading.Thread(target=grow)
-
-    def documents() -> Iterator[int]:
-        for document in open_sources([path]):
-            thread.start()
-            yield from (
-                isinstance(i, StandardRecord) for d in read_documents([document]) for i in d
-            )
-
-    try:
-        assert sum(documents()) == 50_000
-    finally:
-        done.set()
-        thread.join()
 
 
 def test_names_that_would_steer_a_terminal_are_shown_harmless(tmp_path):

@@ -256,16 +256,6 @@ def test_an_encrypted_member_is_told(tmp_path, set_bytes):
     assert reasons(problems) == ["cannot be unpacked"]
 
 
-def test_a_line_beyond_all_bounds_is_told_and_the_next_one_read(tmp_path, starter, monkeypatch):
-    monkeypatch.setattr("standards_mcp_catalog.importing.readers.LONGEST_LINE", 2_000)
-    line = json.dumps(starter("Z").to_dict())
-    path = tmp_path / "x.jsonl"
-    path.write_text(f'{line}\n{{"_id": "{"x" * 9_000}"}}\n{line}\n', encoding="utf-8")
-    ids, problems = read(path)
-    assert ids == {"Z"}
-    assert [problem.where for problem in problems] == ["line 2"]
-
-
 def test_json_that_breaks_off_is_told_with_the_name_of_its_file_once(tmp_path):
     path = tmp_path / "broken.json"
     path.write_text('{"data": {"id": ', encoding="utf-8")

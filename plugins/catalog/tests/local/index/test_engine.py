@@ -19,7 +19,6 @@ from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.index import engine, generation
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.lexical import LexicalIndex, LexicalWriter
-from standards_mcp_catalog.local.index.rows import heights
 from standards_mcp_catalog.local.sqlite import create_database
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
@@ -130,16 +129,6 @@ def built(folder: Path, database: Database) -> Path:
     for each, (hash_, _text) in enumerate(database.texts_without_vector("m")):
         database.add_vectors("m", [(hash_, np.eye(8, dtype="<f4")[each].tobytes())])
     return generation.build(database, folder / "index", "m", 8)
-
-
-def test_an_index_knows_what_it_was_built_from(built: Path, database: Database):
-    opened = Generation(built)
-    assert (opened.manifest.model, opened.manifest.dimensions) == ("m", 8)
-    assert opened.manifest.records == 8
-    assert opened.manifest.revision == database.revision
-    assert opened.ids() == [f"R{n:03}" for n in range(8)]
-    assert opened.vectors is not None
-    assert opened.vectors.sum() == 8
 
 
 @pytest.mark.parametrize("operation", ["replace", "read_text"])
@@ -278,11 +267,3 @@ def test_a_missing_index_is_named_and_built_again(folder: Path):
     assert local.build().details["index"] == "current"
     assert local.search("fractions").hits
     local.close()
-
-
-def test_heights_count_the_levels_below_and_survive_circles():
-    parents = {"a": None, "b": "a", "c": "b", "d": "a", "x": "y", "y": "x", "z": "nobody"}
-    found = dict(zip(parents, heights(parents), strict=True))
-    assert found["a"] == 2
-    assert found["b"] == 1
-    assert found["c"] == found["d"] == found["z"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +94,13 @@ class TestAnOfficialText:
         assert ids(starter, TEACHERS_WORDS, 1, mode="lexical") == ["R001"]
 
     @pytest.mark.slow
-    def test_that_a_filter_excludes_takes_no_place(self, starter: LocalStore):
+    def test_that_a_filter_excludes_or_that_is_deleted_takes_no_place(self, starter: LocalStore):
         starter.upsert([record(1, OTHER_WORDS, **NGSS)])
         for expression in ({"text_status": "paraphrase"}, {"standard_set_title": "NGSS: Grade 4"}):
             assert ids(starter, TEACHERS_WORDS, 1, filter=expression) == [ENERGY_OF_SPEED]
         both = ids(starter, TEACHERS_WORDS, 20, filter={"subject": "Science"})
         assert "R001" in both
         assert ENERGY_OF_SPEED not in both
-
-    @pytest.mark.slow
-    def test_that_is_deleted_gives_the_place_back(self, starter: LocalStore):
-        starter.upsert([record(1, OTHER_WORDS, **NGSS)])
         starter.delete(["R001"])
         assert ids(starter, TEACHERS_WORDS, 1) == [ENERGY_OF_SPEED]
 
@@ -194,18 +191,19 @@ class TestVectors:
 
 
 class TestWords:
-    def test_that_stand_side_by_side_in_both_texts_count_more(self, folder: Path):
-        words = LocalStore(folder, "none")
+    @pytest.fixture
+    def words(self, folder: Path) -> Iterator[LocalStore]:
+        with closing(LocalStore(folder, "none")) as store:
+            yield store
+
+    def test_that_stand_side_by_side_in_both_texts_count_more(self, words: LocalStore):
         apart = record(1, "Draw a line; write a number beside it.")
         beside = record(2, "Draw it; write beside it on a number line.")
         words.upsert([apart, beside, *(record(n, f"Filler {n}.") for n in range(3, 9))])
         assert ids(words, "the number line") == ["R002", "R001"]
         assert ids(words, "a line of number") == ["R001", "R002"]
-        words.close()
 
-    def test_are_read_where_a_text_has_signs(self, folder: Path):
-        words = LocalStore(folder, "none")
+    def test_are_read_where_a_text_has_signs(self, words: LocalStore):
         words.upsert([record(1, "Work with fractions."), record(2, "Find 25% of a whole.")])
         assert ids(words, r"eat \(\frac{1}{4}\) of it") == ["R001"]
         assert ids(words, "percents") == ["R002"]
-        words.close()
