@@ -224,20 +224,6 @@ def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
     assert states() == ["started", "started"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("isolate", ["false", "true"])
-@pytest.mark.usefixtures("acme")
-def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_file(isolate: str):
-    FILE.write_text(f"[plugins.acme]\nisolate = {isolate}\n")
-    result = run("plugins", "check")
-    assert result.exit_code == 1
-    assert (
-        "[plugins.acme] token: field required; set STANDARDS_MCP_PLUGINS__ACME__TOKEN in the "
-        "environment or in .env"
-    ) in " ".join(result.stdout.split())
-    assert "standards-mcp.toml" not in result.stdout
-
-
 @pytest.mark.parametrize(
     ("command", "code"),
     [

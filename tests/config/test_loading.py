@@ -323,7 +323,6 @@ def test_the_key_of_the_file_is_blamed_although_a_variable_sets_another_of_its_t
         ("tools = 5", "TOOLS__READ_ONLY", "1: tools"),
         ("[plugins]\nsearch = false", "PLUGINS__SEARCH__MAX_RESULTS", "2: [plugins] search"),
         ("[tools]\noverrides = 5", "TOOLS__OVERRIDES__X__TITLE", "2: [tools] overrides"),
-        ("profiles = 5", "PROFILES__X__READ_ONLY", "1: profiles"),
     ],
 )
 def test_a_variable_does_not_hide_a_plain_value_in_place_of_its_table(
@@ -332,18 +331,6 @@ def test_a_variable_does_not_hide_a_plain_value_in_place_of_its_table(
     write(text)
     _set(monkeypatch, **{variable: "1"})
     assert _mistakes() == [f"{FILE_NAME}:{place}: input should be a table"]
-
-
-def test_every_source_of_a_merged_table_is_named(write: Write, monkeypatch: MonkeyPatch):
-    write("[plugins.acme]\nlow = 1")
-    _set(monkeypatch, PLUGINS__ACME__HIGH="0")
-    where = load_settings().layers.where
-    assert where(("plugins", "acme")) == (
-        f"{FILE_NAME}:1: [plugins] acme and environment: STANDARDS_MCP_PLUGINS__ACME"
-    )
-    assert where(("plugins", "acme", "low")) == f"{FILE_NAME}:2: [plugins.acme] low"
-    assert where(("plugins", "acme", "missing")) == f"{FILE_NAME}:1: [plugins.acme] missing"
-    assert where(("plugins", "beta", "missing")) == "[plugins.beta] missing"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -380,20 +367,3 @@ def test_constructing_settings_reads_neither_files_nor_variables(
     write("STANDARDS_MCP_STRICT=true", ".env")
     _set(monkeypatch, STRICT="true")
     assert not Settings().strict
-
-
-@pytest.mark.parametrize(
-    ("path", "origin"),
-    [
-        (("tools", "timeout"), "environment"),
-        (("tools", "disable", 0), f"{FILE_NAME}:3"),
-        (("tools", "enable"), ""),
-        (("nothing",), ""),
-    ],
-)
-def test_the_origin_of_a_value_is_the_highest_source_that_sets_it(
-    path: tuple[str | int, ...], origin: str, write: Write, monkeypatch: MonkeyPatch
-):
-    write("[tools]\ntimeout = 5\ndisable = ['a']")
-    _set(monkeypatch, TOOLS__TIMEOUT="6")
-    assert load_settings().layers.origin(path) == origin

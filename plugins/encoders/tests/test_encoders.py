@@ -100,13 +100,6 @@ def test_what_is_missing_is_said_with_the_command_that_installs_it(
         open_encoder("minilm")
 
 
-@pytest.mark.parametrize("module", ["onnxruntime", "tokenizers"])
-def test_a_missing_runtime_is_said_by_name(monkeypatch: pytest.MonkeyPatch, module: str):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(EncoderUnavailableError, match=f"pip install {module}"):
-        open_encoder("minilm")
-
-
 @pytest.mark.parametrize("spec", ["", "bert", "fastembed:", "https://host/v1", "none"])
 def test_a_setting_that_names_no_model_is_refused(spec: str):
     error = EncoderUnavailableError if spec == "none" else EncoderError
@@ -122,29 +115,19 @@ def test_a_setting_that_names_no_model_is_refused(spec: str):
         ("model2vec:some/model", "model2vec"),
     ],
 )
-class TestALibrary:
-    def test_that_is_missing_is_said_with_its_extra(
-        self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
-    ):
-        monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(EncoderError, match=rf"pip install '{spec.partition(':')[0]}<"):
-            open_encoder(spec)
-
-    def test_encodes_with_the_named_model(
-        self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
-    ):
-        monkeypatch.setitem(sys.modules, module, _fake_library())
-        encoder = open_encoder(spec)
-        assert encoder.name == spec
-        assert encoder.dimensions == 2
-        np.testing.assert_allclose(encoder.encode(["ab", "abcd"]), [[0.6, 0.8], [0.6, 0.8]])
-
-    def test_that_does_not_know_the_model_is_said(
-        self, monkeypatch: pytest.MonkeyPatch, spec: str, module: str
-    ):
-        monkeypatch.setitem(sys.modules, module, ModuleType(module))
-        with pytest.raises(EncoderError, match="cannot load the model 'some/model'"):
-            open_encoder(spec)
+def test_a_library_encodes_with_the_named_model_or_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, spec: str, module: str
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(EncoderError, match=rf"pip install '{spec.partition(':')[0]}<"):
+        open_encoder(spec)
+    monkeypatch.setitem(sys.modules, module, ModuleType(module))
+    with pytest.raises(EncoderError, match="cannot load the model 'some/model'"):
+        open_encoder(spec)
+    monkeypatch.setitem(sys.modules, module, _fake_library())
+    encoder = open_encoder(spec)
+    assert (encoder.name, encoder.dimensions) == (spec, 2)
+    np.testing.assert_allclose(encoder.encode(["ab", "abcd"]), [[0.6, 0.8], [0.6, 0.8]])
 
 
 def _fake_library() -> Any:
@@ -174,8 +157,7 @@ class _Endpoint(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(answer).encode())
 
-    def log_message(self, *_: Any) -> None:
-        pass
+    def log_message(self, *_: Any) -> None: ...
 
 
 def _vectors_backwards(body: dict[str, Any]) -> tuple[int, Any]:
@@ -185,19 +167,15 @@ def _vectors_backwards(body: dict[str, Any]) -> tuple[int, Any]:
 
 @pytest.fixture
 def endpoint() -> Iterator[type[_Endpoint]]:
-    handler = type(
-        "Handler",
-        (_Endpoint,),
-        {"requests": [], "paths": [], "answer": staticmethod(_vectors_backwards)},
-    )
-    server = HTTPServer(("127.0.0.1", 0), handler)
-    handler.url = f"http://127.0.0.1:{server.server_port}/v1/embeddings#model-x"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield handler
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    members = {"requests": [], "paths": [], "answer": staticmethod(_vectors_backwards)}
+    handler = type("Handler", (_Endpoint,), members)
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        handler.url = f"http://127.0.0.1:{server.server_port}/v1/embeddings#model-x"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield handler
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize("key", [SecretStr("k-123"), None])
@@ -273,14 +251,7 @@ def test_a_validator_of_settings_may_let_a_wrong_spec_through():
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        (500, {}),
-        (302, {}),
-        (200, {}),
-        (200, []),
-        (200, {"data": []}),
-        (200, {"data": [{"index": 0}]}),
-    ],
+    [(500, {}), (302, {}), (200, []), (200, {"data": []}), (200, {"data": [{"index": 0}]})],
 )
 def test_a_failing_endpoint_is_named_without_the_key(endpoint: Any, answer: Any):
     endpoint.answer = staticmethod(lambda _body: answer)

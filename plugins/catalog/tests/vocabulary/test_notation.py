@@ -71,25 +71,19 @@ def test_every_spelling_of_a_code_has_the_same_key(key):
     ("left", "right"),
     [
         ("3.NF.A", "3.NF.1"),
-        ("3.NF.A", "3.NF"),
         ("3.NF.2", "3.NF.2a"),
         ("RL.9-10", "RL.9.10"),  # a band and the tenth standard of grade 9
-        ("RL.6.8", "RH.6-8"),
         ("K.CC.A.1", "K.CC.B.1"),  # Colorado numbers anew within each cluster
         ("3.NF.B.1", "3.NF.1"),
-        ("3.NF.A.1", "3.NF.A.1.A"),
         ("2A.4A", "2.A.4.A"),  # Texas: Algebra II, and grade 2
         ("3A-NI-05", "3.NI.05"),
         ("1.F.A.4", "1.F.4"),  # no Common Core domain of that grade
-        ("ELA.6.R.3.4", "6.R.3.4"),
         ("ELA 2.23A", "2.23A"),
         ("CC.1.2.3.A", "1.2.3.A"),
         ("3.2.12.B5", "3.2.12.5"),
         ("MS-PS1-1", "HS-PS1-1"),
         ("HSP.4.1", "P.4.1"),
-        ("HS.3.NF.1", "3.NF.1"),
         ("NY-3.NF.1", "3.NF.1"),
-        ("5.MD.C.5", "5.MD.C.5a"),
     ],
 )
 def test_different_standards_keep_different_keys(left, right):
