@@ -303,20 +303,6 @@ def test_the_source_in_force_is_named(write: Write, monkeypatch: MonkeyPatch):
     assert line.startswith("command line: [tools] timeout: input should be a number")
 
 
-def test_the_key_of_the_file_is_blamed_although_a_variable_sets_another_of_its_table(
-    write: Write, monkeypatch: MonkeyPatch
-):
-    _set(
-        monkeypatch, SERVER__AUDIT__FILES="5", TOOLS__OVERRIDES__WORK__ARGUMENTS__A__DESCRIPTION="A"
-    )
-    write("[server.audit]\nrequired = true")
-    (line,) = _mistakes()
-    assert line.startswith(f"{FILE_NAME}:2: [server.audit] required: it needs the path of")
-    write("[tools.overrides.work.arguments.a]\nfixed = 1\ndefault = 2")
-    (line,) = _mistakes()
-    assert line.startswith(f"{FILE_NAME}:3: [tools.overrides.work.arguments.a] default: it is")
-
-
 @pytest.mark.parametrize(
     ("text", "variable", "place"),
     [

@@ -135,34 +135,29 @@ def test_the_schema_that_was_given_stays_as_it_is():
     assert schema == before
 
 
+CHOICE = {"anyOf": [TEXT | {"minLength": 1}, {"type": "integer"}, NULL]}
+
+
+def optional(schema: Json) -> Json:
+    return {"anyOf": [schema, NULL]}
+
+
 @pytest.mark.parametrize(
     ("nullable", "published"),
     [
         (
-            {"anyOf": [{"type": "string"}, NULL], "title": "A", "default": None},
+            optional(TEXT) | {"title": "A", "default": None},
             {"type": ["string", "null"], "default": None},
         ),
+        ({"oneOf": [{"type": "integer"}, TEXT, NULL]}, {"type": ["integer", "string", "null"]}),
         (
-            {"oneOf": [{"type": "integer"}, {"type": "string"}, NULL]},
-            {"type": ["integer", "string", "null"]},
-        ),
-        (
-            {"anyOf": [{"type": "array", "items": {"anyOf": [{"type": "number"}, NULL]}}, NULL]},
+            optional({"type": "array", "items": optional({"type": "number"})}),
             {"type": ["array", "null"], "items": {"type": ["number", "null"]}},
         ),
-        (
-            {"anyOf": [{"type": "string", "const": "a"}, NULL]},
-            {"type": ["string", "null"], "enum": ["a", None]},
-        ),
-        (
-            {"anyOf": [{"type": "string", "enum": ["a", "b"]}, NULL]},
-            {"type": ["string", "null"], "enum": ["a", "b", None]},
-        ),
-        (
-            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, NULL]},
-            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, NULL]},
-        ),
-        ({"anyOf": [{"type": "string"}, {"type": "integer"}]},) * 2,
+        (optional(TEXT | {"const": "a"}), {"type": ["string", "null"], "enum": ["a", None]}),
+        (optional(TEXT | {"enum": ["a"]}), {"type": ["string", "null"], "enum": ["a", None]}),
+        (CHOICE, CHOICE),
+        ({"anyOf": [TEXT, {"type": "integer"}]},) * 2,
     ],
 )
 def test_an_output_schema_keeps_null_in_the_list_of_types(nullable: Any, published: Any):

@@ -1,9 +1,11 @@
-"""Records of standards for tests of the catalog: one at a time, and eight together."""
+"""Records of standards for tests of the catalog, made or read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from standards_mcp_catalog.importing.report import Problem
 from standards_mcp_catalog.records import StandardRecord
 
 
@@ -38,3 +40,12 @@ SMALL_CATALOG = [
     record(number, text, education_levels=[level], subject=subject)
     for number, (text, level, subject) in enumerate(_TEXTS)
 ]
+
+
+def read_and_told(items: Iterable[object]) -> tuple[list[StandardRecord], list[Problem]]:
+    """Return the records that a reader gives, and the problems that it tells."""
+    found = list(items)
+    return (
+        [item for item in found if isinstance(item, StandardRecord)],
+        [item for item in found if isinstance(item, Problem)],
+    )

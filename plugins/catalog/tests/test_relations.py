@@ -26,21 +26,6 @@ def test_a_relation_is_one_link_from_whichever_end_it_is_said(kind: str, start: 
 
 
 @pytest.mark.parametrize(
-    ("kind", "other"),
-    [
-        ("precedes", "follows"),
-        ("replacedBy", "replaces"),
-        ("isPartOf", "hasPart"),
-        ("exactMatchOf", "exactMatchOf"),
-        ("isPeerOf", "isPeerOf"),
-        ("isRelatedTo", "isRelatedTo"),
-    ],
-)
-def test_each_kind_has_its_inverse(kind: str, other: str):
-    assert (inverse(kind), inverse(other)) == (other, kind)
-
-
-@pytest.mark.parametrize(
     ("words", "kind"),
     [
         ("exactMatchOf", "exactMatchOf"),

@@ -82,9 +82,3 @@ def test_names_are_forgotten_with_the_set_whatever_removes_it(other):
         import_sources(other, [[of_set(1, "Old.")]])
         assert [each.title for each in other.sets()] == ["A"]
     assert other.database.given_names() == {}
-
-
-def test_a_name_that_changes_no_record_is_remembered(other):
-    assert rename_sets(other, ["a"], {"title": "A"}) == 0
-    import_sources(other, [[of_set(1, "New.", "a", "B")]])
-    assert [each.title for each in other.sets()] == ["A"]

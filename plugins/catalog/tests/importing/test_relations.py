@@ -384,22 +384,6 @@ class TestAnExport:
         loader.table(kept, "kept.jsonl")
         assert list(export_lines(loader.store)) == before
 
-    def test_with_damaged_relations_says_which(self, other: Loader):
-        damaged = (
-            {"_crosswalk": "w"},
-            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "same", "to": 5},
-            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "likes", "to": "b"},
-            {"_crosswalk": "w", "title": "w", "from": "a", "relation": "same", "to": "a"},
-        )
-        report = other.table("\n".join(map(json.dumps, damaged)), "x.jsonl")
-        assert report.skipped == {
-            "not a valid relation": 2, "unknown relation": 1, "related to itself": 1
-        }  # fmt: skip
-        assert "line 2: not a valid relation (to is missing or no text)" in "\n".join(
-            report.lines()
-        )
-        assert not report.has_effect
-
 
 def test_only_so_many_are_returned(loader: Loader):
     items = [f"a{number}" for number in range(10, 40)]

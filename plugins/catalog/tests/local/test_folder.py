@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import stat
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +19,6 @@ from standards_mcp_catalog import CatalogUnavailableError
 from standards_mcp_catalog.base import Seed
 from standards_mcp_catalog.local.index import generation
 from standards_mcp_catalog.local.seeding import SeedSource
-from standards_mcp_catalog.local.sqlite import SqliteFile
 from standards_mcp_catalog.local.store import LocalStore
 
 _NOBODY = 65534
@@ -147,20 +144,6 @@ class TestACatalogThatCannotBeWritten:
         with not_writable(shared):
             assert LocalStore(shared, "none", seed=newer).search("fractions").hits
 
-    def test_with_changes_in_a_journal_is_refused(self, store: LocalStore, shared: Path):
-        database = shared / "catalog.sqlite3"
-        connection = sqlite3.connect(database)
-        connection.execute("INSERT INTO state VALUES ('x', 'y')")
-        connection.commit()
-        journal = (shared / "catalog.sqlite3-wal").read_bytes()
-        connection.close()
-        (shared / "catalog.sqlite3-wal").write_bytes(journal)
-        with (
-            not_writable(shared),
-            pytest.raises(CatalogUnavailableError, match=r"catalog\.sqlite3.*can be read and writ"),
-        ):
-            store.search("fractions")
-
 
 @needs_permissions
 def test_others_on_the_machine_cannot_read_what_the_catalog_writes(shared: Path):
@@ -206,15 +189,3 @@ def test_a_full_disk_asks_for_space_and_keeps_nothing_of_the_new_index(
     assert "[plugins.catalog] path" not in str(caught.value)
     assert sorted(path.name for path in index.iterdir()) == before
     assert filled.search("fractions").hits
-
-
-def test_a_full_disk_that_no_error_says_is_known_by_the_space(
-    filled: LocalStore, monkeypatch: pytest.MonkeyPatch
-):
-    # What a full disk makes of an open database, whose journals cannot grow.
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-    with closing(SqliteFile(filled._folder.database)) as database:
-        database._connection.execute("PRAGMA query_only = ON")
-        message = r"catalog\.sqlite3: the disk is full"
-        with pytest.raises(CatalogUnavailableError, match=message), database.transaction():
-            database.run("INSERT INTO state VALUES ('x', 'y')")

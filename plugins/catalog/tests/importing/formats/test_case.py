@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.records import read_and_told
 
 from standards_mcp_catalog.importing.formats.case import is_case, read_case
 from standards_mcp_catalog.importing.report import Problem
@@ -65,9 +66,8 @@ def package(items: Any = None, links: Any = None, **fields: Any) -> dict[str, An
 
 
 def read(value: Any) -> tuple[dict[str, StandardRecord], list[Problem]]:
-    found = list(read_case(value, "file", TODAY))
-    records = {each.id[0]: each for each in found if isinstance(each, StandardRecord)}
-    return records, [each for each in found if isinstance(each, Problem)]
+    records, problems = read_and_told(read_case(value, "file", TODAY))
+    return {each.id[0]: each for each in records}, problems
 
 
 def test_the_tree_comes_from_is_child_of_alone():

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.records import read_and_told
 
 from standards_mcp_catalog.importing.formats.csp import is_csp, read_csp
 from standards_mcp_catalog.importing.report import Problem
@@ -10,9 +11,8 @@ from standards_mcp_catalog.records import StandardRecord
 
 
 def read(value: Any) -> tuple[dict[str, StandardRecord], list[Problem]]:
-    items = list(read_csp(value, "file"))
-    records = {item.id: item for item in items if isinstance(item, StandardRecord)}
-    return records, [item for item in items if isinstance(item, Problem)]
+    records, problems = read_and_told(read_csp(value, "file"))
+    return {record.id: record for record in records}, problems
 
 
 def reasons(problems: list[Problem]) -> list[str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from support.records import read_and_told
 
 from standards_mcp_catalog.importing.formats.tables import LONGEST_ROW
 from standards_mcp_catalog.importing.formats.tabular import COLUMNS, read_table, template
@@ -14,10 +15,9 @@ HEADER = "code,text,parent,grades,subject,jurisdiction,set_title\n"
 
 def read(data: str | bytes) -> tuple[dict[str | None, StandardRecord], list[Problem]]:
     raw = data.encode() if isinstance(data, str) else data
-    items = list(read_table(io.BytesIO(raw), "file.csv"))
-    records = {item.statement_notation: item for item in items if isinstance(item, StandardRecord)}
-    problems = [item for item in items if isinstance(item, Problem)]
-    return records, [each for each in problems if each.reason != "column missing"]
+    records, problems = read_and_told(read_table(io.BytesIO(raw), "file.csv"))
+    told = [each for each in problems if each.reason != "column missing"]
+    return {record.statement_notation: record for record in records}, told
 
 
 def test_the_template_reads_back_without_a_problem_and_shows_every_column():

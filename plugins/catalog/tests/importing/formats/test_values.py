@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp_catalog.importing.formats.values import Lines, decode
+from standards_mcp_catalog.importing.formats.values import Lines
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem
 from standards_mcp_catalog.importing.sources.files import open_sources
@@ -45,17 +45,7 @@ def test_records_are_read_in_every_encoding_that_tables_are(tmp_path, starter, e
     assert read(path) == records
 
 
-@pytest.mark.parametrize("text", ["日本語,文字\n", "é,è\n", "a\0b, c\n", "x\n", ""])
-def test_text_in_utf_8_is_read_as_it_is(text):
-    assert decode(text.encode()) == text
-
-
 def test_lines_end_as_every_system_ends_them_and_only_the_odd_one_is_windows():
     lines = Lines(io.BytesIO("a—\rb\r\nc\n".encode() + "d—\n".encode("cp1252")), 100)
     assert list(lines) == ["a—\r", "b\r\n", "c\n", "d—\n"]
     assert lines.has_windows
-
-
-def test_of_a_line_that_is_too_long_the_rest_is_passed_over():
-    lines = Lines(io.BytesIO(b"a\n" + b"x" * 100_000 + b"\nb\n"), 10)
-    assert list(lines) == ["a\n", "x" * 11, "b\n"]

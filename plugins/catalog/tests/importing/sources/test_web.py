@@ -5,10 +5,12 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from support.records import read_and_told
 
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem, SourceError
@@ -20,7 +22,6 @@ from standards_mcp_catalog.importing.sources.services import (
     csp_web,
 )
 from standards_mcp_catalog.importing.sources.web import Cache, RateLimit, Web
-from standards_mcp_catalog.records import StandardRecord
 
 
 class Service:
@@ -82,11 +83,8 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ids(found: Any) -> tuple[list[str], list[Problem]]:
-    items = [item for document in read_documents(found) for item in document]
-    return (
-        [item.id for item in items if isinstance(item, StandardRecord)],
-        [item for item in items if isinstance(item, Problem)],
-    )
+    records, problems = read_and_told(chain.from_iterable(read_documents(found)))
+    return [record.id for record in records], problems
 
 
 def web(pauses: list[float] | None = None, **options: Any) -> Web:
@@ -126,12 +124,6 @@ def test_errors_are_told_in_one_line_once_there_is_no_hope(service, answer, mess
         web(largest=1_000).get(f"{service.url}/x")
     assert "\n" not in str(caught.value)
     assert len(service.requests) == calls
-
-
-def test_what_a_redirect_has_of_a_page_is_not_read(service):
-    service.answers["/y"] = (302, {"Location": "/z", "Content-Length": "99999999999"}, b"torn")
-    service.answers["/z"] = (200, {}, b"ok")
-    assert web().get(f"{service.url}/y") == b"ok"
 
 
 def test_a_download_that_breaks_off_is_tried_again_and_never_taken_for_whole(service):
@@ -180,20 +172,6 @@ def test_an_answer_of_an_api_is_read_into_memory_only_if_it_is_no_larger(service
         web().get(f"{service.url}/x")
     with web().download(f"{service.url}/x") as file:
         assert len(file.read()) == 1_000
-
-
-def test_a_download_that_cannot_be_saved_is_told_and_not_tried_again(service):
-    import resource
-
-    service.answers["/x"] = (200, {}, b"x" * 1_000_000)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
-    try:
-        with pytest.raises(SourceError, match="saved in the temporary folder: File too large"):
-            web().get(f"{service.url}/x")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert service.paths == ["/x"]
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "ALL_PROXY"])

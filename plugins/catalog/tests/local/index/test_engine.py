@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from standards_mcp_catalog import CatalogUnavailableError, FilterError
 from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.index import engine, generation
 from standards_mcp_catalog.local.index.generation import Generation
-from standards_mcp_catalog.local.index.lexical import LexicalIndex, LexicalWriter
 from standards_mcp_catalog.local.sqlite import create_database
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
@@ -200,26 +198,6 @@ def test_damage_of_any_file_is_named_with_the_command_that_rebuilds(built: Path,
             Generation(built)
         path.write_bytes(intact)
     assert Generation(built).ids()
-
-
-def test_damage_that_only_a_search_meets_is_named(tmp_path: Path):
-    writer = LexicalWriter(tmp_path / "text")
-    for row in range(3000):
-        writer.add(row, [f"zebra {row} counts w{row % 97}"], [f"0:{row % 7}"])
-    writer.finish()
-    (postings,) = (tmp_path / "text").glob("*.idx")
-    intact = postings.read_bytes()
-    footer = 120
-    noise = random.Random(1).randbytes(len(intact) - footer)  # noqa: S311
-    postings.write_bytes(noise + intact[-footer:])
-    with pytest.raises(CatalogUnavailableError, match=r"cannot read .*text.*data build"):
-        find_zebras(LexicalIndex(tmp_path / "text"))
-
-
-def find_zebras(index: LexicalIndex) -> None:
-    query = index.text_query("zebra counts w5")
-    assert query is not None
-    index.search(query, index.tokens_query(["0:3"]), 100)
 
 
 def test_a_build_repairs_a_damaged_index_without_embedding_anything(
