@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from support.command_line import ACME, FILE, WITH_TOKEN, backups, done, run
+from support.command_line import ACME, FILE, WITH_TOKEN, backups, data, done, run
 from support.web_server import web_server
 
 from standards_mcp.config.models import Table
@@ -115,12 +115,12 @@ def test_init_writes_the_file_that_was_named_for_all_commands(
 
 @pytest.mark.usefixtures("acme")
 def test_a_new_file_changes_nothing():
-    before = json.loads(done("config", "show", "--json"))
+    before = data("config", "show")
     file = Path("sub") / "new.toml"
     assert done("config", "init", str(file)) == f"Wrote {file}\n"
     FILE.unlink()
     Path(".env").write_text("STANDARDS_MCP_PLUGINS__ACME__TOKEN=opensesame")
-    after = json.loads(done("--config", str(file), "config", "show", "--json"))
+    after = data("--config", str(file), "config", "show")
     assert [(each["key"], each["value"]) for each in before] == [
         (each["key"], each["value"]) for each in after
     ]
@@ -159,7 +159,7 @@ def test_every_key_is_explained():
     }
     assert [(key.table, key.name) for key in keys if not key.description] == []
     for plugin in ("search", "lookup"):
-        shown = json.loads(done("plugins", "info", plugin, "--json"))["keys"]
+        shown = data("plugins", "info", plugin)["keys"]
         assert [key["name"] for key in shown][:2] == ["enabled", "required"]
         assert [key["name"] for key in shown if not key["description"]] == []
 
@@ -211,7 +211,7 @@ def test_the_values_in_force_are_toml_and_tell_their_origin(acme: None, monkeypa
     assert origins["timeout"] == "environment"
     assert origins["title"] == "standards-mcp.toml:4"
     assert origins["autoload"] == "default"
-    listed = {each["key"]: each for each in json.loads(done("config", "show", "--json"))}
+    listed = {each["key"]: each for each in data("config", "show")}
     assert listed['tools.overrides."acme.find".title']["origin"] == "standards-mcp.toml:4"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.command_line import FILE, WITH_TOKEN, done, run
+from support.command_line import FILE, WITH_TOKEN, done, run, with_settings
 
 from standards_mcp.cli import cli
 
@@ -76,18 +76,9 @@ def test_a_check_runs_values_of_overrides_through_the_tools_own_validation(insta
     ],
 )
 def test_a_check_reports_each_mistake_once_in_words(install: Install, text: str, told: str):
-    source = """
-        from standards_mcp import Plugin, PluginSettings
-
-        class AcmeSettings(PluginSettings):
-            size: int | None = None
-            choice: bool | int = 1
-            lists: list[list[bool] | dict[str, int]] = []
-
-        class AcmePlugin(Plugin):
-            settings_type = AcmeSettings
-    """
-    install("acme", source)
+    fields = ("size: int | None = None", "choice: bool | int = 1")
+    lists = "lists: list[list[bool] | dict[str, int]] = []"
+    install("acme", with_settings("acme", *fields, lists))
     FILE.write_text(text)
     result = run("config", "check")
     assert result.exit_code in (1, 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import ACME, FILE, run
+from support.command_line import ACME, FILE, run, with_settings
 
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 
@@ -63,17 +63,7 @@ def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: In
     assert {each["level"] for each in found.values()} <= {"ok", "warning"}
 
 
-KEYED = """
-    from pydantic import SecretStr
-    from standards_mcp import Plugin, PluginSettings
-
-    class KeyedSettings(PluginSettings):
-        token: SecretStr
-        size: int
-
-    class KeyedPlugin(Plugin):
-        settings_type = KeyedSettings
-"""
+KEYED = with_settings("keyed", "token: SecretStr", "size: int")
 VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
 PROGRAM = "set [servers.clock] command to the whole path of a program that exists"
 

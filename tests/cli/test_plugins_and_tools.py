@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command_line import ACME, FILE, WITH_TOKEN, backups, done, run
+from support.command_line import ACME, FILE, WITH_TOKEN, backups, data, done, run, with_settings
 from support.waiting import WAIT
 
 Install = Callable[..., Path]
@@ -95,7 +95,7 @@ def test_a_file_with_mistakes_or_for_a_wrong_name_is_not_edited(
 def test_tools_are_switched_by_their_names_and_by_globs():
     done("tools", "disable", "acme.find")
     done("tools", "disable", "get_*")
-    tools = json.loads(done("tools", "--json"))
+    tools = data("tools")
     served = {each["name"] for each in tools if each["served"]}
     assert served == {"find_relevant_standards", "acme_write"}
     done("tools", "enable", "get_*", "--yes")
@@ -123,7 +123,7 @@ def test_enabling_a_tool_reports_why_it_is_still_not_served():
 
 @pytest.mark.usefixtures("acme")
 def test_tools_are_listed_with_their_costs_and_the_total():
-    tools = json.loads(done("tools", "--json"))
+    tools = data("tools")
     cost = sum(each["tokens"] for each in tools if each["served"])
     assert all(each["tokens"] > 10 for each in tools)
     assert done("tools").endswith(f"\n4 served, about {cost:,} tokens; 0 not\n")
@@ -131,9 +131,9 @@ def test_tools_are_listed_with_their_costs_and_the_total():
 
 @pytest.mark.usefixtures("acme")
 def test_a_plugin_is_shown_with_its_tools_and_keys():
-    data = json.loads(done("plugins", "info", "acme", "--json"))
-    assert data["tools"] == ["acme_find", "acme_write"]
-    keys = {key["name"]: key for key in data["keys"]}
+    shown = data("plugins", "info", "acme")
+    assert shown["tools"] == ["acme_find", "acme_write"]
+    keys = {key["name"]: key for key in shown["keys"]}
     assert keys["token"]["description"] == "Opens the door."
     assert keys["weights"]["default"] == '{ "a b" = 0.5 }'
     assert set(keys) >= {"enabled", "required", "token", "weights"}
@@ -146,7 +146,7 @@ def test_a_plugin_is_shown_with_its_tools_and_keys():
 @pytest.mark.usefixtures("acme")
 def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
     FILE.write_text(text)
-    keys = json.loads(done("plugins", "info", "acme", "--json"))["keys"]
+    keys = data("plugins", "info", "acme")["keys"]
     assert [key["name"] for key in keys if key["required"]] == ["token"]
     assert [key["name"] for key in keys if key["secret"]] == ["token", "more", "by_place"]
     shown = done("plugins", "info", "acme")
@@ -157,24 +157,9 @@ def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
 
 
 def test_a_secret_that_others_can_read_is_reported_and_accepted(install: Install):
-    source = """
-        from pydantic import BaseModel, SecretStr
-        from standards_mcp import Plugin, PluginSettings
-
-        class Door(BaseModel):
-            key: SecretStr
-            width: int = 1
-
-        class SafeSettings(PluginSettings):
-            token: SecretStr
-            doors: list[Door] = []
-            main: Door | None = None
-            plain: str = ""
-
-        class SafePlugin(Plugin):
-            settings_type = SafeSettings
-    """
-    install("safe", source)
+    door = "class Door(BaseModel):\n    key: SecretStr\n    width: int = 1\n"
+    fields = ("token: SecretStr", "doors: list[Door] = []", "main: Door | None = None")
+    install("safe", with_settings("safe", *fields, "plain: str = ''", before=door))
     Path(".env").write_text("STANDARDS_MCP_PLUGINS__SAFE__TOKEN=opensesame")
     FILE.write_text(
         "strict = true\n[plugins.safe]\nplain = 'x'\ntoken = 'opensesame'\n"
@@ -212,8 +197,8 @@ def test_a_pattern_without_match_is_reported_with_the_failed_plugins(install: In
 @pytest.mark.usefixtures("acme")
 def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
     def states() -> list[str]:
-        listed = json.loads(done("plugins", "list", "--json"))
-        shown = json.loads(done("plugins", "info", "acme", "--json"))
+        listed = data("plugins", "list")
+        shown = data("plugins", "info", "acme")
         (status,) = (each["status"] for each in listed if each["name"] == "acme")
         return [status, shown["status"]]
 
@@ -253,11 +238,7 @@ def test_lists_succeed_with_a_failed_plugin_and_checks_fail(
 
 def test_a_profile_limits_the_tools_and_is_kept_by_install():
     FILE.write_text('[profiles.teacher]\nenable = ["find_*"]\n')
-    served = [
-        each["name"]
-        for each in json.loads(done("--profile", "teacher", "tools", "--json"))
-        if each["served"]
-    ]
+    served = [each["name"] for each in data("--profile", "teacher", "tools") if each["served"]]
     assert served == ["find_relevant_standards"]
     entry = json.loads(done("install", "cursor", "--profile", "teacher", "--print"))
     args = entry["mcpServers"]["standards"]["args"]
@@ -276,12 +257,10 @@ def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, p
     install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): ...")
     install("evil", "open('imported', 'w')", distribution="evil")
     FILE.write_text(f'trusted = ["standards-mcp", "{pattern}"]\n')
-    states = {each["name"]: each for each in json.loads(done("plugins", "list", "--json"))}
+    states = {each["name"]: each for each in data("plugins", "list")}
     assert states["evil"]["reason"] == "trusted has no pattern for 'evil'"
     done("tools")
-    states = {
-        each["name"]: each["status"] for each in json.loads(done("plugins", "list", "--json"))
-    }
+    states = {each["name"]: each["status"] for each in data("plugins", "list")}
     assert states == {
         "acme": "registered",
         "catalog": "registered",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
 
@@ -88,11 +88,14 @@ async def said(client: Client, name: str, **arguments: str) -> list[tuple[str, s
     return [(message.role, message.content.text) for message in result.messages]
 
 
-async def test_prompts_are_listed_with_their_arguments(
-    open_client: OpenClient, make_host: MakeHost
-):
+@pytest.fixture
+async def client(open_client: OpenClient, make_host: MakeHost) -> AsyncIterator[Client]:
     async with open_client(make_host({"talk": TalkPlugin})) as client:
-        first, second, _ = (await client.list_prompts()).prompts
+        yield client
+
+
+async def test_prompts_are_listed_with_their_arguments(client: Client):
+    first, second, _ = (await client.list_prompts()).prompts
     assert (first.name, first.description) == ("align", "Align a lesson.")
     assert [(each.name, each.description, each.required) for each in first.arguments] == [
         ("lesson", "What students do.", True),
@@ -111,15 +114,10 @@ async def test_a_prompt_names_the_tools_that_are_served_as_clients_see_them(
     assert found == [("user", "Bars in grade 4: call search, ['find', 'look.up']")]
 
 
-async def test_a_prompt_may_say_several_things_in_turn(
-    open_client: OpenClient, make_host: MakeHost
-):
-    async with open_client(make_host({"talk": TalkPlugin})) as client:
-        for name in ("talk.debate", "talk_debate"):
-            assert await said(client, name, topic="clocks") == [
-                ("user", "Let us talk about clocks."),
-                ("assistant", "Gladly."),
-            ]
+async def test_a_prompt_may_say_several_things_in_turn(client: Client):
+    things = [("user", "Let us talk about clocks."), ("assistant", "Gladly.")]
+    for name in ("talk.debate", "talk_debate"):
+        assert await said(client, name, topic="clocks") == things
 
 
 FAILURE = "failed with an internal error (id "
@@ -150,18 +148,16 @@ async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
         assert await said(client, "talk_debate", topic="x")  # the connection lives
 
 
-async def test_arguments_are_completed_by_the_plugin(open_client: OpenClient, make_host: MakeHost):
-    async with open_client(make_host({"talk": TalkPlugin})) as client:
+async def test_arguments_are_completed_by_the_plugin(client: Client):
+    async def completed(typed: str, prompt: str = "talk_debate", **others: str) -> list[str]:
+        ref = PromptReference(type="ref/prompt", name=prompt)
+        result = await client.complete(ref, {"name": "topic", "value": typed}, others)
+        return result.completion.values
 
-        async def completed(typed: str, prompt: str = "talk_debate", **others: str) -> list[str]:
-            ref = PromptReference(type="ref/prompt", name=prompt)
-            result = await client.complete(ref, {"name": "topic", "value": typed}, others)
-            return result.completion.values
-
-        assert await completed("fra") == ["fractions", "fraction bars"]
-        assert await completed("fra", **{"not": "fractions"}) == ["fraction bars"]
-        assert await completed("fra", prompt="talk.debate") == ["fractions", "fraction bars"]
-        assert await completed("crash") == []
+    for prompt in ("talk_debate", "talk.debate"):
+        assert await completed("fra", prompt) == ["fractions", "fraction bars"]
+    assert await completed("fra", **{"not": "fractions"}) == ["fraction bars"]
+    assert await completed("crash") == []
 
 
 @pytest.mark.parametrize(

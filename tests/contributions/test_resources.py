@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -76,25 +76,22 @@ def names(host: Host) -> list[str]:
     return [item.published for item in host.visible().resources if not item.hidden_reason]
 
 
-async def test_plain_resources_and_templates_are_listed_apart(
-    open_client: OpenClient, make_host: MakeHost
-):
+@pytest.fixture
+async def client(open_client: OpenClient, make_host: MakeHost) -> AsyncIterator[Client]:
     async with open_client(make_host({"library": LibraryPlugin})) as client:
-        plain = (await client.list_resources()).resources
-        (template,) = (await client.list_resource_templates()).resource_templates
-    assert [each.uri for each in plain] == [
-        "library://shelves",
-        "library://shelves/first",
-        "library://cover",
-        "library://odd",
-    ]
+        yield client
+
+
+async def test_plain_resources_and_templates_are_listed_apart(client: Client):
+    plain = (await client.list_resources()).resources
+    (template,) = (await client.list_resource_templates()).resource_templates
+    paths = ("shelves", "shelves/first", "cover", "odd")
+    assert [each.uri for each in plain] == [f"library://{path}" for path in paths]
     first = plain[1]
     assert (first.name, first.title, first.mime_type) == ("library_first", "First", "text/markdown")
     assert first.meta == {"standards-mcp/plugin": "library"}
-    assert (template.uri_template, template.name) == (
-        "library://shelves/{shelf_id}{?page}",
-        "shelf",
-    )
+    assert template.uri_template == "library://shelves/{shelf_id}{?page}"
+    assert template.name == "shelf"
 
 
 @pytest.mark.parametrize(
@@ -102,17 +99,15 @@ async def test_plain_resources_and_templates_are_listed_apart(
     [
         ("library://shelves", "text/plain", "a, b"),
         ("library://shelves/first", "text/markdown", "# First"),
-        ("library://shelves/7", "application/json", {"id": "7", "page": 1}),
         ("library://shelves/7?page=3", "application/json", {"id": "7", "page": 3}),
         ("library://shelves/a%20b", "application/json", {"id": "a b", "page": 1}),
         ("library://cover", "application/octet-stream", b"\x00\xff"),
     ],
 )
 async def test_a_resource_is_read_by_its_uri(
-    open_client: OpenClient, make_host: MakeHost, uri: str, mime_type: str, expected: object
+    client: Client, uri: str, mime_type: str, expected: object
 ):
-    async with open_client(make_host({"library": LibraryPlugin})) as client:
-        (contents,) = (await client.read_resource(uri)).contents
+    (contents,) = (await client.read_resource(uri)).contents
     assert (contents.uri, contents.mime_type) == (uri, mime_type)
     if isinstance(expected, bytes):
         assert base64.b64decode(contents.blob) == expected
@@ -147,14 +142,12 @@ async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
         assert (await client.read_resource("library://shelves")).contents
 
 
-async def test_variables_are_completed_by_the_plugin(open_client: OpenClient, make_host: MakeHost):
+async def test_variables_are_completed_by_the_plugin(client: Client):
     ref = ResourceTemplateReference(type="ref/resource", uri="library://shelves/{shelf_id}{?page}")
-    async with open_client(make_host({"library": LibraryPlugin})) as client:
-        found = (await client.complete(ref, {"name": "shelf_id", "value": "s"})).completion
-        none = (await client.complete(ref, {"name": "page", "value": "1"})).completion
+    found = (await client.complete(ref, {"name": "shelf_id", "value": "s"})).completion
+    none = (await client.complete(ref, {"name": "page", "value": "1"})).completion
     assert (len(found.values), found.total, found.has_more) == (100, 250, True)
-    assert found.values[0] == "s0"
-    assert none.values == []
+    assert (found.values[0], none.values) == ("s0", [])
 
 
 @pytest.mark.parametrize(
@@ -166,12 +159,11 @@ async def test_variables_are_completed_by_the_plugin(open_client: OpenClient, ma
     ],
 )
 async def test_a_completion_for_what_is_not_there_is_refused(
-    open_client: OpenClient, make_host: MakeHost, uri: str, variable: str, message: str
+    client: Client, uri: str, variable: str, message: str
 ):
-    async with open_client(make_host({"library": LibraryPlugin})) as client:
-        ref = ResourceTemplateReference(type="ref/resource", uri=uri)
-        with pytest.raises(MCPError) as caught:
-            await client.complete(ref, {"name": variable, "value": "x"})
+    ref = ResourceTemplateReference(type="ref/resource", uri=uri)
+    with pytest.raises(MCPError) as caught:
+        await client.complete(ref, {"name": variable, "value": "x"})
     assert caught.value.error.code == INVALID_PARAMS
     assert message in caught.value.error.message
 

@@ -79,48 +79,48 @@ def model(
 ) -> bool:
     """The rules in ten lines: every table must let a tool pass."""
 
-    def passes(table: dict[str, Any]) -> bool:
-        def matches(patterns: list[str]) -> bool:
-            return any(fnmatchcase(n, p) for n in (name, name.replace(".", "_")) for p in patterns)
+    def matches(names: tuple[str, ...], patterns: list[str]) -> bool:
+        return any(fnmatchcase(each, pattern) for each in names for pattern in patterns)
 
+    def passes(table: dict[str, Any]) -> bool:
+        names = (name, name.replace(".", "_"))
         if table.get("read_only") and not read_only:
             return False
-        return matches(table.get("enable", ["*"])) and not matches(table.get("disable", []))
+        return matches(names, table.get("enable", ["*"])) and not matches(
+            names, table.get("disable", [])
+        )
 
-    if profile is not None and not any(
-        fnmatchcase(plugin, pattern) for pattern in profile.get("plugins", ["*"])
-    ):
-        return False
-    return passes(tools) and (profile is None or passes(profile))
+    of_profile = profile or {}
+    return (
+        matches((plugin,), of_profile.get("plugins", ["*"]))
+        and passes(tools)
+        and passes(of_profile)
+    )
+
+
+plugins = st.lists(st.sampled_from(["*", "a*", "b"]))
 
 
 @given(
     tools=tables,
     profile=st.none()
-    | st.builds(
-        lambda table, plugins: table | plugins,
-        tables,
-        st.fixed_dictionaries(
-            {}, optional={"plugins": st.lists(st.sampled_from(["*", "a*", "b"]))}
-        ),
-    ),
+    | st.builds(dict.__or__, tables, st.fixed_dictionaries({}, optional={"plugins": plugins})),
     read_only=st.lists(st.booleans(), min_size=4, max_size=4),
 )
 def test_a_tool_is_served_when_every_rule_lets_it_pass(
     tools: dict[str, Any], profile: dict[str, Any] | None, read_only: list[bool]
 ):
-    owners = ("acme", "acme", "b", "b")
-    items = [
-        registered(owner, name, read_only=flag)
-        for owner, name, flag in zip(owners, NAMES, read_only, strict=True)
-    ]
+    every = list(zip(("acme", "acme", "b", "b"), NAMES, read_only, strict=True))
+    items = [registered(owner, name, read_only=flag) for owner, name, flag in every]
     chosen = {"profile": "p", "profiles": {"p": profile}} if profile is not None else {}
     selection = offered(*items, tools=tools, **chosen)
     assert [item.tool.name for item in selection.visible_tools] == [
-        name
-        for owner, name, flag in zip(owners, NAMES, read_only, strict=True)
-        if model(name, flag, owner, tools, profile)
+        name for owner, name, flag in every if model(name, flag, owner, tools, profile)
     ]
+
+
+def profile(**rules: Any) -> dict[str, Any]:
+    return {"profile": "p", "profiles": {"p": rules}}
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,8 @@ def test_a_tool_is_served_when_every_rule_lets_it_pass(
         ({"tools": {"disable": ["acme_*"]}}, "[tools] disable has 'acme_*'"),
         ({"tools": {"enable": ["ACME.*"]}}, "[tools] enable has no pattern for it"),
         ({"tools": {"read_only": True}}, "it is not read-only, and [tools] read_only = true"),
-        (
-            {"profile": "p", "profiles": {"p": {"disable": ["*"]}}},
-            "[profiles.p] disable has '*'",
-        ),
-        (
-            {"profile": "p", "profiles": {"p": {"plugins": ["search"]}}},
-            "[profiles.p] plugins has no pattern for 'acme'",
-        ),
+        (profile(disable=["*"]), "[profiles.p] disable has '*'"),
+        (profile(plugins=["search"]), "[profiles.p] plugins has no pattern for 'acme'"),
         ({"plugins": {"acme": {"enabled": False}}}, "[plugins.acme] enabled = false"),
     ],
 )
@@ -144,20 +138,18 @@ def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str)
     assert hidden_reason(offered(**settings)) == reason
 
 
+NO_TOOL = "matches no tool; see `standards-mcp tools`"
+NEAR = "matches no tool; did you mean 'acme.find'?"
+
+
 @pytest.mark.parametrize(
     ("settings", "warning"),
     [
-        (
-            {"tools": {"disable": ["acme.fnd"]}},
-            "[tools] disable: 'acme.fnd' matches no tool; did you mean 'acme.find'?",
-        ),
-        (
-            {"profile": "p", "profiles": {"p": {"enable": ["acme_find", "zzz"]}}},
-            "[profiles.p] enable: 'zzz' matches no tool; see `standards-mcp tools`",
-        ),
+        ({"tools": {"disable": ["acme.fnd"]}}, f"[tools] disable: 'acme.fnd' {NEAR}"),
+        (profile(enable=["acme_find", "zzz"]), f"[profiles.p] enable: 'zzz' {NO_TOOL}"),
         (
             {"strict": True, "profiles": {"p": {"disable": ["zzz"]}}},  # not in force
-            "[profiles.p] disable: 'zzz' matches no tool; see `standards-mcp tools`",
+            f"[profiles.p] disable: 'zzz' {NO_TOOL}",
         ),
         (
             {"prompts": {"disable": ["aling"]}},
@@ -165,7 +157,7 @@ def test_a_refusal_names_the_key_to_blame(settings: dict[str, Any], reason: str)
         ),
         (
             {"tools": {"overrides": {"acme.fin": {"title": "x"}}}},
-            "[tools.overrides] \"acme.fin\": 'acme.fin' matches no tool; did you mean 'acme.find'?",
+            f"[tools.overrides] \"acme.fin\": 'acme.fin' {NEAR}",
         ),
     ],
 )

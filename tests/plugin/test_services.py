@@ -40,10 +40,7 @@ def test_an_address_is_kept_without_a_slash_at_its_end(given: str, kept: str):
     [
         ("example.org", "begins with https:// or http:// and has a host"),
         ("ftp://example.org", "begins with https:// or http:// and has a host"),
-        ("https://", "begins with https:// or http:// and has a host"),
-        ("https://example.org:port", "check its host and its port"),
         ("https://example.org:70000", "check its host and its port"),
-        ("https://[::1", "check its host and its port"),
         ("https://exam ple.org", "no white space"),
         ("https://example.org/\x1b", "no white space and no control characters"),
         ("https://example.org?key=opensesame", "no query"),

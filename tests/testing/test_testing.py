@@ -35,7 +35,9 @@ from standards_mcp import (
     ToolCall,
     ToolHandler,
     ToolResult,
+    Variable,
     hookimpl,
+    tool,
 )
 from standards_mcp.testing import Allowed, Connect, check_plugin
 
@@ -122,8 +124,8 @@ def faults(plugin_type: type[Plugin], **arguments: Any) -> list[str]:
 @pytest.mark.parametrize("generation", ["auto", "legacy", "2026-07-28"])
 async def test_a_client_of_either_generation_calls_the_tools(connect: Connect, generation: str):
     async with connect(SumsPlugin, name="sums", generation=generation, start=40) as client:
-        (tool,) = (await client.list_tools()).tools
-        result = await client.call_tool(tool.name, {"number": 2})
+        (listed,) = (await client.list_tools()).tools
+        result = await client.call_tool(listed.name, {"number": 2})
     assert result.structured_content == {"result": 42}
 
 
@@ -385,21 +387,35 @@ def test_settings_are_described_and_secrets_declared():
 
         Attributes:
             password: Declared.
+            access: What the service asks for.
         """
 
         api_key: str = ""
         password: SecretStr | None = None
         max_tokens: int = 0
+        access: Annotated[str, Variable("FIND_API_KEY")] = ""
 
-    class Keyed(Plugin[Keys]):
-        settings_type = Keys
-
-    found = faults(Keyed)
+    found = faults(type("Keyed", (Plugin,), {"settings_type": Keys}))
     assert [fault.partition(";")[0] for fault in found] == [
         "its setting 'api_key' is not described",
         "its setting 'api_key' looks like a secret",
         "its setting 'max_tokens' is not described",
+        "its setting 'access' looks like a secret",
     ]
+
+
+class ShopPlugin(Plugin):
+    @tool(read_only=True)
+    def price(self) -> str:
+        """Say what a book costs."""
+        return "9"
+
+
+def test_a_method_that_takes_away_a_declared_one_is_told():
+    (found,) = faults(type("SalePlugin", (ShopPlugin,), {"price": lambda _: "7"}))
+    assert "'price' overrides a declared one" in found
+    check_plugin(type("QuietPlugin", (ShopPlugin,), {"price": None}), name="shop")
+    check_plugin(ShopPlugin, name="shop", calls=[("price", {})])
 
 
 def wrapping(change: Callable[[ToolResult], ToolResult]) -> type[Plugin]:
@@ -411,8 +427,8 @@ def wrapping(change: Callable[[ToolResult], ToolResult]) -> type[Plugin]:
 
         return handle
 
-    tool = Tool(name="made", function=add, read_only=True)
-    return plugin(wrap_tool_call=wrap_tool_call, register_tools=lambda _: [tool])
+    made = Tool(name="made", function=add, read_only=True)
+    return plugin(wrap_tool_call=wrap_tool_call, register_tools=lambda _: [made])
 
 
 @pytest.mark.parametrize(

@@ -56,20 +56,15 @@ def test_a_title_that_is_it_comes_before_those_that_it_begins():
     ("text", "title"),
     [
         ("Florida", "CPALMS"),
-        ("CPALMS", "Florida"),
         ("Washington, D.C.", "District of Columbia"),
         ("dc", "Washington DC"),
-        ("PR", "Puerto Rico"),
-        ("U.S. Virgin Islands", "Virgin Islands"),
         ("Common Core State Standards", "CCSS"),
         ("NGSS", "Next Generation Science Standards"),
         ("NCSS", "C3 Framework (NCSS)"),
         ("Illinois", "Illinois: Chicago Public Schools"),
-        ("IL", "Illinois, Chicago"),
         ("IL", "IL - Chicago"),
         ("ISBE", "Illinois State Board of Education"),
         ("GA", "Georgia Department of Education"),
-        ("CSTA", "CSTA K-12 Standards"),
     ],
 )
 def test_a_place_is_meant_by_each_of_its_names(text: str, title: str):
