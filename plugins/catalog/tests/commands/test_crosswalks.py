@@ -54,17 +54,15 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("answer", ["n\n", "\n", "", "y\n"])
-def test_a_removal_is_done_if_the_answer_is_yes(
-    run: Run, monkeypatch: pytest.MonkeyPatch, answer: str
-):
-    monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    code, out, err = run("remove", "A")
-    agreed = answer == "y\n"
-    assert "Would delete 2 records; 0 stay in other sets. To keep a copy, run" in err
-    assert (code in (1, cli.INTERRUPTED), out.startswith("Deleted 2")) == (not agreed, agreed)
-    left = [each["title"] for each in json.loads(run("sets", "--json")[1])]
-    assert left == (["B"] if agreed else ["A", "B"])
+def test_a_removal_is_done_if_the_answer_is_yes(run: Run, monkeypatch: pytest.MonkeyPatch):
+    for answer in ("n\n", "\n", "", "y\n"):
+        monkeypatch.setattr(sys, "stdin", Terminal(answer))
+        code, out, err = run("remove", "A")
+        agreed = answer == "y\n"
+        assert "Would delete 2 records; 0 stay in other sets. To keep a copy, run" in err
+        assert (code in (1, cli.INTERRUPTED), out.startswith("Deleted 2")) == (not agreed, agreed)
+        left = [each["title"] for each in json.loads(run("sets", "--json")[1])]
+        assert left == (["B"] if agreed else ["A", "B"])
 
 
 def test_of_which_nothing_is_taken_fails(run: Run, tmp_path: Path):

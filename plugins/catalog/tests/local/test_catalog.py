@@ -233,21 +233,6 @@ def test_an_index_refuses_another_model_by_name(
     local.close()
 
 
-def test_an_index_that_was_built_with_a_key_in_the_address_serves_without_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    def open_with(query: str) -> LocalStore:
-        encoder = CountingEncoder(f"https://host.example/v1/embeddings{query}#m")
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: encoder)
-        return LocalStore(folder)
-
-    with closing(open_with("?key=opensesame")) as local:
-        local.upsert(SMALL_CATALOG)
-    with closing(open_with("")) as local:
-        assert local.search("fractions").hits
-        assert local.stats().model == "https://host.example/v1/embeddings#m"
-
-
 def test_facets_and_stats_tell_what_there_is(opened: LocalStore, folder: Path):
     opened.upsert(SMALL_CATALOG)
     facets = opened.facets()
@@ -355,13 +340,6 @@ class TestASeed:
         with seeded(folder, [record(40, "Later still.")], "3") as third:
             assert third.stats().records == 0
             assert "data import starter" in third.search("later").notes[0]
-
-    def test_is_taken_up_once_in_each_edition_when_two_versions_share_a_catalog(self, folder: Path):
-        for edition in ("1", "2", "1", "2"):
-            with seeded(folder, [record(1, f"Edition {edition}.")], edition) as local:
-                local.search("edition")
-                revision = (folder / "index" / "current").read_text()
-        assert revision.startswith("g2-")
 
     def test_is_offered_again_to_a_catalog_that_lost_it_or_never_had_it(
         self, folder: Path, encoder: CountingEncoder
