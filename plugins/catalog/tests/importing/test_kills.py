@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.pinecone_server import KEY, PineconeServer
+from support.records import record
 from support.waiting import wait_until
 
 from standards_mcp_catalog.local.store import LocalStore
@@ -31,42 +32,31 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 def write_standards(path: Path, prefix: str = "K", count: int = COUNT, **fields: Any) -> list[str]:
     """Write short records as lines of JSON, and return their ids."""
-    ids = [f"{prefix}{number:05}" for number in range(count)]
-    with path.open("w", encoding="utf-8") as file:
-        for number, id_ in enumerate(ids):
-            record = {
-                "_id": id_,
-                "content": f"Depth 0: Learners count {number} zebras",
-                "standard_set_id": f"set-{number % 7}",
-                "standard_set_title": f"Set {number % 7}",
-                "subject": "Mathematics",
-                "jurisdiction_id": "somewhere",
-                "jurisdiction_title": "Somewhere",
-                "statement_notation": f"{prefix}Q.{number}",
-            }
-            file.write(json.dumps(record | fields) + "\n")
-    return ids
+    records = [
+        record(
+            number,
+            f"Learners count {number} zebras",
+            _id=f"{prefix}{number:05}",
+            standard_set_id=f"set-{number % 7}",
+            statement_notation=f"{prefix}Q.{number}",
+            **fields,
+        )
+        for number in range(count)
+    ]
+    path.write_text("".join(f"{json.dumps(each.to_dict())}\n" for each in records), "utf-8")
+    return [each.id for each in records]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Return a function that starts a data command on the catalog of the test."""
     started: list[subprocess.Popen[str]] = []
+    pairs = (f"plugins.catalog.path={tmp_path / 'catalog'}", "plugins.catalog.local.model=none")
+    program = [sys.executable, "-m", "standards_mcp", *(f"--set={pair}" for pair in pairs), "data"]
 
     def begin(*arguments: str) -> subprocess.Popen[str]:
-        settings = (
-            f"plugins.catalog.path={tmp_path / 'catalog'}",
-            "plugins.catalog.local.model=none",
-        )
-        options = [part for setting in settings for part in ("--set", setting)]
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "standards_mcp", *options, "data", *arguments, "--json"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
+        command, pipe = [*program, *arguments, "--json"], subprocess.PIPE
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True))
         return started[-1]
 
     yield begin
@@ -75,12 +65,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def report_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+def report_of(process: subprocess.Popen[str]) -> Any:
     """Return what a command reports that must end well."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    report: dict[str, Any] = json.loads(out)
-    return report
+    return json.loads(out)
 
 
 def kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
