@@ -490,23 +490,23 @@ def test_health_checks_run_side_by_side_and_one_that_hangs_fails(
         assert told in (healths[name]["message"] or "")
 
 
+TIRED = """
+    from contextlib import asynccontextmanager
+    from standards_mcp import Plugin, hookimpl
+
+    class TiredPlugin(Plugin):
+        @hookimpl
+        @asynccontextmanager
+        async def lifespan(self):
+            raise RuntimeError("not before noon")
+            yield
+"""
+
+
 def test_a_failure_to_start_is_still_listed_after_commands_that_start_nothing(
     run: Run, install: Callable[..., Path]
 ):
-    install(
-        "tired",
-        """
-        from contextlib import asynccontextmanager
-        from standards_mcp import Plugin, hookimpl
-
-        class TiredPlugin(Plugin):
-            @hookimpl
-            @asynccontextmanager
-            async def lifespan(self):
-                raise RuntimeError("not before noon")
-                yield
-        """,
-    )
+    install("tired", TIRED)
     assert run("plugins", "check").code == 1
     for command in (["tools"], ["--help"], ["plugins", "list"]):
         assert run(*command).code == 0

@@ -40,10 +40,14 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
 def test_a_preview_shows_the_changed_keys_alone():
     text = 'plugins = {acme = {token = "opensesame"}}\ntools = {disable = ["a*"], timeout = 5}\n'
     FILE.write_text(text)
-    preview = done("plugins", "disable", "acme", "--dry-run").splitlines()
-    assert preview == ["standards-mcp.toml", "+[plugins.acme] enabled = false"]
-    preview = done("tools", "disable", "find_*", "--dry-run").splitlines()
-    assert preview[1:] == ['-[tools] disable = ["a*"]', '+[tools] disable = ["a*", "find_*"]']
+    for arguments, keys in {
+        ("plugins", "disable", "acme"): ["+[plugins.acme] enabled = false"],
+        ("tools", "disable", "find_*"): [
+            '-[tools] disable = ["a*"]',
+            '+[tools] disable = ["a*", "find_*"]',
+        ],
+    }.items():
+        assert done(*arguments, "--dry-run").splitlines() == ["standards-mcp.toml", *keys]
     assert FILE.read_text() == text
     assert "opensesame" not in done("config", "show")
 
@@ -238,36 +242,28 @@ def test_lists_succeed_with_a_failed_plugin_and_checks_fail(
 
 def test_a_profile_limits_the_tools_and_is_kept_by_install():
     FILE.write_text('[profiles.teacher]\nenable = ["find_*"]\n')
-    served = [each["name"] for each in data("--profile", "teacher", "tools") if each["served"]]
-    assert served == ["find_relevant_standards"]
-    entry = json.loads(done("install", "cursor", "--profile", "teacher", "--print"))
-    args = entry["mcpServers"]["standards"]["args"]
+    tools = data("--profile", "teacher", "tools")
+    assert [each["name"] for each in tools if each["served"]] == ["find_relevant_standards"]
+    install = ["install", "cursor", "--print", "--profile"]
+    args = json.loads(done(*install, "teacher"))["mcpServers"]["standards"]["args"]
     assert args[-4:] == ["--config", str(FILE.resolve()), "--profile", "teacher"]
-    for arguments in (
-        ["--profile", "techer", "tools"],
-        ["install", "cursor", "--profile", "techer", "--print"],
-    ):
+    for arguments in (["--profile", "techer", "tools"], [*install, "techer"]):
         result = run(*arguments)
         assert result.exit_code == 2
         assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
 
 
-@pytest.mark.parametrize("pattern", ["standards-mcp-acme", "standards_mcp_*", "Standards.MCP-Acme"])
+@pytest.mark.parametrize("pattern", ["standards_mcp_*", "Standards.MCP-Acme"])
 def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, pattern: str):
     install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): ...")
     install("evil", "open('imported', 'w')", distribution="evil")
     FILE.write_text(f'trusted = ["standards-mcp", "{pattern}"]\n')
-    states = {each["name"]: each for each in data("plugins", "list")}
-    assert states["evil"]["reason"] == "trusted has no pattern for 'evil'"
     done("tools")
-    states = {each["name"]: each["status"] for each in data("plugins", "list")}
-    assert states == {
-        "acme": "registered",
-        "catalog": "registered",
-        "evil": "disabled",
-        "lookup": "registered",
-        "search": "registered",
-    }
+    listed = {each["name"]: each for each in data("plugins", "list")}
+    states = {name: each["status"] for name, each in listed.items()}
+    own = dict.fromkeys(("acme", "catalog", "lookup", "search"), "registered")
+    assert states == own | {"evil": "disabled"}
+    assert listed["evil"]["reason"] == "trusted has no pattern for 'evil'"
     assert not Path("imported").exists()
 
 
