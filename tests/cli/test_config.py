@@ -53,15 +53,12 @@ def test_the_schema_accepts_valid_files(schema: Draft202012Validator, text: str)
 @pytest.mark.parametrize(
     "text",
     [
-        "autoloda = true",
         "[tools]\ntimeout = 0",
         '[tools]\nrate_limit = "often"',
         "[tools.overrides.x]\nnme = 1",
-        "[profiles.teacher]\nread_only = 3",
         "[plugins.search]\nmax_result = 5",
         '[plugins.acme]\nprofile = {depth = "deep"}',
         "[plugins.acme.by_name.one]\ndepth = 'x'",
-        '[plugins.acme]\nenabled = "yes"',
     ],
 )
 def test_the_schema_refuses_mistakes(schema: Draft202012Validator, text: str):

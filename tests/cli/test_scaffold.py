@@ -137,9 +137,7 @@ def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suf
     ("name", "expected"),
     [
         ("My-Plugin", "'My-Plugin' is not lower_snake_case with at most 30 characters"),
-        ("../up", "is not lower_snake_case"),
         ("", "is not lower_snake_case"),
-        ("a" * 31, "at most 30 characters"),
         ("search", "is a plugin of standards-mcp, which is installed; choose another name"),
         ("filters", "standards-mcp-filters is a plugin of standards-mcp itself; choose another"),
         ("plugin", "'plugin' would give names like the ones of the host"),

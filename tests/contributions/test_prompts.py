@@ -131,7 +131,6 @@ FAILURE = "failed with an internal error (id "
         ("talk.debate", {"topik": "x"}, INVALID_PARAMS, "did you mean 'topic'?"),
         ("wrong", {"kind": "crash"}, INTERNAL_ERROR, FAILURE),
         ("wrong", {"kind": "number"}, INTERNAL_ERROR, FAILURE),
-        ("wrong", {"kind": "half"}, INTERNAL_ERROR, FAILURE),
         ("align", {}, INVALID_PARAMS, "not served here ([prompts] disable has 'align')"),
     ],
 )
@@ -231,7 +230,6 @@ async def test_no_secret_is_in_the_error_of_a_prompt_or_a_resource(
         ({"prompts": {"overrides": {"wrong": {"name": "x"}}}}, ["align", "talk_debate", "x"]),
         ({"prompts": {"overrides": {"align": {"name": "wrong"}}}}, ["talk_debate", "wrong"]),
         ({"profile": "x", "profiles": {"x": {"prompts": {"enable": ["w*"]}}}}, ["wrong"]),
-        ({"profile": "x", "profiles": {"x": {"plugins": ["other"]}}}, []),
         ({"tool_names": "declared"}, ["align", "talk.debate", "wrong"]),
     ],
 )

@@ -47,7 +47,6 @@ DATA = {"type": "object", "default": {"title": "kept", "type": "array"}}
         pytest.param({"type": ["string", "null"]}, TEXT, id="list of types"),
         pytest.param({"type": ["string", "null", "integer"]}, {"type": ["string", "integer"]}),
         pytest.param(TEXT | {"enum": ["a", None]}, TEXT | {"enum": ["a"]}, id="values"),
-        pytest.param({"anyOf": [NULL]}, NULL, id="nothing but null"),
         pytest.param(
             TEXT | {"description": "d", "anyOf": [NULL, {"maxLength": 3}]},
             TEXT | {"description": "d", "maxLength": 3},
@@ -60,7 +59,6 @@ DATA = {"type": "object", "default": {"title": "kept", "type": "array"}}
         ),
         pytest.param(DATA, DATA, id="a default is data"),
         pytest.param({"const": {"title": "kept"}}, {"const": {"title": "kept"}}, id="a constant"),
-        pytest.param(True, True, id="anything"),
     ],
 )
 def test_a_schema_is_put_as_every_client_takes_it(given_schema: Any, published: Any):
@@ -104,18 +102,15 @@ NO_ITEMS = "an array without 'items' at a"
     [
         ([], "is not a JSON object"),
         ({}, "'type' must be 'object'"),
-        ({"type": ["object"]}, "'type' must be 'object'"),
         (_object() | {"anyOf": [_object()]}, "no 'anyOf' at the root"),
         (_object() | {"enum": [{}]}, "no 'enum' at the root"),
         (TREE, "refers to itself (#/$defs/Node)"),
         (_object(a={"$ref": "#/$defs/Lost"}), "refers to #/$defs/Lost, which is not in it"),
-        (_object(a={"$ref": "https://example.org/x"}), "which is not in it"),
         (_object(a=_object(b={"type": "array"})), f"{NO_ITEMS}.b"),
         (_object(a={"anyOf": [{"type": "array"}]}), NO_ITEMS),
         (_object(a={"type": "array", "prefixItems": [{"type": "string"}]}), NO_ITEMS),
         (_object(naïve={}), "an argument named 'naïve'"),
         (_object(**{"a\n": {}}), "an argument named 'a\\n'"),
-        (_object(**{"a" * 65: {}}), "an argument named 'aaa"),
         (_object(a=_object(**{"$b": {}})), "an argument named '$b'"),
         (_object(a={"description": "x" * MAX_SCHEMA_BYTES}), "larger than 32 KiB"),
     ],

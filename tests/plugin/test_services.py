@@ -28,7 +28,6 @@ class Settings(PluginSettings):
         ("https://example.org", "https://example.org"),
         ("http://127.0.0.1:6333/", "http://127.0.0.1:6333"),
         ("https://example.org/api/v1/", "https://example.org/api/v1"),
-        ("http://[::1]:8000", "http://[::1]:8000"),
     ],
 )
 def test_an_address_is_kept_without_a_slash_at_its_end(given: str, kept: str):
@@ -41,10 +40,8 @@ def test_an_address_is_kept_without_a_slash_at_its_end(given: str, kept: str):
         ("example.org", "begins with https:// or http:// and has a host"),
         ("ftp://example.org", "begins with https:// or http:// and has a host"),
         ("https://example.org:70000", "check its host and its port"),
-        ("https://exam ple.org", "no white space"),
         ("https://example.org/\x1b", "no white space and no control characters"),
         ("https://example.org?key=opensesame", "no query"),
-        ("https://example.org#opensesame", "no query"),
         ("https://ann:opensesame@example.org", "no query, user name and password"),
     ],
 )

@@ -159,12 +159,9 @@ def test_the_line_that_names_the_delimiter_for_a_spreadsheet_is_no_header():
     ("row", "cause"),
     [
         ('W,"Top\n', "unexpected end of data"),
-        ('W,"Top\nV,"more"\n', "',' expected after '\"'"),
         ('W,"Say "half" of it"\n', "',' expected after '\"'"),
         ('W,"' + "x,\n" * 100_000, "field larger than field limit (131072)"),
-        ("W," + "x" * 200_000 + "\n", "field larger than field limit (131072)"),
         ("W" + "," * LONGEST_ROW + "\n", "row with more than 1,048,576 characters"),
-        ("W," + '"a\nb",' * (LONGEST_ROW // 6), "row with more than 1,048,576 characters"),
     ],
 )
 def test_a_damaged_row_is_an_error_that_names_its_line_and_nothing_is_read(row, cause):
