@@ -101,6 +101,7 @@ def test_the_fix_for_a_failed_plugin_depends_on_the_reason(
     ("text", "message"),
     [
         ("[plugins.broken]\nrequired = true\n", "not today"),
+        ("[plugins.broken]\nrequired = true\nisolate = true\n", "not today"),
         ("[tools]\nread_onyl = true\n", "standards-mcp.toml:2: [tools] read_onyl: unknown key"),
     ],
 )
@@ -110,6 +111,7 @@ def test_what_stops_a_start_does_not_hide_other_findings(install: Install, text:
     found = findings(code=1)
     assert found["configuration"][0]["level"] == "error"
     assert message in found["configuration"][0]["message"]
+    assert "plugins disable broken" not in str(found), "a required plugin stays"
     assert "Python" in found["versions"][0]["message"]
 
 

@@ -104,6 +104,9 @@ def test_tools_are_switched_by_their_names_and_by_globs():
     assert served == {"find_relevant_standards", "acme_write"}
     done("tools", "enable", "get_*", "--yes")
     assert tomllib.loads(FILE.read_text())["tools"]["disable"] == ["acme.find"]
+    FILE.write_text(WITH_TOKEN + '[tools]\ndisable = ["gone"]\n')
+    assert "Changed" in done("tools", "enable", "gone", "--yes")
+    assert "gone" not in FILE.read_text()
     result = run("tools", "disable", "acme.fnd")
     assert "'acme.fnd' matches no tool; did you mean 'acme.find'?" in result.stderr
 
@@ -251,6 +254,15 @@ def test_a_profile_limits_the_tools_and_is_kept_by_install():
         result = run(*arguments)
         assert result.exit_code == 2
         assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
+
+
+def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    FILE.write_text("")
+    named = tmp_path / "named.toml"
+    named.write_text("")
+    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(named))
+    entry = json.loads(done("install", "cursor", "--print"))
+    assert entry["mcpServers"]["standards"]["args"][-2:] == ["--config", str(named)]
 
 
 @pytest.mark.parametrize("pattern", ["standards_mcp_*", "Standards.MCP-Acme"])

@@ -137,6 +137,7 @@ async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
             await client.read_resource(uri)
         assert caught.value.error.code == code
         assert message in caught.value.error.message
+        assert caught.value.error.data == {"uri": uri}
         assert "secret" not in caught.value.error.message
         assert (await client.read_resource("library://shelves")).contents
 

@@ -311,6 +311,16 @@ class Odd(PluginSettings):
         ),
         (with_schema(type="array"), "has an array without 'items' at a"),
         (with_schema(type="integer"), "its argument 'a' is not described"),
+        (plugin(register_tools=lambda _: raise_(OSError("no file"))), "OSError: no file"),
+    ],
+)
+def test_what_a_plugin_declares_is_checked(made: type[Plugin], expected: str):
+    assert any(expected in fault for fault in faults(made))
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
         (type("Odd", (), {}), "its entry point is not a subclass of Plugin"),
         (plugin(settings_type=3), NO_SUBCLASS),
         (type("Odd", (Plugin,), {"settings_type": dict}), NO_SUBCLASS),
@@ -322,7 +332,6 @@ class Odd(PluginSettings):
             type("Odd", (Plugin,), {"register_tools": lambda _: []}),
             "its method 'register_tools' is not marked with @hookimpl",
         ),
-        (plugin(register_tools=lambda _: raise_(OSError("no file"))), "OSError: no file"),
         *(
             (
                 plugin(**{f"register_{name}": lambda _: None}),
@@ -333,8 +342,9 @@ class Odd(PluginSettings):
         (plugin(wrap_tool_call=forgets), "its wrap_tool_call returns nothing; is a `return`"),
     ],
 )
-def test_what_a_plugin_declares_is_checked(made: type[Plugin], expected: str):
-    assert any(expected in fault for fault in faults(made))
+def test_what_makes_no_plugin_is_found_and_told_once(made: type[Plugin], expected: str):
+    (found,) = faults(made)
+    assert found.startswith(expected)
 
 
 def test_one_fault_does_not_hide_another():

@@ -18,7 +18,7 @@ from standards_mcp_catalog.importing.importer import (
     StrictImportError,
     import_sources,
 )
-from standards_mcp_catalog.importing.maintenance import export_lines, remove_sets
+from standards_mcp_catalog.importing.maintenance import export_lines, remove_crosswalk, remove_sets
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Report
 from standards_mcp_catalog.importing.sources.files import open_sources
@@ -325,6 +325,14 @@ def test_what_crosswalks_say_of_a_set_goes_with_it(loader: Loader):
     ]
     assert loader.kinds("a2") == [("follows", "a1")]
     remove_sets(loader.store, [f"{uuid('a00')}_grade-03"])
+    assert loader.crosswalks() == []
+
+
+def test_a_crosswalk_is_removed_alone(loader: Loader):
+    loader.packages(package("a", "a1", ("a1", "isPeerOf", "b1")), package("b", "b1"))
+    loader.table("from,to,relation\nA.1,B.1,same\n")
+    assert remove_crosswalk(loader.store, "walk.csv").relations == 1
+    assert loader.kinds("a1") == [("isPeerOf", "b1")]
     assert loader.crosswalks() == []
 
 
