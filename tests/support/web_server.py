@@ -92,7 +92,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def reply(
         self, status: int, text: str = "", *, kind: str = "application/json", session: str = ""
     ) -> None:
-        self.send_response(status)
+        # Some servers quote the address in their refusal.
+        self.send_response(status, f"no access to {self.path}" if status >= 400 else None)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(text)))
         if session:

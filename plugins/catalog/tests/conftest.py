@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.records import eight_records, make_record
+from support import records
 
 from standards_mcp_catalog.records import StandardRecord
 
@@ -13,12 +13,12 @@ MakeRecord = Callable[..., StandardRecord]
 
 @pytest.fixture(scope="session")
 def record() -> MakeRecord:
-    return make_record
+    return records.record
 
 
 @pytest.fixture(scope="session")
 def small_catalog() -> list[StandardRecord]:
-    return eight_records()
+    return records.SMALL_CATALOG
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from emulator.server import PineconeServer
-from support.records import eight_records, make_record
+from support.records import SMALL_CATALOG, record
 
 from standards_mcp.filters import matches, parse_filter
 from standards_mcp_catalog import FilterError
@@ -21,7 +21,7 @@ GUID = "EA60C8D165F6481B90BFF782CE193F93"
 
 @pytest.fixture
 async def filled(client: PineconeClient, server: PineconeServer) -> PineconeClient:
-    await client.upsert(eight_records())
+    await client.upsert(SMALL_CATALOG)
     server.requests.clear()
     return client
 
@@ -117,7 +117,7 @@ class TestFilters:
         self, filled: PineconeClient, expression: dict[str, Any]
     ) -> None:
         node = parse_filter(expression)
-        expected = {each.id for each in eight_records() if matches(node, each.to_dict())}
+        expected = {each.id for each in SMALL_CATALOG if matches(node, each.to_dict())}
         assert set(ids(await filled.search("fractions", 50, expression))) == expected
 
     @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ class TestLookup:
     async def test_fetches_more_ids_than_one_url_holds(
         self, client: PineconeClient, server: PineconeServer
     ) -> None:
-        records = [make_record(number, f"Text {number}") for number in range(250)]
+        records = [record(number, f"Text {number}") for number in range(250)]
         await client.upsert(records)
         server.requests.clear()
         assert await client.fetch([each.id for each in records]) == records
@@ -152,7 +152,7 @@ class TestLookup:
     async def test_finds_records_of_other_writers_by_what_they_say(
         self, client: PineconeClient, server: PineconeServer
     ) -> None:
-        await client.upsert([make_record(1, "Text.", asn_identifier="S1143ABC")])
+        await client.upsert([record(1, "Text.", asn_identifier="S1143ABC")])
         for name in ("notation_keys", "content_hash"):
             del server.records()["R001"][name]
         for identifier in ("XQ.1", "xq.1", "s1143abc", "R001"):
@@ -173,8 +173,8 @@ class TestLookup:
     async def test_tells_ids_and_codes_apart(
         self, client: PineconeClient, server: PineconeServer
     ) -> None:
-        one = make_record(1, "One", statement_notation="xq-9")
-        two = make_record(2, "Two", _id=GUID, statement_notation="XQ.9")
+        one = record(1, "One", statement_notation="xq-9")
+        two = record(2, "Two", _id=GUID, statement_notation="XQ.9")
         await client.upsert([one, two])
         del server.records()["R001"]["notation_keys"]
         found = await client.find_all(["XQ.9", "R001", GUID.lower(), "xq-9", "nothing"])
@@ -207,7 +207,7 @@ class TestLookup:
     async def test_reads_further_pages_of_a_selection_until_there_are_enough(
         self, client: PineconeClient, server: PineconeServer
     ) -> None:
-        await client.upsert(make_record(number, "Text") for number in range(230))
+        await client.upsert(record(number, "Text") for number in range(230))
         assert len(await client.select({"subject": "Mathematics"}, 1000)) == 230
         assert len(await client.select({"subject": "Mathematics"}, 120)) == 120
         sizes = [request.body["limit"] for request in server.sent("fetch_by_metadata")]
@@ -218,9 +218,9 @@ class TestTheOverview:
     async def test_of_a_large_index_comes_from_its_first_500_records(
         self, client: PineconeClient
     ) -> None:
-        common = [make_record(number, "Text", _id=f"A{number:03}") for number in range(510)]
-        first = make_record(0, "Text", _id="0", subject="Science", standard_set_id="other")
-        await client.upsert([first, *common, make_record(1, "Text", _id="Z", subject="Rare")])
+        common = [record(number, "Text", _id=f"A{number:03}") for number in range(510)]
+        first = record(0, "Text", _id="0", subject="Science", standard_set_id="other")
+        await client.upsert([first, *common, record(1, "Text", _id="Z", subject="Rare")])
         facets, sets = await client.facets(), await client.sets()
         assert facets.subjects == {"Science": 1, "Mathematics": 499}
         assert facets.education_levels == {"03": 500}

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 from emulator.server import KEY, PineconeServer
-from support.records import make_record
+from support.records import record
 from support.waiting import wait_until
 
 from standards_mcp import cli
@@ -51,7 +51,7 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     local = LocalStore(path, "none")
     sets = ["algebra"] * 3 + ["art"] * 2
     local.upsert(
-        make_record(number, "Text", standard_set_id=name, standard_set_title=name.title())
+        record(number, "Text", standard_set_id=name, standard_set_title=name.title())
         for number, name in enumerate(sets)
     )
     local.close()
@@ -228,7 +228,7 @@ def test_a_name_that_is_looked_up_for_long_holds_no_command_up(
 def test_a_process_that_is_killed_loses_and_doubles_nothing(
     tmp_path: Path, server: PineconeServer
 ) -> None:
-    records = [make_record(number, f"Text {number}") for number in range(200)]
+    records = [record(number, f"Text {number}") for number in range(200)]
     local = LocalStore(tmp_path / "catalog", "none")
     local.upsert(records)
     local.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from emulator.server import PineconeServer
-from support.records import make_record
+from support.records import record
 
 from standards_mcp_pinecone.client import FallbackCatalog, PineconeClient
 from standards_mcp_pinecone.failures import PineconeUnavailableError
@@ -19,8 +19,8 @@ METHODS = ("search", "fetch", "find", "suggest", "facets", "values", "stats", "s
 async def both(client: PineconeClient, server: PineconeServer) -> AsyncIterator[FallbackCatalog]:
     """Two namespaces are the two stores."""
     secondary = server.client(namespace="embedded")
-    await client.upsert([make_record(1, "In Pinecone")])
-    await secondary.upsert([make_record(2, "Embedded", statement_notation="XQ.1")])
+    await client.upsert([record(1, "In Pinecone")])
+    await secondary.upsert([record(2, "Embedded", statement_notation="XQ.1")])
     catalog = FallbackCatalog(client, secondary, pause=0.0)
     yield catalog
     await catalog.aclose()
@@ -92,22 +92,22 @@ async def test_after_a_failure_pinecone_is_left_alone_for_a_while(
     server.faults.clear()
     server.requests.clear()
     assert (await waiting.search("text", 1)).notes
-    assert await waiting.relations([make_record(4, "Silent")]) == [()]
+    assert await waiting.relations([record(4, "Silent")]) == [()]
     assert waiting.notes()
     assert not server.sent("/namespaces/standards/")
 
 
 async def test_writing_goes_to_pinecone(both: FallbackCatalog, server: PineconeServer) -> None:
-    assert await both.upsert([make_record(7, "New")]) == 1
+    assert await both.upsert([record(7, "New")]) == 1
     assert await both.primary.fetch(["R007"])
     assert await both.delete(["R007"]) == 1
     break_primary(server, status=400)
     with pytest.raises(PineconeUnavailableError):
-        await both.upsert([make_record(7, "New")])
+        await both.upsert([record(7, "New")])
 
 
 async def test_relations_are_those_that_the_records_state(both: FallbackCatalog) -> None:
-    stating = make_record(3, "States", replaced_by=["R001", "Elsewhere"], precedes=["R001"])
+    stating = record(3, "States", replaced_by=["R001", "Elsewhere"], precedes=["R001"])
     (found,) = await both.relations([stating], ("replacedBy",))
     assert [(each.kind, each.identifier, each.record is not None) for each in found] == [
         ("replacedBy", "R001", True), ("replacedBy", "Elsewhere", False),

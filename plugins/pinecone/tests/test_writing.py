@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from emulator.server import PineconeServer
-from support.records import make_record
+from support.records import record
 
 from standards_mcp_catalog import CatalogError
 from standards_mcp_catalog.records import StandardRecord
@@ -16,7 +16,7 @@ from standards_mcp_pinecone.writing import Report, Upload, prepare_index
 
 pytestmark = pytest.mark.anyio
 
-RECORDS = [make_record(number, f"Text {number}") for number in range(200)]
+RECORDS = [record(number, f"Text {number}") for number in range(200)]
 
 
 def sizes(server: PineconeServer) -> list[int]:
@@ -30,20 +30,20 @@ class TestWriting:
         assert await client.upsert(iter(RECORDS)) == 200
         assert sizes(server) == [96, 96, 8]
         assert await client.upsert(RECORDS) == 0
-        assert await client.upsert([make_record(7, "Changed"), *RECORDS[8:]]) == 1
+        assert await client.upsert([record(7, "Changed"), *RECORDS[8:]]) == 1
         assert sizes(server) == [96, 96, 8, 1]
         assert len(await client.ids()) == 200
 
     async def test_sends_large_records_in_small_batches(
         self, client: PineconeClient, server: PineconeServer
     ) -> None:
-        await client.upsert([make_record(number, "long text " * 1500) for number in range(96)])
+        await client.upsert([record(number, "long text " * 1500) for number in range(96)])
         assert len(server.sent("upsert")) > 1
         assert len(server.records()) == 96
 
     async def test_keeps_fields_that_pinecone_cannot_hold(self, client: PineconeClient) -> None:
         own = {"id": "own", "notation_keys": "own", "notation_prefixes": ["own"], "$odd": 1}
-        odd = make_record(1, "Größe", crosswalk={"to": [1, {"a": None}]}, big=2**60, **own)
+        odd = record(1, "Größe", crosswalk={"to": [1, {"a": None}]}, big=2**60, **own)
         await client.upsert([odd])
         assert await client.fetch(["R001"]) == [odd]
         assert (await client.search("Größe", 1)).hits[0].record == odd
@@ -61,7 +61,7 @@ class TestWriting:
         self, client: PineconeClient, server: PineconeServer, fields: Any, reason: str
     ) -> None:
         with pytest.raises(CatalogError, match=reason):
-            await client.upsert([make_record(1, "Text", **fields)])
+            await client.upsert([record(1, "Text", **fields)])
         assert not server.sent("upsert")
 
     @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ class TestUploads:
         assert (len(report.new), report.written, report.complete) == (100, 100, True)
         assert not server.sent("fetch")  # nothing there, nothing to compare
         server.requests.clear()
-        records = [make_record(3, "Changed"), *RECORDS[:3], *RECORDS[4:150]]
+        records = [record(3, "Changed"), *RECORDS[:3], *RECORDS[4:150]]
         report = await Upload().run(records, client)
         assert (len(report.new), report.changed, report.unchanged) == (50, ["R003"], 99)
         assert (sum(sizes(server)), report.complete) == (51, True)
@@ -144,8 +144,8 @@ class TestUploads:
     async def test_report_records_that_pinecone_cannot_hold_and_write_the_others(
         self, client: PineconeClient, server: PineconeServer
     ) -> None:
-        bad = [make_record(2, "x", content=" "), make_record(3, "y", _id="é")]
-        report = await Upload().run([RECORDS[1], *bad, make_record(1, "Twin")], client)
+        bad = [record(2, "x", content=" "), record(3, "y", _id="é")]
+        report = await Upload().run([RECORDS[1], *bad, record(1, "Twin")], client)
         reasons = dict(report.refused)
         assert list(reasons) == ["R002", "é", "R001"]
         assert "content is empty" in reasons["R002"]

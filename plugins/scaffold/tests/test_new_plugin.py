@@ -26,7 +26,6 @@ from standards_mcp_scaffold.new_plugin import (
     MAX_NAME,
     PLUGIN_NAME,
     Kind,
-    compatible_versions,
     render_plugin,
 )
 
@@ -98,11 +97,6 @@ def test_tools_are_what_a_plugin_begins_with():
     }
 
 
-def test_the_folder_is_made_where_it_is_asked_for(tmp_path: Path):
-    begin("acme", "--into", str(tmp_path))
-    assert (tmp_path / "standards-mcp-acme/README.md").exists()
-
-
 def test_the_readme_installs_as_the_documentation_does_and_the_host_first():
     readme = (begin("rubrics") / "README.md").read_text("utf-8")
     readme = readme.replace(f"install {shlex.quote(host_source())}\n", "install PATH_OF_A_CLONE\n")
@@ -113,50 +107,30 @@ def test_the_readme_installs_as_the_documentation_does_and_the_host_first():
     assert re.sub(r" +# or .*", "", installs) in readme
 
 
+ADDRESS = "git+https://ADDRESS_OF_ITS_REPOSITORY"
+
+
 @pytest.mark.parametrize(
-    ("source", "in_workflow"),
+    ("source", "step"),
     [
-        ("git+https://host/s.git", "      - run: python -m pip install git+https://host/s.git\n"),
-        (
-            "/a clone",
-            "      # - run: python -m pip install git+https://ADDRESS_OF_ITS_REPOSITORY\n",
-        ),
-        ("git+file:///clone", "      # - run: python -m pip install git+https://ADDRESS_"),
-        ("standards-mcp", "      - run: python -m pip install standards-mcp\n"),
+        ("git+https://host/s.git", "- run: python -m pip install git+https://host/s.git"),
+        ("/a clone", f"# - run: python -m pip install {ADDRESS}"),
+        ("standards-mcp", "- run: python -m pip install standards-mcp"),
     ],
 )
-def test_a_project_installs_the_host_from_where_it_came(source: str, in_workflow: str):
+def test_a_project_installs_the_host_from_where_it_came(source: str, step: str):
     files = {str(path): text for path, text in render_plugin("acme", "tools", "1", source).items()}
     assert f"    .venv/bin/pip install {shlex.quote(source)}\n" in files["README.md"]
     assert f"uv tool install {shlex.quote(source)} --with-editable ." in files["README.md"]
-    assert in_workflow in files[".github/workflows/test.yml"]
-
-
-@pytest.mark.parametrize(
-    ("version", "versions"),
-    [
-        ("0.1.0", ">=0.1,<0.2"),
-        ("0.12.3", ">=0.12,<0.13"),
-        ("1.4.2", ">=1.4,<2"),
-        ("2.0.0rc1", ">=2.0.0rc1,<3"),
-    ],
-)
-def test_the_host_is_required_in_the_versions_with_this_api(version: str, versions: str):
-    assert compatible_versions(version) == versions
+    assert f"      {step}\n" in files[".github/workflows/test.yml"]
 
 
 @given(st.tuples(*[st.integers(0, 99)] * 3), st.sampled_from(["", ".dev1", "a1", "rc2", ".post1"]))
 def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suffix: str):
     version = ".".join(map(str, numbers)) + suffix
-    project = tomllib.loads(
-        next(
-            text
-            for path, text in render_plugin(
-                "acme", "tools", version, "git+https://host/s.git"
-            ).items()
-            if path.name == "pyproject.toml"
-        )
-    )["project"]
+    files = render_plugin("acme", "tools", version, "git+https://host/s.git")
+    (text,) = (text for path, text in files.items() if path.name == "pyproject.toml")
+    project = tomllib.loads(text)["project"]
     (host,) = [item for item in map(Requirement, project["dependencies"]) if "mcp" in item.name]
     assert host.specifier.contains(Version(version), prereleases=True)
     assert not host.specifier.contains(f"{numbers[0] + 1}.0")
@@ -169,15 +143,10 @@ def test_the_host_that_writes_a_plugin_can_load_it(numbers: tuple[int, ...], suf
     ("name", "expected"),
     [
         ("My-Plugin", "'My-Plugin' is not lower_snake_case with at most 30 characters"),
-        ("../up", "is not lower_snake_case"),
         ("", "is not lower_snake_case"),
-        ("é", "is not lower_snake_case"),
-        ("a" * 31, "at most 30 characters"),
         ("search", "is a plugin of standards-mcp, which is installed; choose another name"),
         ("filters", "standards-mcp-filters is a plugin of standards-mcp itself; choose another"),
-        ("standards_mcp_rubrics", "would give names like the ones of the host"),
         ("plugin", "'plugin' would give names like the ones of the host"),
-        ("install", "`standards-mcp install` is a command; choose another name"),
         ("doctor", "`standards-mcp doctor` is a command; choose another name"),
     ],
 )
@@ -194,11 +163,10 @@ def test_the_names_that_it_takes_are_the_names_of_plugins():
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", ["class", "test"])
 def test_the_tests_of_a_plugin_pass_whatever_its_name_means_to_python(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.chdir(begin(name, "--kind", "prompts"))
+    monkeypatch.chdir(begin("class", "--kind", "prompts"))
     command = [sys.executable, "-m", "pytest", "-q", "-pno:standards_mcp", "-pno:cacheprovider"]
     command += ["-pstandards_mcp.testing"]
     path = os.pathsep.join([str(Path.cwd()), str(ROOT)])
@@ -207,30 +175,14 @@ def test_the_tests_of_a_plugin_pass_whatever_its_name_means_to_python(
     assert ran.returncode == 0, ran.stdout
 
 
-def test_nothing_is_ever_overwritten(capfd: pytest.CaptureFixture[str]):
+def test_nothing_is_ever_overwritten(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     readme = begin("acme") / "README.md"
     readme.write_text("mine", encoding="utf-8")
     assert cli.run(["plugins", "new", "acme"]) == 1
     assert "standards-mcp-acme already exists; choose another name" in capfd.readouterr().err
     assert readme.read_text("utf-8") == "mine"
-    Path("standards-mcp-other").touch()
-    assert cli.run(["plugins", "new", "other"]) == 1
-
-
-def test_a_project_that_cannot_be_written_is_reported_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-):
-    write, texts = Path.write_text, []
-
-    def fail_at_last(path: Path, text: str, **options: Any) -> int:
-        texts.append(path)
-        if len(texts) == 4:
-            raise OSError(28, "No space left on device")
-        return write(path, text, **options)
-
-    monkeypatch.setattr(Path, "write_text", fail_at_last)
-    assert cli.run(["plugins", "new", "acme"]) == 1
-    assert "standards-mcp-acme cannot be written: the disk is full; free" in capfd.readouterr().err
+    begin("acme", "--into", str(tmp_path))
+    assert (tmp_path / "standards-mcp-acme/README.md").exists()
 
 
 # Installed

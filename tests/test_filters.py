@@ -36,112 +36,71 @@ RECORD: dict[str, Any] = {
 }
 
 
-def holds(expression: Any) -> bool:
-    return matches(parse_filter(expression), RECORD)
+MATCHES = [
+    None,
+    {},
+    {"subject": "Mathematics"},
+    {"subject": {"$ne": "Science"}},
+    {"subject": {"$in": ["Science", "Mathematics"]}},
+    {"subject": {"$nin": ["Science", "Arts"]}},
+    {"education_levels": "03"},
+    {"education_levels": {"$in": ["01", "04"]}},
+    {"education_levels": {"$nin": ["05", 3]}},
+    {"depth": 2.0},
+    {"weight": 2},
+    {"depth": {"$gte": 2, "$lt": 3}},
+    {"is_leaf": {"$ne": 1}},
+    {"subject": {"$exists": True}},
+    {"child_ids": {"$exists": False}},
+    {"license": {"$exists": False}},
+    {"subject": "Mathematics", "depth": 2},
+    {"$or": [{"subject": "Science"}, {"depth": 2}]},
+    {"subject": "Mathematics", "$or": [{"depth": 1}, {"$and": [{"depth": {"$gt": 1}}]}]},
+]
+MISSES = [
+    {"subject": "mathematics"},
+    {"education_levels": {"$ne": "03"}},  # some element equals
+    {"education_levels": {"$nin": ["04", "12"]}},
+    {"education_levels": {"$gt": 1}},  # texts have no order
+    {"depth": "2"},
+    {"depth": True},
+    {"depth": {"$gte": 1, "$lt": 2}},
+    {"is_leaf": {"$gte": 0}},
+    {"is_leaf": {"$in": [1, "true"]}},
+    {"unknown": {"$ne": "x"}},  # only records that have the field
+    {"license": {"$ne": "x"}},
+    {"child_ids": {"$ne": "x"}},
+    {"subject": "Mathematics", "depth": 3},
+]
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        None,
-        {},
-        {"subject": "Mathematics"},
-        {"subject": {"$eq": "Mathematics"}},
-        {"subject": {"$ne": "Science"}},
-        {"subject": {"$in": ["Science", "Mathematics"]}},
-        {"subject": {"$nin": ["Science", "Arts"]}},
-        {"education_levels": "03"},
-        {"education_levels": {"$in": ["01", "04"]}},
-        {"education_levels": {"$ne": "05"}},
-        {"education_levels": {"$nin": ["05", 3]}},
-        {"depth": 2},
-        {"depth": 2.0},
-        {"weight": 2},
-        {"depth": {"$gt": 1, "$lt": 3}},
-        {"depth": {"$gte": 2, "$lte": 2.0}},
-        {"is_leaf": True},
-        {"is_leaf": {"$ne": 1}},
-        {"depth": {"$in": (2.0, "2")}},
-        {"subject": {"$exists": True}},
-        {"child_ids": {"$exists": False}},
-        {"license": {"$exists": False}},
-        {"unknown": {"$exists": False}},
-        {"subject": "Mathematics", "depth": 2},
-        {"$and": [{"subject": "Mathematics"}, {"depth": 2}]},
-        {"$or": [{"subject": "Science"}, {"depth": 2}]},
-        {"subject": "Mathematics", "$or": [{"depth": 1}, {"$and": [{"depth": {"$gt": 1}}]}]},
-    ],
-)
-def test_these_filters_match(expression):
-    assert holds(expression)
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        {"subject": "mathematics"},
-        {"subject": {"$ne": "Mathematics"}},
-        {"education_levels": "05"},
-        {"education_levels": {"$ne": "03"}},  # some element equals
-        {"education_levels": {"$nin": ["04", "12"]}},
-        {"education_levels": {"$gt": 1}},  # texts have no order
-        {"depth": "2"},
-        {"depth": {"$gt": 2}},
-        {"depth": {"$gte": 1, "$lt": 2}},
-        {"depth": True},
-        {"is_leaf": 1},
-        {"is_leaf": {"$gte": 0}},
-        {"is_leaf": {"$in": [1, "true"]}},
-        {"subject": {"$exists": False}},
-        {"unknown": {"$exists": True}},
-        {"unknown": {"$ne": "x"}},  # only records that have the field
-        {"unknown": {"$nin": ["x"]}},
-        {"license": {"$ne": "x"}},
-        {"child_ids": {"$ne": "x"}},
-        {"subject": "Mathematics", "depth": 3},
-        {"$or": [{"depth": 1}, {"depth": 3}]},
-    ],
-)
-def test_these_filters_do_not_match(expression):
-    assert not holds(expression)
+@pytest.mark.parametrize("matching", [True, False])
+def test_a_filter_lets_through_what_its_rules_say(matching):
+    for expression in MATCHES if matching else MISSES:
+        assert matches(parse_filter(expression), RECORD) == matching, expression
 
 
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
         ([], "an empty list is not a filter"),
-        ("subject", "'subject' is not a filter"),
         (3, "int is not a filter"),
         ({"a": None}, "'a': $eq takes a text, a number, true or false, not null."),
         ({"a": [1]}, "not this list. Use $in or $nin for a list."),
-        ({"a": []}, "not an empty list."),
         ({"a": {}}, "'a' needs an operator: $eq, $ne"),
         ({"a": {"$contains": "x"}}, "'$contains' is not an operator; use $eq, $ne, $gt"),
-        ({"a": {"$like": "x"}}, "'$like' is not an operator"),
         ({"a": {"gte": 1}}, "Did you mean $gte?"),
-        ({"a": {"$greater": 1}}, "Did you mean $gte?"),
-        ({"a": {"b": {"$eq": 1}}}, "'b' is not an operator"),
-        ({"a": {1: 2}}, "int is not an operator"),
-        ({"a": {"$and": [{"b": 1}]}}, "'$and' is not an operator"),
         ({"a": {"$gt": "3"}}, "'a': $gt takes a number, not '3'."),
         ({"a": {"$lte": True}}, "$lte takes a number, not true."),
-        ({"a": {"$gt": float("nan")}}, "$gt takes a number"),
         ({"a": float("inf")}, "$eq takes"),
         ({"a": {"$in": []}}, "$in takes a list, not empty"),
-        ({"a": {"$nin": "x"}}, "$nin takes a list"),
-        ({"a": {"$in": ["x", None]}}, "$in takes a list"),
-        ({"a": {"$in": [["x"]]}}, "$in takes a list"),
         ({"a": {"$exists": 1}}, "$exists takes true or false"),
         ({"a": {"$eq": {"b": 1}}}, "$eq takes a text, a number, true or false, not this object."),
-        ({"a": b"x"}, "not a value of type bytes."),
         ({"$not": {"a": 1}}, "'$not' is not an operator; use $and, $or. Did you mean $or?"),
         ({"$eq": 1}, '$eq stands under a field: {"field": {"$eq": value}}'),
         ({"$and": []}, "$and takes a list of filters that is not empty, not an empty list."),
-        ({"$or": {"a": 1}}, "$or takes a list of filters that is not empty, not this object."),
         ({"$or": [{"a": 1}, {}]}, "an empty object is not a filter"),
-        ({"$or": ["a"]}, "'a' is not a filter"),
         ({"": 1}, "The name of a field is a text"),
-        ({None: 1}, "The name of a field is a text that is not empty, not null."),
     ],
 )
 def test_a_wrong_filter_is_refused_by_name(expression, words):
@@ -164,17 +123,12 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def test_nesting_is_bounded():
+    circle: dict[str, Any] = {"a": 1}
+    circle["$or"] = [circle]
     assert parse_filter(nested(MAX_DEPTH)) == Condition("a", "$eq", 1)
-    for depth in (MAX_DEPTH + 1, 100_000):
+    for expression in (nested(MAX_DEPTH + 1), nested(100_000), circle):
         with pytest.raises(FilterError, match="more than 32 levels"):
-            parse_filter(nested(depth))
-
-
-def test_a_filter_that_contains_itself_is_refused():
-    expression: dict[str, Any] = {"a": 1}
-    expression["$or"] = [expression]
-    with pytest.raises(FilterError):
-        parse_filter(expression)
+            parse_filter(expression)
 
 
 def test_size_is_bounded():
