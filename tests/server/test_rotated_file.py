@@ -85,6 +85,24 @@ def test_a_file_that_another_program_renamed_or_removed_is_begun_again(tmp_path:
     file.close()
 
 
+@posix
+def test_a_file_that_cannot_be_renamed_grows_and_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    path = tmp_path / "log"
+    (tmp_path / "log.1" / "taken").mkdir(parents=True)
+    file = RotatedFile(path, 100, 1)
+    for number in range(5):
+        file.append(b"%d" % number + b"x" * 80 + b"\n")
+    assert [line[:1] for line in path.read_bytes().splitlines()] == [b"0", b"1", b"2", b"3", b"4"]
+    assert caplog.text.count("cannot be renamed") == 1
+    (tmp_path / "log.1" / "taken").rmdir()
+    (tmp_path / "log.1").rmdir()
+    file.append(b"last\n")
+    file.close()
+    assert path.read_bytes() == b"last\n"
+
+
 WRITER = """
     import sys
     from pathlib import Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -40,7 +41,7 @@ from support.http import (
     served_over_http,
     told_url,
 )
-from support.peer import Peer
+from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, Prompt, Resource, hookimpl, tool
@@ -629,6 +630,14 @@ def test_options_of_the_service_need_it(option: list[str]):
     refused = CliRunner().invoke(cli, ["serve", *option])
     assert refused.exit_code == 2
     assert "need --transport http" in refused.output
+
+
+@pytest.mark.slow
+def test_the_service_does_not_start_beyond_this_machine_by_accident():
+    command = [*COMMAND, "serve", "--transport", "http", "--host", "0.0.0.0"]  # noqa: S104
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2
+    assert "`standards-mcp auth token new NAME`" in refused.stderr
 
 
 @pytest.mark.slow
