@@ -4,8 +4,8 @@
 
 A run is a CSV file with the columns `id`, `rank` and `code`: the id of a question, 1 for the best
 standard, 2 for the next, and the standard's code as in `corpus.csv`. A question that a run leaves
-out counts as answered by nothing. With OTHER, the differences RUN - OTHER have intervals of 95 %,
-by a bootstrap over the questions that both answer.
+out counts as answered by nothing. With OTHER, the differences RUN - OTHER are printed with
+intervals of 95 %, by a paired bootstrap over the questions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Measures(NamedTuple):
     mrr: float
 
 
-NAMES: Final = Measures("recall@1", "recall@5", "nDCG@10", "MRR")  # type: ignore[arg-type]
+NAMES: Final = ("recall@1", "recall@5", "nDCG@10", "MRR")
+"""The names of `Measures`, as they are printed."""
 
 
 def measure(ranked: Sequence[str], right: str) -> Measures:
@@ -96,7 +97,7 @@ def compare(run: Run, other: Run, questions: Sequence[Question]) -> Iterator[lis
     for name, differences in zip(NAMES, columns, strict=True):
         low, high = interval(differences)
         difference = sum(differences) / len(differences)
-        yield [str(name), f"{difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]"]
+        yield [name, f"{difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]"]
 
 
 def read_run(path: Path, corpus: Corpus, ids: set[str]) -> Run:
@@ -147,10 +148,12 @@ def main() -> None:
     corpus = read_corpus()
     ids = {question.id for question in read_questions(arguments.questions)}
     questions = read_questions(arguments.questions, arguments.split)
+    if not questions:
+        raise SystemExit(f"{arguments.questions} has no questions of the split {arguments.split}")
     run = read_run(arguments.run, corpus, ids)
     groups = by_subject(run, questions)
     rows = [[name, str(len(found)), *shown(mean(found))] for name, found in groups.items()]
-    print(table(["subject", "questions", *map(str, NAMES)], rows), end="\n\n")
+    print(table(["subject", "questions", *NAMES], rows), end="\n\n")
     kinds = confusions(run, questions, corpus)
     shares = [[kind, str(count), f"{count / len(questions):.1%}"] for kind, count in kinds.items()]
     print(table(["first result", "questions", "share"], shares))
