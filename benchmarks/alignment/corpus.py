@@ -44,7 +44,7 @@ _HIGH_SCHOOL: Final = {"A": "EE", "N": "NS", "S": "SP"}
 
 
 class Kind(StrEnum):
-    """How a standard is related to the right one, closest first."""
+    """Relation of a standard to the right one, closest first."""
 
     RIGHT = "right"
     LINE = "heading or part"
@@ -115,7 +115,7 @@ class Corpus:
         if wanted.strand != other.strand:
             return Kind.ELSEWHERE
         if wanted.levels == other.levels:
-            # Standards without a heading stand under their domain.
+            # Without a heading, standards of one domain and grade are siblings.
             return Kind.SIBLING if wanted.parent == other.parent else Kind.DOMAIN
         bands = self._bands[wanted.strand]
         distance = bands.index(wanted.levels) - bands.index(other.levels)
@@ -148,7 +148,7 @@ def read_corpus() -> Corpus:
 
 
 def read_questions(path: Path = QUESTIONS, split: str = "all") -> list[Question]:
-    """Return the questions of a file, or only those of one split."""
+    """Return the questions of a file, or of one split only."""
     with path.open(encoding="utf-8", newline="") as file:
         return [
             Question(row["id"], row["question"], row["code"], row["subject"], row["split"])

@@ -3,8 +3,8 @@
     python benchmarks/alignment/systems.py FOLDER [--systems NAME...] [--table]
 
 FOLDER gets a run for each system, NAME.csv, which `score.py` reads. All search the same texts: a
-standard with the headings above it. With --table, the runs in FOLDER are scored and compared, also
-those of other programs; `search` is the one that the others are compared with.
+standard with the headings above it. With --table, all runs in FOLDER are scored, also the runs of
+other programs, and compared with `search`. `--systems` without a name runs none.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from score import (
     compare,
     confusions,
     mean,
+    measure_all,
     read_run,
     shown,
     table,
@@ -151,35 +152,31 @@ def write_run(path: Path, system: System, corpus: Corpus, questions: Sequence[Qu
 
 def tables(runs: dict[str, Run], corpus: Corpus, questions: Sequence[Question]) -> Iterator[str]:
     """Yield the tables of quality, of recall@5 by subject, of confusions and of differences."""
-    test = [question for question in questions if question.split == "test"]
-    dev = [question for question in questions if question.split == "dev"]
+    splits = {
+        split: [question for question in questions if question.split == split]
+        for split in ("test", "dev")
+    }
+    for split, asked in splits.items():
+        rows = [[_title(name), *shown(mean(measure_all(run, asked)))] for name, run in runs.items()]
+        yield table([f"{split}, {len(asked)} questions", *NAMES], rows)
+    test = splits["test"]
     scored = {name: by_subject(run, test) for name, run in runs.items()}
-    rows = [
-        [
-            _title(name),
-            *shown(mean(groups["all"])),
-            *shown(mean(by_subject(runs[name], dev)["all"])),
-        ]
-        for name, groups in scored.items()
-    ]
-    dev_names = [f"dev {name}" for name in NAMES]
-    yield table([f"{len(test)} questions of test", *NAMES, *dev_names], rows)
-    subjects = {name: str(len(found)) for name, found in next(iter(scored.values())).items()}
+    subjects = [f"{name} ({len(found)})" for name, found in next(iter(scored.values())).items()]
     rows = [
         [_title(name), *(f"{mean(found).recall_5:.3f}" for found in groups.values())]
         for name, groups in scored.items()
     ]
-    yield table(["recall@5", *(f"{name} ({count})" for name, count in subjects.items())], rows)
+    yield table(["recall@5, test", *subjects], rows)
     kinds = {name: confusions(run, test, corpus) for name, run in runs.items()}
     rows = [[_title(name), *map(str, counts.values())] for name, counts in kinds.items()]
-    yield table(["first result", *Kind, NOTHING], rows)
-    others = [name for name in runs if name != BASE] if BASE in runs else []
-    rows = [
-        [_title(name), *(f"{difference} {interval}" for _, difference, interval in compared)]
-        for name in others
-        for compared in [list(compare(runs[BASE], runs[name], test))]
-    ]
-    yield table([f"{TITLES[BASE]} minus", *NAMES], rows)
+    yield table(["first result, test", *Kind, NOTHING], rows)
+    if BASE in runs:
+        rows = [
+            [_title(name), *(" ".join(row[1:]) for row in compare(runs[BASE], run, test))]
+            for name, run in runs.items()
+            if name != BASE
+        ]
+        yield table([f"{_title(BASE)} minus, test", *NAMES], rows)
 
 
 def _title(name: str) -> str:
