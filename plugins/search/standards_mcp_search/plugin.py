@@ -161,6 +161,7 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
     ) -> SearchEnvelope:
         from standards_mcp_catalog.relations import retired_hits  # noqa: PLC0415  - as below
 
+        from .languages import message_in  # noqa: PLC0415  - as above
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
         from .text_search import search_by_text  # noqa: PLC0415  - costs start-up time
 
@@ -176,9 +177,13 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
         )
         if answer.result.hits:
             retired = await retired_hits(catalog, answer.result.hits)
-            return found(answer.result, retired, answer.missing, full=detail == "full")
-        advice = await how_to_widen(catalog, text, grade, subject, filter)
-        return no_results(advice, (*answer.missing, *answer.result.notes))
+            envelope = found(answer.result, retired, answer.missing, full=detail == "full")
+        else:
+            advice = await how_to_widen(catalog, answer.text, grade, subject, filter)
+            envelope = no_results(advice, (*answer.missing, *answer.result.notes))
+        if answer.language:
+            envelope["message"] = message_in(answer.language, envelope["message"])
+        return envelope
 
     return find_relevant_standards
 
