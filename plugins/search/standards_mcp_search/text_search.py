@@ -30,6 +30,8 @@ _MOST_NAMED: Final = 3
 # Measured by `scripts/measure_loaded.py`.
 _PROBABLY: Final = 0.2
 """Subjects that are not loaded are missed from this probability on, which they have together."""
+_PROBABLY_TRANSLATED: Final = 0.5
+"""The same for a text that was translated word by word, which says less of its subject."""
 _CLEAR_MATCH: Final = 0.55
 """A standard with this score fits, whatever subject the text may be about."""
 
@@ -83,7 +85,8 @@ async def search_by_text(
         notes.append(f"Read as: {text}.")
     missing = scope.missing
     if not missing and reads_subject and not named.subject:
-        missing = await _missing_by_topic(catalog, result)
+        probably = _PROBABLY_TRANSLATED if reading.language else _PROBABLY
+        missing = await _missing_by_topic(catalog, result, probably)
     if scope.expression is not None and not missing:
         result, scope_notes = await _within(catalog, scope, named.topic, count, given, result)
         notes += scope_notes
@@ -187,7 +190,9 @@ async def _scope(catalog: Catalog, named: Named, given: Node | None) -> _Scope:
     return _Scope(parse_filter(combine(*limits)), name, note, tuple(sentences))
 
 
-async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str, ...]:
+async def _missing_by_topic(
+    catalog: Catalog, result: SearchResult, probably: float
+) -> tuple[str, ...]:
     """Return the subject that the topic is probably about, as a sentence, if it is not loaded."""
     if not result.subjects or not result.hits or result.hits[0].score >= _CLEAR_MATCH:
         return ()
@@ -195,12 +200,12 @@ async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str
     # To compare a subject with hundreds of loaded ones takes milliseconds, so the least probable
     # ones are left out once they cannot decide.
     for subject, share in sorted(result.subjects.items(), key=lambda item: -item[1]):
-        if absent_share >= _PROBABLY or absent_share + open_share < _PROBABLY:
+        if absent_share >= probably or absent_share + open_share < probably:
             break
         open_share -= share
         if not _is_loaded(subject, facets):
             likely, absent_share = likely or subject, absent_share + share
-    if absent_share < _PROBABLY:
+    if absent_share < probably:
         return ()
     if likely == "none":
         return ("The text names no topic of a school subject; say what the students learn or do.",)

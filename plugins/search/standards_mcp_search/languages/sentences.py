@@ -1,15 +1,16 @@
 """Say the sentences of an answer in the language of the question.
 
 The search says everything in English. A table has the English sentences, with names in braces for
-their variable parts, and the same sentences in the other language. A line in small letters is a
-term, which is translated inside of variable parts. What has no line stays English.
+their variable parts, and the same sentences in the other language. A line in small letters is the
+pattern of a term inside of variable parts; ``{text}`` and commands stay as they are. A sentence
+without a line stays English.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Final
 
@@ -20,7 +21,7 @@ def message_in(language: str, message: str) -> str:
     """Return an English *message* in a language of `translation.TABLES`."""
     sentences, terms = _table(language)
     for pattern, template in sentences:
-        message = pattern.sub(lambda match, template=template: _filled(template, match, terms), message)
+        message = pattern.sub(partial(_filled, template, terms), message)
     return message
 
 
@@ -34,7 +35,11 @@ def _table(language: str) -> tuple[_Lines, _Lines]:
     with (folder / "sentences.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))[1:]
     sentences = [(_pattern(english), own) for english, own in rows if not english[0].islower()]
-    terms = [(re.compile(rf"\b{english}\b"), own) for english, own in rows if english[0].islower()]
+    terms = [
+        (re.compile(rf"(?<![\w.-]){english}(?![\w-])", re.IGNORECASE), own)
+        for english, own in rows
+        if english[0].islower()
+    ]
     return sentences, terms
 
 
@@ -43,10 +48,11 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return re.compile(_VARIABLE.sub(r"(?P<\1>.+?)", re.escape(sentence)) + r"(?=\s|$)")
 
 
-def _filled(template: str, match: re.Match[str], terms: _Lines) -> str:
+def _filled(template: str, terms: _Lines, match: re.Match[str]) -> str:
     values = match.groupdict()
-    for name, value in values.items():
-        for pattern, own in terms:
-            value = pattern.sub(own, value)
-        values[name] = value
+    for pattern, own in terms:
+        values = {
+            name: value if name == "text" or "`" in value else pattern.sub(own, value)
+            for name, value in values.items()
+        }
     return template.format_map(values)

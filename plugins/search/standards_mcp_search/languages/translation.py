@@ -25,6 +25,7 @@ TABLES: Final = ("Spanish",)
 _PIECE: Final = re.compile(r"[\w°]+(?:[.'’/-]+[\w°]+)*|[^\w\s]")
 _KEPT_MARKS: Final = ",;:.?!()%+=<>$"
 _BEFORE_MARK: Final = re.compile(r"\s+(?=[,;:.?!)%])|(?<=[($])\s+")
+_ACCENTS: Final = re.compile(r"[\u0300-\u036f]+")
 _SHORTEST_STEMMED: Final = 4
 _LINE: Final = " 0 "  # between the lines of a table that are stemmed together
 
@@ -40,14 +41,12 @@ class Table:
     def __init__(self, language: str) -> None:
         self._stemmer = _stemmer(language.casefold())
         folder = files(__package__ or __name__) / language.casefold()
-        with (folder / "words.csv").open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))[1:]
-        entries = [_Entry(_folded(phrase), english) for phrase, english in rows]
+        lines = _folded((folder / "words.csv").read_text("utf-8")).splitlines()
+        entries = [_Entry(*row) for row in csv.reader(lines[1:])]
         self._exact = {entry.phrase: entry for entry in entries}
         stems = self._stemmer.analyze(_LINE.join(entry.phrase for entry in entries))
-        lines = " ".join(stems).split(_LINE)
         self._by_stem = defaultdict[str, list[_Entry]](list)
-        for stem, entry in zip(lines, entries, strict=True):
+        for stem, entry in zip(" ".join(stems).split(_LINE), entries, strict=True):
             self._by_stem[stem].append(entry)
         self._longest = max(entry.phrase.count(" ") for entry in entries) + 1
         self._of_both = frozenset((folder / "english.txt").read_text("utf-8").split())
@@ -60,29 +59,27 @@ class Table:
         return _BEFORE_MARK.sub("", " ".join(filter(None, parts))).strip(" ,;:")
 
     def has_most_words(self, text: str) -> bool:
-        """Return True if most words of *text* are of this language, and not English as well.
+        """Return True if at least half of the words of *text* are of this language only.
 
-        Words of both languages count for neither, and names, with capitals inside a text, against
-        it. A single word counts only if there is no other.
+        Words of both languages and abbreviations do not count; capitals inside a text make a name.
+        A single word counts only without others, and in a form that the table has.
         """
         words = [piece for pieces, _ in self._read(text) for piece in pieces if piece.isalpha()]
-        telling = [
-            (word.islower() or word is words[0]) and self._is_own(word)
-            for word in words
-            if _folded(word) not in self._of_both
+        telling = [word for word in words if not (word.isupper() or _folded(word) in self._of_both)]
+        own = [
+            word
+            for word in (_folded(word) for word in telling if word is words[0] or word.islower())
+            if self._entry([word]) is not None and not self._is_english(word)
         ]
-        own = sum(telling)
-        return own == len(telling) > 0 or 1 < own >= len(telling) / 2
+        if len(own) == 1:
+            return len(telling) == 1 and own[0] in self._exact
+        return 2 * len(own) >= len(telling) > 0
 
-    def _is_own(self, word: str) -> bool:
-        plain = _folded(word)
-        if plain in self._english or self._entry([plain]) is None:
-            return False
-        return plain in self._exact or self._stem_of_english(plain) not in self._english_stems
-
-    @staticmethod
-    def _stem_of_english(word: str) -> str:
-        return "".join(_stemmer("english").analyze(word))
+    def _is_english(self, word: str) -> bool:
+        if word in self._english:
+            return True
+        stem = "".join(_stemmer("english").analyze(word))
+        return word not in self._exact and stem in self._english_stems
 
     def _read(self, text: str) -> Iterator[tuple[Sequence[str], str]]:
         """Yield the parts of *text*, each with its English."""
@@ -106,6 +103,8 @@ class Table:
         if phrase in self._exact or len(words[0]) < _SHORTEST_STEMMED:
             return self._exact.get(phrase)
         similar = self._by_stem.get(" ".join(self._stemmer.analyze(phrase)), ())
+        if not similar and phrase.endswith("s"):  # the stemmer leaves short words as they are
+            return self._exact.get(phrase[:-1]) or self._exact.get(phrase[:-2])
         # "cuentos" is of "cuento", a story, and not of "cuenta", an account.
         return max(similar, key=lambda entry: _likeness(entry.phrase, phrase), default=None)
 
@@ -125,10 +124,9 @@ def _with_numbers(english: str, part: Sequence[str]) -> str:
     return re.sub("#", lambda _: next(numbers, ""), english)
 
 
-def _folded(word: str) -> str:
-    """Return a word in small letters without accents; ``º`` of ordinals stays."""
-    letters = unicodedata.normalize("NFD", word.casefold())
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+def _folded(text: str) -> str:
+    """Return a text in small letters without accents; ``º`` of ordinals stays."""
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold()))
 
 
 @cache

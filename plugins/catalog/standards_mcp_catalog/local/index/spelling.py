@@ -16,15 +16,17 @@ from .lexical import LexicalIndex, stems
 
 LONGEST_TEXT: Final = 400
 """Characters of a text whose words are corrected; a longer one has enough words that are known."""
-# A capital inside a text is a name, and capitals alone are an abbreviation.
-_WORD: Final = re.compile(r"(?<![\w.-])(?:^[A-Z])?[a-z]{3,}(?![\w-]|\.\w)")
+# Capitals inside a text make a name or an abbreviation; a word in quotes is meant as it is.
+_WORD: Final = re.compile(r"(?<![\w./\"'\u2018\u201c-])(?:^[A-Z])?[a-z]{3,}(?![\w/-]|\.\w)")
 _PREFIX: Final = re.compile(
     "anti|co|inter|micro|mis|multi|non|out|over|pre|re|sub|super|trans|under|un"
 )
-_SUFFIX: Final = re.compile(
-    "(?:able|al|ed|en|ent|er|ess|est|ful|ian|ing|ist|less|ly|ness|or|y)?s?$"
-)
-_SHORTEST_PART: Final = 4
+_SUFFIX: Final = re.compile("(?:able|al|ed|en|er|ess|est|ful|ian|ing|ist|less|ly|ness|or|y)?s?$")
+_SHORTEST: Final = 4
+_LONG: Final = 8
+# Letters that people take for each other, because they sound alike.
+_SOUNDS: Final = ("aeiouy", "csz", "ckq", "dt", "fpv", "gj", "mn")
+_ALIKE: Final = frozenset((one, other) for group in _SOUNDS for one in group for other in group)
 
 
 class Spelling:
@@ -41,16 +43,18 @@ class Spelling:
 
     def _replacement(self, word: str, unknown: frozenset[str]) -> str:
         plain = word.lower()
-        if len(plain) < _SHORTEST_PART or not unknown.issuperset(stems(plain)):
+        if len(plain) < _SHORTEST or not unknown.issuperset(stems(plain)):
             return word
         if self._is_english(plain):
             return word
+        spelt = plain.replace("shun", "tion")
         near = (
-            (distance, -count, other)
+            (distance, sorted(other) != sorted(plain), -count, other)
             for other, count in self._words.get(plain[0], {}).items()
-            if (distance := _distance(plain, other)) is not None
+            if not plain.startswith(other)
+            and (distance := _distance(spelt, other)) is not None
         )
-        return min(near, default=(0, 0, word))[2]
+        return min(near, default=(0, False, 0, word))[-1]
 
     @cached_property
     def _words(self) -> dict[str, dict[str, int]]:
@@ -61,21 +65,21 @@ class Spelling:
         return by_letter
 
     def _is_english(self, word: str) -> bool:
-        if not _english_stems().isdisjoint(stems(word)):
+        (stem,) = stems(word)
+        if word in whole_words() or len(stem) >= _SHORTEST and stem in _english_stems():
             return True
-        bases = [word[: match.start()] for match in _SUFFIX.finditer(word)]
-        if prefix := _PREFIX.match(word):
-            bases.append(word[prefix.end() :])
-        candidates = {each for base in bases for each in (base, f"{base}e", f"{base}y", base[:-1])}
-        if any(self._is_known(each) for each in candidates if each != word):
+        if (prefix := _PREFIX.match(word)) and self._has(word[prefix.end() :]):
             return True
-        cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
-        return any(self._is_known(word[:cut]) and self._is_known(word[cut:]) for cut in cuts)
+        for suffix in _SUFFIX.finditer(word):
+            base = word[: suffix.start()]
+            bases = [base, f"{base}e", f"{base}y", *([base[:-1]] if base[-2:-1] == base[-1] else [])]
+            if suffix[0] and any(map(self._has, bases)):
+                return True
+        cuts = range(_SHORTEST, len(word) - _SHORTEST + 1)
+        return any(self._has(word[:cut]) and self._has(word[cut:]) for cut in cuts)
 
-    def _is_known(self, word: str) -> bool:
-        if len(word) < _SHORTEST_PART:
-            return False
-        return word in whole_words() or word in self._words.get(word[0], ())
+    def _has(self, word: str) -> bool:
+        return len(word) >= _SHORTEST and word in self._words.get(word[0], ())
 
 
 @cache
@@ -86,17 +90,18 @@ def _english_stems() -> frozenset[str]:
 def _distance(word: str, other: str) -> int | None:
     """Return the number of edits between two words, or None if they are too many.
 
-    An edit inserts, deletes or changes a letter, or swaps two neighbours. A short word has one at
-    most, a longer one two.
+    An edit inserts or deletes a letter, swaps two neighbours, or changes a letter to one that
+    sounds alike; any other change is two. A short word has one edit at most, a long one two.
     """
-    most = 1 if len(word) < 8 else 2  # noqa: PLR2004
+    most = 1 if len(word) < _LONG else 2
     if abs(len(word) - len(other)) > most or len(set(word) ^ set(other)) > 2 * most:
         return None
     older, old, new = list[int](), list[int](), list(range(len(other) + 1))
     for row, letter in enumerate(word, 1):
         older, old, new = old, new, [row]
         for column, beside in enumerate(other, 1):
-            best = min(old[column] + 1, new[-1] + 1, old[column - 1] + (letter != beside))
+            change = (letter != beside) * (1 if (letter, beside) in _ALIKE else 2)
+            best = min(old[column] + 1, new[-1] + 1, old[column - 1] + change)
             if row > 1 < column and letter == other[column - 2] and word[row - 2] == beside:
                 best = min(best, older[column - 2] + 1)
             new.append(best)
