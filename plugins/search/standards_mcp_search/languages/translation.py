@@ -62,7 +62,7 @@ class Table:
         """Return True if at least half of the words of *text* are of this language only.
 
         Words of both languages and abbreviations do not count; capitals inside a text make a name.
-        A single word counts only without others, and in a form that the table has.
+        A single word counts only without others, and if the table has it or its singular.
         """
         words = [piece for pieces, _ in self._read(text) for piece in pieces if piece.isalpha()]
         telling = [word for word in words if not (word.isupper() or _folded(word) in self._of_both)]
@@ -72,7 +72,7 @@ class Table:
             if self._entry([word]) is not None and not self._is_english(word)
         ]
         if len(own) == 1:
-            return len(telling) == 1 and own[0] in self._exact
+            return len(telling) == 1 and self._listed(own[0]) is not None
         return 2 * len(own) >= len(telling) > 0
 
     def _is_english(self, word: str) -> bool:
@@ -97,14 +97,19 @@ class Table:
                 yield part, "" if is_mark and part[0] not in _KEPT_MARKS else part[0]
             start = end
 
+    def _listed(self, word: str) -> _Entry | None:
+        """Return the entry of a word or of its singular."""
+        forms = (word, word.removesuffix("s"), word.removesuffix("es"))
+        return next((self._exact[form] for form in forms if form in self._exact), None)
+
     def _entry(self, words: Sequence[str]) -> _Entry | None:
         """Return the entry of a word or a phrase, or of the most similar one of the same stem."""
         phrase = " ".join(re.sub(r"\d+", "#", word) for word in words)
         if phrase in self._exact or len(words[0]) < _SHORTEST_STEMMED:
             return self._exact.get(phrase)
         similar = self._by_stem.get(" ".join(self._stemmer.analyze(phrase)), ())
-        if not similar and phrase.endswith("s"):  # the stemmer leaves short words as they are
-            return self._exact.get(phrase[:-1]) or self._exact.get(phrase[:-2])
+        if not similar:  # the stemmer leaves short words as they are
+            return self._listed(phrase)
         # "cuentos" is of "cuento", a story, and not of "cuenta", an account.
         return max(similar, key=lambda entry: _likeness(entry.phrase, phrase), default=None)
 

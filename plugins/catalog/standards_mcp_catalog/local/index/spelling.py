@@ -79,7 +79,8 @@ class Spelling:
         return any(self._has(word[:cut]) and self._has(word[cut:]) for cut in cuts)
 
     def _has(self, word: str) -> bool:
-        return len(word) >= _SHORTEST and word in self._words.get(word[0], ())
+        words = self._words.get(word[:1], {})
+        return len(word) >= _SHORTEST and (word in words or f"{word}s" in words)
 
 
 @cache
