@@ -3,8 +3,8 @@
 usage: python scripts/measure_spanish.py
 
 The questions are in `scripts/answers/spanish.csv`: a question in Spanish, the same in English, and
-the code of a standard that fits. Both are searched in the starter set. Right: the standard or a part
-of it is among the first five results.
+the code of a standard that fits. Both are searched in the starter set. Right: the standard or a
+part of it is among the first five results.
 """
 
 import csv

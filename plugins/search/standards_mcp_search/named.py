@@ -107,7 +107,7 @@ _AFTER_GRADE: Final = re.compile(
     r"(?!\s*[/&+])",
     re.IGNORECASE,
 )
-# "math grade 5", "Science, Grade 3: weather"
+# A subject at the beginning counts before a grade, too: "math grade 5".
 _BEFORE_GRADE: Final = re.compile(rf"(?:^|[.,;:]\ |\bfor\ )({_SUBJECTS})[\s,:-]+$", re.IGNORECASE)
 _STATES: Final = "|".join(re.escape(name) for name in STATES)
 _TOPIC_FOLLOWS: Final = r"(?:\s+(?:about|covering|for|of|on)\b)?"

@@ -29,9 +29,9 @@ DESCRIPTION = """\
 Find the educational standards that are loaded here (Common Core mathematics and English language \
 arts, NGSS, C3 and CSTA, unless others were added) that a learning activity, lesson, worksheet or \
 question meets. \
-Describe the activity in plain words: the actions of the students and the topic. Pass the grade \
-whenever the user has named one, also earlier in the conversation: it decides more than any \
-wording. If it is unknown and the results are of several grades, ask for it. Without grade and \
+Describe the activity in plain English or Spanish: the actions of the students and the topic. Pass \
+the grade whenever the user has named one, also earlier in the conversation: it decides more than \
+any wording. If it is unknown and the results are of several grades, ask for it. Without grade and \
 subject, all are searched. Answers with the best matches first, each with its official code \
 (statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
 its parts and its headings, call get_standard_details with its code or _id."""

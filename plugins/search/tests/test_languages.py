@@ -129,9 +129,7 @@ def test_a_code_in_a_spanish_question_comes_first(search: Search):
     [
         (
             {"activity": "clase de música con pizzas"},
-            "Aquí no hay estándares de música; quien administra el servidor puede cargar los de un "
-            "estado con `standards-mcp data import --from-api csp --jurisdiction STATE --subject "
-            "'music'`. Estos resultados son de otros: no los cite para este texto.",
+            "Aquí no hay estándares de música; quien administra el servidor puede cargar los de un",
         ),
         (
             {"activity": "TEKS de fracciones"},
@@ -139,8 +137,7 @@ def test_a_code_in_a_spanish_question_comes_first(search: Search):
         ),
         (
             {"activity": "cortar una pizza", "grade": "12", "subject": "math"},
-            "Ningún estándar coincide. Busque otra vez sin grado o materia. Sin grado hay "
-            "coincidencias en: 03",
+            "Ningún estándar coincide. Busque otra vez sin grado o materia. Sin grado hay",
         ),
         (
             {"activity": "el número de lados de un polígono"},
@@ -152,6 +149,11 @@ def test_every_kind_of_answer_is_in_spanish(search: Search, arguments: dict[str,
     assert message(search(**arguments)).startswith(start)
 
 
+def test_a_command_stays_as_it_is(search: Search):
+    text = message(search(activity="clase de música con pizzas"))
+    assert "csp --jurisdiction STATE --subject 'music'`. Estos resultados son de otros" in text
+
+
 def test_what_has_no_translation_stays_english():
     assert message_in("Spanish", "A new sentence. Found 2 matching standards.") == (
         "A new sentence. Se encontraron 2 estándares que coinciden."
@@ -160,9 +162,7 @@ def test_what_has_no_translation_stays_english():
 
 def plain(text: str) -> str:
     return "".join(
-        letter
-        for letter in unicodedata.normalize("NFD", text)
-        if not unicodedata.combining(letter)
+        letter for letter in unicodedata.normalize("NFD", text) if not unicodedata.combining(letter)
     )
 
 

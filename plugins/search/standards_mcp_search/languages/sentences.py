@@ -32,8 +32,7 @@ _Lines = list[tuple[re.Pattern[str], str]]
 def _table(language: str) -> tuple[_Lines, _Lines]:
     """Return the sentences and the terms of a language."""
     folder = files(__package__ or __name__) / language.casefold()
-    with (folder / "sentences.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))[1:]
+    rows = list(csv.reader((folder / "sentences.csv").read_text("utf-8").splitlines()))[1:]
     sentences = [(_pattern(english), own) for english, own in rows if not english[0].islower()]
     terms = [
         (re.compile(rf"(?<![\w.-]){english}(?![\w-])", re.IGNORECASE), own)

@@ -15,14 +15,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 TABLES: Final = ("Spanish",)
 """The languages that have a folder here; tantivy has a stemmer of the same name."""
-_PIECE: Final = re.compile(r"[\w°]+(?:[.'’/-]+[\w°]+)*|[^\w\s]")
+_PIECE: Final = re.compile(r"[\w°]+(?:[.'\u2019/-]+[\w°]+)*|[^\w\s]")
 _KEPT_MARKS: Final = ",;:.?!()%+=<>$"
 _BEFORE_MARK: Final = re.compile(r"\s+(?=[,;:.?!)%])|(?<=[($])\s+")
 _ACCENTS: Final = re.compile(r"[\u0300-\u036f]+")
@@ -121,7 +121,8 @@ def table_of(language: str) -> Table:
 
 
 def _likeness(one: str, other: str) -> tuple[int, int]:
-    return len(commonprefix((one, other))), -abs(len(one) - len(other))
+    same = takewhile(lambda letters: letters[0] == letters[1], zip(one, other, strict=False))
+    return len(list(same)), -abs(len(one) - len(other))
 
 
 def _with_numbers(english: str, part: Sequence[str]) -> str:

@@ -51,8 +51,7 @@ class Spelling:
         near = (
             (distance, sorted(other) != sorted(plain), -count, other)
             for other, count in self._words.get(plain[0], {}).items()
-            if not plain.startswith(other)
-            and (distance := _distance(spelt, other)) is not None
+            if not plain.startswith(other) and (distance := _distance(spelt, other)) is not None
         )
         return min(near, default=(0, False, 0, word))[-1]
 
@@ -66,13 +65,18 @@ class Spelling:
 
     def _is_english(self, word: str) -> bool:
         (stem,) = stems(word)
-        if word in whole_words() or len(stem) >= _SHORTEST and stem in _english_stems():
+        if word in whole_words() or (len(stem) >= _SHORTEST and stem in _english_stems()):
             return True
         if (prefix := _PREFIX.match(word)) and self._has(word[prefix.end() :]):
             return True
         for suffix in _SUFFIX.finditer(word):
             base = word[: suffix.start()]
-            bases = [base, f"{base}e", f"{base}y", *([base[:-1]] if base[-2:-1] == base[-1] else [])]
+            bases = [
+                base,
+                f"{base}e",
+                f"{base}y",
+                *([base[:-1]] if base[-2:-1] == base[-1] else []),
+            ]
             if suffix[0] and any(map(self._has, bases)):
                 return True
         cuts = range(_SHORTEST, len(word) - _SHORTEST + 1)
