@@ -69,6 +69,7 @@ FOR_COMMANDS = [
     "counted",
     "divert_stdout",
     "examples",
+    "host_source",
     "install_command",
     "json_option",
     "looks_secret",

@@ -1,29 +1,28 @@
-"""``standards-mcp plugins new``: render a plugin's project from the templates of the host."""
+"""``standards-mcp plugins new``: render a plugin's project from templates."""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from string import Template
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import click
 import importlib_metadata
+from packaging.requirements import Requirement
 from packaging.version import Version
 
-from standards_mcp._utils.full_disk import reason_of
-from standards_mcp._utils.installation import HOST, host_source, own_plugins
-from standards_mcp.commands import examples, print_text
+from standards_mcp.commands import ServerCommands, examples, host_source, print_text
 from standards_mcp.errors import StandardsMcpError
-from standards_mcp.loading.discovery import PLUGIN_NAME, installed_plugins
-
-from . import own_names
+from standards_mcp.files import full_disk
 
 Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
 
-
+HOST: Final = "standards-mcp"
+PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 MAX_NAME: Final = 30
 """Longer names would make names of tools that some clients refuse."""
 _FILES: Final = {
@@ -80,12 +79,13 @@ _OWN_PREFIX: Final = "standards_mcp"
     metavar="DIR",
     help="Make its folder in DIR, not in the working directory.",
 )
-def new(name: str, *, kind: Kind, into: Path) -> None:
+@click.pass_obj
+def new(commands: ServerCommands, name: str, *, kind: Kind, into: Path) -> None:
     """Create the plugin NAME: a project that installs, with tests that pass.
 
     NAME is lower_snake_case, such as acme. The folder is standards-mcp-NAME.
     """
-    if why := _refusal(name):
+    if why := _refusal(name, commands.own_names):
         raise click.BadParameter(f"{why}; choose another name", param_hint="NAME")
     folder = into / distribution_of(name)
     version = importlib_metadata.version(HOST)
@@ -99,24 +99,29 @@ def new(name: str, *, kind: Kind, into: Path) -> None:
         advice = "choose another name, or another folder with --into"
         raise StandardsMcpError(f"{folder} already exists; {advice}") from None
     except OSError as exc:
-        raise StandardsMcpError(f"{folder} cannot be written: {reason_of(exc)}") from exc
+        raise StandardsMcpError(f"{folder} cannot be written: {full_disk.reason_of(exc)}") from exc
     print_text(f"Wrote {folder}. Its README.md explains how to install, test and use it.")
 
 
-def _refusal(name: str) -> str:
+def _refusal(name: str, commands: Collection[str]) -> str:
     """Return the reason why a name cannot be used, or an empty string."""
-    plugins = {info.name: info.distribution for info in installed_plugins()}
+    points: Any = importlib_metadata.entry_points(group="standards_mcp.plugins")
+    plugins = {point.name: point.dist.name for point in points}
     if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
         return f"{name!r} is not lower_snake_case with at most {MAX_NAME} characters"
     if name == "plugin" or name.startswith(_OWN_PREFIX):
         return f"{name!r} would give names like the ones of the host"
     if name in plugins:
         return f"{name!r} is a plugin of {plugins[name]}, which is installed"
-    if name in own_names():
+    if name in commands:
         return f"`standards-mcp {name}` is a command"
-    if name in own_plugins():
+    if distribution_of(name) in _extras_of_the_host():
         return f"{distribution_of(name)} is a plugin of standards-mcp itself"
     return ""
+
+
+def _extras_of_the_host() -> set[str]:
+    return {Requirement(line).name for line in importlib_metadata.requires(HOST) or ()}
 
 
 def distribution_of(name: str) -> str:
@@ -150,7 +155,7 @@ def render_plugin(
     }
     for key, text in zip(("adds", "shown_by", "try_it"), _ABOUT[kind], strict=True):
         words[key] = Template(text).substitute(words)
-    templates = files("standards_mcp.cli").joinpath("plugin_template")
+    templates = files("standards_mcp_scaffold").joinpath("template")
     rendered = {PurePosixPath(package, "py.typed"): ""}
     for path, source in _FILES.items():
         template = templates.joinpath(*f"{source.replace('$kind', kind)}.tmpl".split("/"))

@@ -20,8 +20,15 @@ from packaging.version import Version
 from support.environments import ROOT, TOOLS, built_wheel, environment_with, install, run
 
 from standards_mcp import cli
-from standards_mcp._utils.installation import host_source
-from standards_mcp.cli.new_plugin import MAX_NAME, Kind, compatible_versions, render_plugin
+from standards_mcp.commands import host_source
+from standards_mcp.loading import discovery
+from standards_mcp_scaffold.new_plugin import (
+    MAX_NAME,
+    PLUGIN_NAME,
+    Kind,
+    compatible_versions,
+    render_plugin,
+)
 
 KINDS = get_args(Kind)
 DOCUMENTED = (
@@ -180,6 +187,10 @@ def test_a_name_that_cannot_be_is_refused(
     assert cli.run(["plugins", "new", "--", name]) == 2
     assert expected in capfd.readouterr().err
     assert not list(Path.cwd().iterdir())
+
+
+def test_the_names_that_it_takes_are_the_names_of_plugins():
+    assert PLUGIN_NAME == discovery.PLUGIN_NAME
 
 
 @pytest.mark.processes
