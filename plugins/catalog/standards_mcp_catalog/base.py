@@ -78,12 +78,15 @@ class SearchResult:
             for the store, as with Pinecone, whose results are never marked as weak.
         subjects: The probability of each school subject that the text may be about, see
             `vocabulary.subject_model`; empty if the store does not know.
+        read_as: The text that was searched in place of the query, with misspelt words corrected;
+            empty if nothing was.
     """
 
     hits: tuple[SearchHit, ...]
     notes: tuple[str, ...] = ()
     weak_below: float = 0
     subjects: Mapping[str, float] = field(default_factory=dict[str, float])
+    read_as: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

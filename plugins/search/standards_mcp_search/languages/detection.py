@@ -1,4 +1,4 @@
-"""Detect a text in another language than English, the language of the standards."""
+"""Detect the language of a text by its script and by common words of several languages."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
+ENGLISH: Final = "English"
 _LANGUAGES: Final = {
-    "English": """the of and to with for is are their they how what students student by from that
+    ENGLISH: """the of and to with for is are their they how what students student by from that
         this it an read write using use number numbers word words add between two each which when
         story poem lesson class""",
     "Spanish": """el los las del que y una para con por se como más número números fracciones
@@ -46,8 +47,8 @@ _SCRIPTS: Final = {
 _ENOUGH: Final = 2
 
 
-def foreign_language(text: str) -> str:
-    """Return the language of a text that is clearly in another than English, else nothing."""
+def detect_language(text: str) -> str:
+    """Return the language that the script and the common words of a text show, else nothing."""
     words = set(re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", text[:2000]).casefold()))
     return _by_script(words) or _by_words(words)
 
@@ -64,8 +65,8 @@ def _by_script(words: Collection[str]) -> str:
 
 def _by_words(words: Collection[str]) -> str:
     counts = Counter(owner for word in words for owner in _OWNERS.get(word, ()))
-    english = counts.pop("English", 0)
-    if not counts:
-        return ""
-    language, count = counts.most_common(1)[0]
-    return language if count >= _ENOUGH and count > english else ""
+    english = counts.pop(ENGLISH, 0)
+    language, count = counts.most_common(1)[0] if counts else ("", 0)
+    if count >= _ENOUGH and count > english:
+        return language
+    return ENGLISH if english else ""
