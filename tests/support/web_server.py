@@ -33,7 +33,9 @@ class QuietHandler(http.server.BaseHTTPRequestHandler):
     """Answers requests, and writes nothing about them."""
 
     def reply(self, status: int, body: bytes = b"", **headers: str) -> None:
-        self.send_response(status)
+        # Some servers quote the address in their refusal.
+        reason = f"no access to {self.path}" if status >= 400 else None
+        self.send_response(status, reason)
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
