@@ -27,8 +27,8 @@ EXPORTED = [
 FOR_COMMANDS = [
     *("Finding", "Level", "MASK", "Report", "ServerCommand", "ServerCommands", "ask"),
     *("ask_tool", "counted", "divert_stdout", "examples", "host_source", "install_command"),
-    *(
-        "json_option",
+    *("json_option", "looks_secret", "offer", "print_answer", "print_json", "print_result"),
+    *("print_table", "print_text", "printable", "progress_bar", "progress_lines", "reports"),
         "looks_secret",
         "offer",
         "print_answer",
