@@ -81,12 +81,11 @@ def read_manifest(folder: Path) -> Manifest:
     with reading(path):
         data = json.loads(path.read_text("utf-8"))
         known = data.pop("format"), data.pop("version")
+        if known != (FORMAT, VERSION):
+            raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
         if data["model"] is not None:  # an earlier build may have kept the query of an address
             data["model"] = shown_spec(data["model"])
-        manifest = Manifest(**data)
-    if known != (FORMAT, VERSION):
-        raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
-    return manifest
+        return Manifest(**data)
 
 
 @contextmanager

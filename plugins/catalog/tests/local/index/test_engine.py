@@ -171,7 +171,7 @@ def test_an_index_knows_what_it_was_built_from(built: Path, database: Database) 
     assert opened.manifest.revision == database.revision
     assert opened.ids() == [f"R{n:03}" for n in range(8)]
     assert opened.vectors is not None
-    assert opened.vectors.sum() == 8
+    assert opened.vectors.exact.sum() == 8
 
 
 @pytest.mark.parametrize("operation", ["replace", "read_text"])
@@ -328,11 +328,29 @@ def test_a_foreign_manifest_is_named(built: Path, text: str) -> None:
         Generation(built)
 
 
-def test_a_manifest_of_another_version_is_refused(built: Path) -> None:
+@pytest.mark.parametrize("version", [4, 99])
+def test_a_manifest_of_another_version_is_refused(built: Path, version: int) -> None:
     path = built / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
-    with pytest.raises(CatalogUnavailableError, match="99"):
+    data = json.loads(path.read_text()) | {"version": version}
+    del data["edition"]  # earlier versions had none
+    path.write_text(json.dumps(data))
+    with pytest.raises(CatalogUnavailableError, match=rf"format .*{version}.*data build"):
         Generation(built)
+
+
+def test_an_index_with_texts_of_another_starter_set_is_built_by_the_next_write(
+    folder: Path, database: Database
+) -> None:
+    store = LocalStore(folder, "none")
+    store.build()
+    path = generation.current_folder(folder / "index") / "manifest.json"
+    store.upsert(())
+    assert path.exists()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"edition": "earlier"}))
+    store.upsert(())
+    assert generation.current_folder(folder / "index") != path.parent
+    assert Generation(generation.current_folder(folder / "index")).manifest.edition != "earlier"
+    store.close()
 
 
 @pytest.mark.parametrize("pointer", ["", "../../etc", "g1-zzzz", "\x00\x01"])

@@ -66,7 +66,7 @@ def ids(store: LocalStore, text: str, top: int = 5, **options: Any) -> list[str]
 def vectors(folder: Path) -> dict[str, list[float]]:
     index = Generation(current_folder(folder / "index"))
     assert index.vectors is not None
-    return dict(zip(index.ids(), index.vectors.tolist(), strict=True))
+    return dict(zip(index.ids(), index.vectors.exact.tolist(), strict=False))
 
 
 class TestAnOfficialText:
