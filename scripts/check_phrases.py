@@ -23,7 +23,9 @@ from standards_mcp_encoders.minilm import normalised
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--margin", type=float, default=0.2, help="list only cosines that differ so")
+    parser.add_argument(
+        "--margin", type=float, default=0.2, help="list only cosines that differ so"
+    )
     margin = parser.parse_args().margin
     wordings = starter_wordings()
     texts = [wording.text for wording in wordings]

@@ -29,7 +29,7 @@ _MOST_NAMED: Final = 3
 # Measured by `scripts/measure_loaded.py`.
 _PROBABLY: Final = 0.2
 """Subjects that are not loaded are missed from this probability on, which they have together."""
-_CLEAR_MATCH: Final = 0.55
+_CLEAR_MATCH: Final = 0.5
 """A standard with this score fits, whatever subject the text may be about."""
 
 

@@ -339,10 +339,10 @@ def test_a_manifest_of_another_version_is_refused(built: Path, version: int) -> 
 
 
 def test_an_index_with_texts_of_another_starter_set_is_built_by_the_next_write(
-    folder: Path, database: Database
+    folder: Path, small_catalog: list[StandardRecord]
 ) -> None:
     store = LocalStore(folder, "none")
-    store.build()
+    store.upsert(small_catalog)
     path = generation.current_folder(folder / "index") / "manifest.json"
     store.upsert(())
     assert path.exists()

@@ -76,10 +76,22 @@ class TestAnOfficialText:
     ) -> None:
         official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
         starter.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
-        text = "cut circles into equal parts, such as sixths"
+        text = "unit fractions: cut circles into equal parts, such as sixths"
         for mode in ("hybrid", "lexical", "dense"):
             found = {hit.record.id: hit.record for hit in starter.search(text, 5, None, mode).hits}
             assert found[UNIT_FRACTIONS].description == "Grasp the quantity 1/b."
+
+    def test_is_found_by_a_phrase_that_none_of_its_texts_has(
+        self, empty: LocalStore, record: MakeRecord
+    ) -> None:
+        official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
+        empty.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
+        assert "numerator" not in starter_text(UNIT_FRACTIONS)
+        for mode in ("hybrid", "lexical", "dense"):
+            text = "name the numerator and denominator of a shaded circle"
+            assert ids(empty, text, 1, mode=mode) == [UNIT_FRACTIONS]
+            [hit] = empty.search(text, 1, None, mode).hits
+            assert hit.record.description == "Grasp the quantity 1/b."
 
     @pytest.mark.slow
     def test_of_the_same_framework_takes_the_place_of_the_starter_record_with_its_code(
@@ -187,6 +199,21 @@ class TestVectors:
         starter.build()
         assert vectors(own_catalog) == one
         whole.close()
+
+    def test_of_phrases_are_kept_once_for_all_records_of_a_standard(
+        self, empty: LocalStore, folder: Path, record: MakeRecord
+    ) -> None:
+        elsewhere = {**NGSS, "jurisdiction_title": "Colorado"}
+        other = record(2, "Show that faster objects have more energy.", **elsewhere)
+        empty.upsert([record(1, OTHER_WORDS, **NGSS), other, record(3, "Bananas.")])
+        stored = Generation(current_folder(folder / "index")).vectors
+        assert stored is not None
+        assert stored.wordings.tolist() == [0, 0, -1]
+        phrases = next(each.phrases for each in starter_wordings() if each.id == ENERGY_OF_SPEED)
+        places = stored.phrases[0][: len(phrases)]
+        assert places.tolist() == list(range(3, len(stored.exact)))
+        expected = shared_minilm().encode(list(phrases))
+        assert np.sum(stored.exact[places] * expected, axis=1).min() > 0.999
 
     def test_of_another_model_are_not_joined(
         self, folder: Path, record: MakeRecord, monkeypatch: pytest.MonkeyPatch

@@ -35,7 +35,7 @@ EVERY_THIRD = np.arange(ROWS) % 3 == 0
 def stored(
     vectors: Floats, phrases: Floats | None = None, of: list[int] | None = None
 ) -> StoredVectors:
-    """Return *vectors* without phrases, or with the same number of *phrases* for each row in *of*."""
+    """Return *vectors*, with an equal share of the *phrases* for each row in *of*."""
     wordings = np.full(len(vectors), -1, np.int32)
     lines = np.full((0, 2), -1, np.int32)
     if phrases is not None and of is not None:
