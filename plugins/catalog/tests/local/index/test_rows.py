@@ -22,7 +22,7 @@ MakeRecord = Callable[..., StandardRecord]
 
 UNIT_FRACTIONS = "EFC133CD8D34442CA35311157F372C97"  # CCSS.Math.Content.3.NF.A.1
 ENERGY_OF_SPEED = "1166F268E4B45C6CBC64058621766FA7"  # 4-PS3-1
-TEACHERS_WORDS = "toy cars and marbles on ramps of several heights"
+TEACHERS_WORDS = "toy cars and marbles on ramps of several heights: faster ones have more energy"
 OTHER_WORDS = "Reason that an object in quicker motion possesses greater energy."
 NGSS: dict[str, Any] = {
     "subject": "Science",
@@ -76,7 +76,7 @@ class TestAnOfficialText:
     ) -> None:
         official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
         starter.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
-        text = "unit fractions: cut circles into equal parts, such as sixths"
+        text = "a whole cut into equal parts: the numerator counts the parts taken"
         for mode in ("hybrid", "lexical", "dense"):
             found = {hit.record.id: hit.record for hit in starter.search(text, 5, None, mode).hits}
             assert found[UNIT_FRACTIONS].description == "Grasp the quantity 1/b."
@@ -86,9 +86,9 @@ class TestAnOfficialText:
     ) -> None:
         official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
         empty.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
-        assert "numerator" not in starter_text(UNIT_FRACTIONS)
+        assert "bar" not in starter_text(UNIT_FRACTIONS).split()
         for mode in ("hybrid", "lexical", "dense"):
-            text = "name the numerator and denominator of a shaded circle"
+            text = "colored bars"
             assert ids(empty, text, 1, mode=mode) == [UNIT_FRACTIONS]
             [hit] = empty.search(text, 1, None, mode).hits
             assert hit.record.description == "Grasp the quantity 1/b."
