@@ -45,6 +45,7 @@ from .manifest import (
     with_retries,
 )
 from .rows import write_rows
+from .spelling import Spelling
 from .vectors import StoredVectors
 
 # A million vectors have 1.5 GB, which would take seconds at every start.
@@ -66,6 +67,7 @@ class Generation:
         self.manifest = read_manifest(folder)
         _check_files(folder, self.manifest)
         self.lexical = LexicalIndex(folder / "text")
+        self.spelling = Spelling(self.lexical)
         self.vectors: StoredVectors | None = None
         with _HEADERS:
             self.columns = Columns(folder / "columns.npz")

@@ -33,8 +33,8 @@ ReadArray: TypeAlias = Callable[[str, type, tuple[int | None, ...]], npt.NDArray
 _BLOCK: Final = 2**16  # rows whose eight-bit vectors are copied at once, if a filter scatters them
 _RESCORED: Final = 200
 """How many of the roughly best rows get an exact score, at least (docs/benchmarks.md)."""
-# Chosen on one half of the sources and checked on the other, see docs/benchmarks.md. Phrases are
-# less like a query than whole texts are, and a row with phrases must not lose by them.
+# Chosen on real queries of all sources, see docs/benchmarks.md. Phrases are less like a query than
+# whole texts are, and a row with phrases must not lose by them.
 _PHRASES_SHARE: Final = 0.3
 _PHRASES_LIFT: Final = 0.05
 
