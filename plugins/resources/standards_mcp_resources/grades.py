@@ -106,8 +106,9 @@ def continuation(code: str, level: str, step: int) -> Continuation:
         domains = tuple(_domains(match["domain"], level, step))
         return Continuation(strands=(domains,) if domains else ())
     if (match := _HIGH_SCHOOL.fullmatch(key)) and level == "08":
-        domains = (each for each, names in _CATEGORIES.items() if match["category"] in names)
-        return Continuation(strands=(tuple(f"8.{domain}" for domain in domains),))
+        category = match["category"]
+        before = (f"8.{each}" for each, names in _CATEGORIES.items() if category in names)
+        return Continuation(strands=(tuple(before),))
     if band := next_band(code, step):
         return Continuation(band.code, (band.strands,) if band.strands else (), where=band.name)
     return Continuation()
