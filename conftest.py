@@ -33,6 +33,7 @@ Install = Callable[..., Path]
 
 # By its module: what pytest loads by entry point is imported before coverage is measured.
 pytest_plugins = ["standards_mcp.testing", "standards_mcp_catalog.testing"]
+pytest.register_assert_rewrite("support.store_contract")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background so, and the processes of tests would inherit it.

@@ -61,9 +61,9 @@ def parse(path: str) -> None:
 
 
 def load(name: str, paths: list[str], folder: Path) -> None:
-    from standards_mcp_catalog import open_catalog
+    from standards_mcp_catalog import open_local
 
-    store: Any = open_catalog(folder)
+    store: Any = open_local(folder)
     documents = read_documents(open_sources(paths))
     report, seconds = timed(lambda: import_sources(store.store, documents))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

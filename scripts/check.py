@@ -234,6 +234,12 @@ def write_contracts() -> None:
             "layers": [" | ".join(others), *shared],
         },
         {
+            "name": "Only the store in Pinecone imports its SDK",
+            "type": "forbidden",
+            "source_modules": [name for name in NAMES if name != "standards_mcp_pinecone"],
+            "forbidden_modules": ["pinecone"],
+        },
+        {
             "name": "Plugins use the public API only",
             "type": "forbidden",
             "source_modules": NAMES,

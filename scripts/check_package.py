@@ -34,6 +34,8 @@ SHIPPED = {
     "standards_mcp",
     "standards_mcp_clients",
     "standards_mcp_encoders",
+    "standards_mcp_pinecone",
+    "standards_mcp_scaffold",
     *(f"standards_mcp_{name}" for name in OWN),
 }
 TOOLS = ["find_relevant_standards", "get_standard_details"]

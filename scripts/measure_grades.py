@@ -8,14 +8,11 @@ text, as the topic with the grade as an argument, and as the topic alone. Right:
 part of it is among the first five results.
 """
 
-from starter_questions import Questions, measure
+from starter_questions import COUNT, Questions, has_code, measure
 
 from standards_mcp_catalog import Catalog, SearchHit
-from standards_mcp_catalog.vocabulary.notation import canonical_key
 from standards_mcp_search.scope import scope_filter
 from standards_mcp_search.text_search import search_by_text
-
-COUNT = 5
 
 
 async def _measure(catalog: Catalog, questions: Questions) -> None:
@@ -28,7 +25,7 @@ async def _measure(catalog: Catalog, questions: Questions) -> None:
             "argument": await _search(catalog, question["topic"], question["grade"]),
         }
         for name, hits in results.items():
-            right[name] += _has(hits, question["code"])
+            right[name] += has_code(hits, question["code"])
         if results["text"] != results["argument"]:
             different.append(question["text"])
     total = len(questions)
@@ -45,12 +42,6 @@ async def _search(catalog: Catalog, text: str, grade: str | None) -> list[Search
         catalog, text, COUNT, scope, reads_grade=not grade, reads_subject=not grade
     )
     return list(answer.result.hits)
-
-
-def _has(hits: list[SearchHit], code: str) -> bool:
-    wanted = canonical_key(code)
-    keys = [canonical_key(hit.record.statement_notation or "") for hit in hits]
-    return any(key == wanted or key.startswith(f"{wanted}.") for key in keys)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ The questions are in `scripts/answers/loaded.csv`, each with yes if the starter 
 Warned are questions with a sentence on what is not loaded, and those with weak results only.
 """
 
-from starter_questions import Questions, measure
+from starter_questions import Questions, measure, search
 
 from standards_mcp_catalog import Catalog
-from standards_mcp_search.text_search import search_by_text
 
 
 async def _measure(catalog: Catalog, questions: Questions) -> None:
@@ -26,7 +25,7 @@ async def _measure(catalog: Catalog, questions: Questions) -> None:
 
 
 async def _warning(catalog: Catalog, text: str) -> str:
-    answer = await search_by_text(catalog, text, 5, None, reads_grade=True, reads_subject=True)
+    answer = await search(catalog, text)
     if answer.missing:
         return "sentence"
     is_weak = all(hit.score < answer.result.weak_below for hit in answer.result.hits)

@@ -12,7 +12,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, Protocol, Type
 import click
 from click.shell_completion import CompletionItem
 
-from standards_mcp._utils.installation import install_command, upgrade_command
+from standards_mcp._utils.installation import host_source, install_command, upgrade_command
 from standards_mcp._utils.secrets import MASK, looks_secret
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import counted, printable
@@ -42,6 +42,7 @@ __all__ = [
     "counted",
     "divert_stdout",
     "examples",
+    "host_source",
     "install_command",
     "json_option",
     "looks_secret",
@@ -236,6 +237,11 @@ class ServerCommand:
 
 class ServerCommands(Protocol):
     """The object of `click.pass_obj` in a command that comes with the host."""
+
+    @property
+    def own_names(self) -> Collection[str]:
+        """The names of the commands that come with the host."""
+        ...
 
     def server_command(self, profile: str | None = None) -> ServerCommand:
         """Return the command for this configuration, by default with the profile of this run.

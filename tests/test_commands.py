@@ -84,13 +84,6 @@ def test_a_file_name_that_is_no_text_is_printed_as_an_escape(stdout: Stdout):
     assert read() == b"caf\\udce9.md\n"
 
 
-def test_a_stream_without_an_encoding_takes_any_text(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sys, "stdout", stream := io.StringIO())
-    print_text("Łódź")
-    print_json("Łódź")
-    assert stream.getvalue() == 'Łódź\n"\\u0141\\u00f3d\\u017a"\n'
-
-
 @pytest.mark.parametrize(
     ("encoding", "written"),
     [("utf-8", '"Ł é'), ("cp1252", '"\\u0141 \\u00e9'), ("ascii", '"\\u0141 \\u00e9')],
@@ -191,16 +184,6 @@ def test_without_a_terminal_a_line_says_how_far_it_is_also_before_anything_is_do
 
 def lines_are_printed() -> bool:
     return "progress" in {each.name for each in threading.enumerate()}
-
-
-def test_a_closed_stderr_does_not_end_a_command(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(commands, "PAUSE", 0.01)
-    closed = io.TextIOWrapper(io.BytesIO())
-    closed.isatty = lambda: False  # type: ignore[method-assign]
-    monkeypatch.setattr(sys, "stderr", closed)
-    with progress_bar("Reading"):
-        closed.close()
-        wait_until(lambda: not lines_are_printed())
 
 
 def test_a_command_takes_the_option_and_shows_examples():

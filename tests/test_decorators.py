@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from support.hosts import served
+from support.hosts import MakeHost, served
 
 from standards_mcp import (
     InvalidInputError,
@@ -23,10 +23,8 @@ from standards_mcp import (
     resource,
     tool,
 )
-from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 
 
 @tool(read_only=True)
@@ -147,35 +145,6 @@ def test_what_other_decorators_wrap_stays_declared(make_host: MakeHost):
     assert served(make_host({"logged": Logged})) == ["work"]
 
 
-async def test_what_a_cache_or_a_class_wraps_stays_declared(make_host: MakeHost):
-    class Counted:
-        def __init__(self, function: Callable[..., str]) -> None:
-            functools.update_wrapper(self, function)
-            self.function = function
-
-        def __get__(self, owner: object, _: type) -> Callable[..., str]:
-            return functools.partial(self.function, owner)
-
-    class Wrapped(Plugin):
-        @functools.cache  # noqa: B019
-        @tool(read_only=True)
-        def remember(self) -> str:
-            """Remember something."""
-            return "remembered"
-
-        @Counted
-        @tool(read_only=True)
-        def count(self) -> str:
-            """Count the calls."""
-            return "counted"
-
-    host = make_host({"wrapped": Wrapped})
-    assert [(await host.call_tool(each, {})).text for each in served(host)] == [
-        "remembered",
-        "counted",
-    ]
-
-
 async def test_methods_complete_arguments_and_variables(make_host: MakeHost):
     class Atlas(Plugin):
         towns = ("Oslo", "Odense")
@@ -207,19 +176,6 @@ async def test_methods_complete_arguments_and_variables(make_host: MakeHost):
         assert (await host.content.complete(visit, "town", "Od", {})).values == expected
         assert (await host.content.complete(visit, "year", "20", {})).values == ["2026"]
         assert (await host.content.complete(town, "town", "Od", {})).values == expected
-
-
-def test_one_function_may_be_a_tool_and_a_resource(make_host: MakeHost):
-    class Both(Plugin):
-        @resource("both://about")
-        @tool(read_only=True)
-        def about(self) -> str:
-            """Say what this is about."""
-            return "both"
-
-    host = make_host({"both": Both})
-    assert served(host) == ["about"]
-    assert [item.resource.uri for item in host.visible().resources] == ["both://about"]
 
 
 @pytest.mark.parametrize(

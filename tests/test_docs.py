@@ -8,19 +8,17 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from textwrap import indent
 
 import click
 import pytest
-from support.hosts import started
+from support.hosts import Install, MakeHost, started
 from support.waiting import until
 
 from standards_mcp import Tool, cli, commands, hookspecs
 from standards_mcp.config.loading import load_settings
-from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 
 ROOT = Path(__file__).parent.parent
@@ -150,7 +148,7 @@ def test_every_hook_has_a_heading_with_its_signature():
 
 
 def test_the_plugin_of_the_readme_works_and_has_twelve_lines(
-    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+    install: Install, capfd: pytest.CaptureFixture[str]
 ):
     (source,) = blocks("README.md", "python")
     assert len(source.splitlines()) == 12
@@ -160,7 +158,7 @@ def test_the_plugin_of_the_readme_works_and_has_twelve_lines(
 
 
 def test_the_command_that_the_hooks_show_calls_the_tool_of_the_readme(
-    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+    install: Install, capfd: pytest.CaptureFixture[str]
 ):
     command, *_ = blocks("docs/plugins/hooks.md", "python")
     install("counts", f"{blocks('README.md', 'python')[0]}\n{command}\n{WITH_COMMAND}")
@@ -176,9 +174,7 @@ def test_the_table_of_what_commands_share_has_all_of_it():
 
 
 @pytest.mark.usefixtures("starter_catalog")
-def test_the_plugin_of_the_tutorial_works(
-    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
-):
+def test_the_plugin_of_the_tutorial_works(install: Install, capfd: pytest.CaptureFixture[str]):
     source, *_ = blocks("docs/plugins/writing.md", "python")
     project = tomllib.loads(blocks("docs/plugins/writing.md", "toml")[0])["project"]
     install("rubrics", source, requires=project["dependencies"])
@@ -203,7 +199,7 @@ def whole_tutorial() -> str:
 
 @pytest.mark.usefixtures("starter_catalog")
 def test_the_later_sections_of_the_tutorial_do_what_they_say(
-    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+    install: Install, capfd: pytest.CaptureFixture[str]
 ):
     install("rubrics", whole_tutorial())
     assert cli.run(["call", "plan_rubric", "--args", '{"topic": "clocks"}']) == 0
@@ -217,7 +213,7 @@ def test_the_later_sections_of_the_tutorial_do_what_they_say(
 
 @pytest.mark.usefixtures("planted")  # skips it without the libraries of the catalog
 def test_settings_logging_and_encoders_work_as_they_are_shown(
-    install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    install: Install, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     settings, logging, embedding = blocks("docs/plugins/writing.md", "python")[1:4]
     install(
@@ -236,9 +232,7 @@ def test_settings_logging_and_encoders_work_as_they_are_shown(
     assert "dataset=docs" in err.partition("tool call (")[2]
 
 
-def test_tools_can_be_made_at_run_time(
-    install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
-):
+def test_tools_can_be_made_at_run_time(install: Install, capfd: pytest.CaptureFixture[str]):
     values = blocks("docs/plugins/writing.md", "python")[4]
     install("tables", TABLES.format(values=indent(values, "    ")))
     assert cli.run(["--set", "plugins.tables.tables=['cats']", "call", "count_cats"]) == 0
@@ -253,7 +247,7 @@ def test_the_table_of_fields_is_that_of_tools():
 
 
 @pytest.mark.slow
-def test_the_tests_of_the_tutorial_pass(install: Callable[..., Path], tmp_path: Path):
+def test_the_tests_of_the_tutorial_pass(install: Install, tmp_path: Path):
     tests = "\n".join(blocks("docs/plugins/testing.md", "python"))
     source = whole_tutorial()
     module = install("rubrics", source).rename(tmp_path / "standards_mcp_rubrics.py")
@@ -284,7 +278,7 @@ from standards_mcp import Plugin, Resource, hookimpl, tool
 
 @pytest.mark.anyio
 async def test_the_shelf_of_the_tutorial_has_a_book_more_after_a_call(
-    install: Callable[..., Path], make_host: Callable[..., Host]
+    install: Install, make_host: MakeHost
 ):
     source = SHELF.format(example=blocks("docs/plugins/writing.md", "python")[-1])
     install("shelf", source)
@@ -302,7 +296,7 @@ async def test_the_shelf_of_the_tutorial_has_a_book_more_after_a_call(
     ids=lambda text: text.partition("\n")[0].strip("[]"),
 )
 def test_the_configurations_in_the_documents_are_without_a_mistake(
-    example: str, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    example: str, install: Install, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("GITHUB_TOKEN", "WIKI_TOKEN"):
         monkeypatch.setenv(name, "some-secret")
@@ -315,9 +309,7 @@ def test_the_configurations_in_the_documents_are_without_a_mistake(
         assert cli.run(["--profile", profile, "config", "check"]) == 0
 
 
-def visible(
-    recipe: str, install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
-) -> set[str]:
+def visible(recipe: str, install: Install, capfd: pytest.CaptureFixture[str]) -> set[str]:
     """Return the tools that clients get by the example under a heading."""
     install("rubrics", TEAM_PLUGIN, distribution="acme-rubrics")
     section = read("docs/administering.md").partition(f"### {recipe}\n")[2]
@@ -337,7 +329,7 @@ def visible(
     ],
 )
 def test_every_recipe_serves_what_it_says(
-    recipe: str, tools: set[str], install: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+    recipe: str, tools: set[str], install: Install, capfd: pytest.CaptureFixture[str]
 ):
     assert visible(recipe, install, capfd) == tools
 
@@ -402,27 +394,6 @@ ON_AN_INDEX = re.compile(
     | \b install \s+ ["']? \./plugins/  # which needs the host
     """
 )
-
-
-@pytest.mark.parametrize(
-    ("line", "is_found"),
-    [
-        ("pip install standards-mcp", True),
-        ("pip install --upgrade 'standards-mcp[redis]'", True),
-        ("python -m pip install -U standards-mcp-memory", True),
-        ("uvx standards-mcp@0.1.0", True),
-        ("uv tool install standards-mcp --with x", True),
-        ("uv tool install git+ADDRESS --with standards-mcp-NAME", True),
-        ("install standards-mcp[otel], or remove it", True),
-        ('pip install "standards-mcp-memory @ git+ADDRESS#subdirectory=plugins/memory"', False),
-        ("pip install './plugins/memory[x]'", True),
-        ("pip install . ./plugins/memory", False),
-        ("pipx inject standards-mcp --editable .", False),
-        ("uvx --from git+ADDRESS standards-mcp doctor", False),
-    ],
-)
-def test_a_name_that_no_index_has_is_found_behind_an_installer(line: str, is_found: bool):
-    assert bool(ON_AN_INDEX.search(line)) is is_found
 
 
 def test_nothing_is_installed_by_a_name_that_a_stranger_could_register():

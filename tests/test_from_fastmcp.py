@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import ModuleType
@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult
+from support.hosts import MakeHost
 
 from standards_mcp import Plugin
-from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp.testing import Call, check_plugin
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 
 PAGE = (Path(__file__).parent.parent / "docs/plugins/from-fastmcp.md").read_text(encoding="utf-8")
 SOURCES = dict(re.findall(r"^```python (\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
@@ -113,7 +112,9 @@ async def test_the_server_and_the_plugin_answer_alike(make_host: MakeHost, serve
 
 
 @pytest.mark.slow
-async def test_both_refuse_with_the_same_words(make_host: MakeHost, server: Path):
+async def test_both_offer_the_same_tools_and_refuse_with_the_same_words(
+    make_host: MakeHost, server: Path
+):
     async with every_client(make_host, server) as clients:
         for name, arguments in REFUSED:
             alone, behind, plugin = [
@@ -123,11 +124,6 @@ async def test_both_refuse_with_the_same_words(make_host: MakeHost, server: Path
             assert text_of(behind) == text_of(alone)
             assert plugin.structured_content["error_type"] == "invalid_input"
             assert plugin.structured_content["message"] in text_of(alone)
-
-
-@pytest.mark.slow
-async def test_both_offer_the_same_tools(make_host: MakeHost, server: Path):
-    async with every_client(make_host, server) as clients:
         listed = {side: (await client.list_tools()).tools for side, client in clients.items()}
     assert len(listed["alone"]) == 5
     for side in ("behind", "plugin"):

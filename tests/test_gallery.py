@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,15 +14,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from mcp import Client
 from mcp_types import ElicitResult
+from support.hosts import MakeHost
+from support.web_server import QuietHandler, in_thread
 
 from standards_mcp import Plugin
-from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp.testing import Allowed, Call, ConnectHttp, check_plugin
 from standards_mcp_catalog import Catalog, open_local
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 
 PAGE = Path(__file__).parent.parent / "docs" / "plugins" / "gallery.md"
 SOURCES: dict[str, str] = dict(
@@ -50,26 +49,19 @@ def importable(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> type
     return found
 
 
-class WeatherService(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
+class WeatherService(QuietHandler):
+    def do_GET(self) -> None:  # noqa: N802
         place = parse_qs(urlsplit(self.path).query)["place"][0]
         right = self.headers["Authorization"] == f"Bearer {TOKEN}"
         status = {"Nowhere": 404, "Storm": 503, "Moved": 302}.get(place, 200) if right else 401
-        self.send_response(status)
-        self.end_headers()
         answers = {"Fog": "<html>", "Dusk": '{"temperature": 3}'}
-        self.wfile.write(answers.get(place, '{"degrees": 21.5}').encode())
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.reply(status, answers.get(place, '{"degrees": 21.5}').encode())
 
 
 @pytest.fixture
 def service() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), WeatherService) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with in_thread(ThreadingHTTPServer(("127.0.0.1", 0), WeatherService)) as server:
         yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
 
 
 def test_there_are_seven():
@@ -187,16 +179,13 @@ async def test_an_expensive_call_that_is_kept(make_host: MakeHost, planted: Path
         (ElicitResult(action="decline"), "Nothing was deleted."),
     ],
 )
-@pytest.mark.parametrize("generation", ["legacy", "auto"])
-async def test_a_question_to_the_user(
-    make_host: MakeHost, generation: str, reply: ElicitResult, expected: str
-):
+async def test_a_question_to_the_user(make_host: MakeHost, reply: ElicitResult, expected: str):
     async def answer(context: Any, params: Any) -> ElicitResult:
         del context, params
         return reply
 
     server = build_server(make_host({"cleanup": plugin("cleanup")}), "1")
-    async with Client(server, mode=generation, elicitation_callback=answer) as client:
+    async with Client(server, elicitation_callback=answer) as client:
         assert (await client.call_tool("delete_drafts", {})).content[0].text == expected
 
 

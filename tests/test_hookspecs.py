@@ -29,10 +29,6 @@ def test_a_hook_says_what_it_is_for(name: str):
     assert (inspect.getdoc(HOOKS[name]) or "").startswith("Return ")
 
 
-def test_a_hook_is_synchronous(name: str):
-    assert not inspect.iscoroutinefunction(HOOKS[name])
-
-
 def test_a_hook_is_called_by_the_host(name: str):
     calls = re.compile(rf'(call|each|_read|_returned)\((\w+(\.\w+)*, )+"{name}"[,)]')
     assert any(calls.search(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py"))

@@ -14,6 +14,8 @@ PLUGINS = (
     "standards_mcp_catalog",
     "standards_mcp_clients",
     "standards_mcp_encoders",
+    "standards_mcp_pinecone",
+    "standards_mcp_scaffold",
     "standards_mcp_search",
 )
 PROGRAM = f"""

@@ -114,6 +114,13 @@ class Invocation:
         if "_calls" in vars(self):
             self._calls.close()
 
+    @property
+    def own_names(self) -> list[str]:
+        """The names of the commands that come with the host."""
+        from . import own_names
+
+        return own_names()
+
     def server_command(self, profile: str | None = None) -> ServerCommand:
         """Return the command that starts a server with this configuration. See `ServerCommands`."""
         if profile:

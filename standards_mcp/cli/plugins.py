@@ -28,10 +28,11 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.plugin import Health, PluginSettings
 
+from . import shipped
 from .config_edits import dry_run_option, edit_config, yes_option
 from .invocation import Invocation
-from .new_plugin import new
 
+_GROUP: Final = "standards_mcp.commands.plugins"
 _ABOUT: Final = (
     *("name", "version", "distribution", "status", "reason"),
     *("tools", "prompts", "resources", "filters", "routes"),
@@ -46,12 +47,20 @@ def _installed(invocation: Invocation) -> Iterator[tuple[str, str]]:
 _name = click.argument("name", shell_complete=offer(_installed))
 
 
-@click.group()
+class _Commands(click.Group):
+    """The commands of this module, and the ones of packages in the host's wheel."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *shipped(_GROUP)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        point = shipped(_GROUP).get(cmd_name)
+        return point.load() if point else super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Commands)
 def plugins() -> None:
     """List the installed plugins, check that they work, and create new ones."""
-
-
-plugins.add_command(new)
 
 
 @plugins.command("list", epilog=examples("plugins list", "plugins list --json"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
 
@@ -28,6 +27,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field
 from support.conversations import conversation, request
+from support.hosts import MakeHost, OpenClient
 from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import (
@@ -42,13 +42,9 @@ from standards_mcp import (
     prompt,
     tool,
 )
-from standards_mcp.calls.context import HostContext
-from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
-Open = Callable[..., AbstractAsyncContextManager[Client]]
 
 
 class Choice(BaseModel):
@@ -161,7 +157,7 @@ def _count_anew() -> None:
 
 
 @pytest.fixture
-def connect(open_client: Open, make_host: MakeHost) -> Open:
+def connect(open_client: OpenClient, make_host: MakeHost) -> OpenClient:
     def opened(
         answer: Any = None, *, tools: Any = None, **callbacks: Any
     ) -> AbstractAsyncContextManager[Client]:
@@ -209,7 +205,11 @@ def accept(**content: Any) -> ElicitResult:
     return ElicitResult(action="accept", content=content)
 
 
-async def test_the_context_is_no_argument_of_the_tool(connect: Open):
+CHOICE = ["Which grade for clocks?"]
+NAMES = ["Your name?", "And your friend's?"]
+
+
+async def test_the_context_is_no_argument_of_the_tool(connect: OpenClient):
     async with connect() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert list(tools["choose"].input_schema["properties"]) == ["topic"]
@@ -220,35 +220,15 @@ async def test_the_context_is_no_argument_of_the_tool(connect: Open):
 @pytest.mark.parametrize(
     ("tool", "replies", "result", "asked"),
     [
-        (
-            "choose",
-            [accept(grade="4")],
-            {"grade": "4", "caller": "local"},
-            ["Which grade for clocks?"],
-        ),
-        (
-            "choose",
-            [ElicitResult(action="decline")],
-            {"grade": None, "caller": "local"},
-            ["Which grade for clocks?"],
-        ),
-        (
-            "choose",
-            [ElicitResult(action="cancel")],
-            {"grade": None, "caller": "local"},
-            ["Which grade for clocks?"],
-        ),
-        (
-            "survey",
-            [accept(name="Ada"), accept(name="Bo")],
-            {"result": ["Ada", "Bo"]},
-            ["Your name?", "And your friend's?"],
-        ),
+        ("choose", [accept(grade="4")], {"grade": "4", "caller": "local"}, CHOICE),
+        ("choose", [ElicitResult(action="decline")], {"grade": None, "caller": "local"}, CHOICE),
+        ("choose", [ElicitResult(action="cancel")], {"grade": None, "caller": "local"}, CHOICE),
+        ("survey", [accept(name="Ada"), accept(name="Bo")], {"result": ["Ada", "Bo"]}, NAMES),
     ],
     ids=["one that is answered", "one that is declined", "one that is closed", "two in a row"],
 )
 async def test_each_question_is_asked_once_and_its_answer_reaches_the_tool(
-    connect: Open, tool: str, replies: list[ElicitResult], result: Any, asked: list[str]
+    connect: OpenClient, tool: str, replies: list[ElicitResult], result: Any, asked: list[str]
 ):
     heard: list[str] = []
     async with connect(answering(*replies, asked=heard)) as client:
@@ -257,7 +237,9 @@ async def test_each_question_is_asked_once_and_its_answer_reaches_the_tool(
     assert heard == asked
 
 
-async def test_an_answer_that_takes_long_is_taken_and_one_that_does_not_fit_refused(connect: Open):
+async def test_an_answer_that_takes_long_is_taken_and_one_that_does_not_fit_refused(
+    connect: OpenClient,
+):
     answers = answering(accept(grade="3"), accept(grade="12"), takes_long=True)
     async with connect(answers) as client:
         assert not (await client.call_tool("choose", {"topic": "clocks"})).is_error
@@ -296,7 +278,7 @@ async def test_a_newer_client_is_told_which_capability_it_lacks(
     assert told.value.error.data == {"requiredCapabilities": {capability: {}}}
 
 
-async def test_the_model_and_the_roots_of_the_client_can_be_asked(connect: Open):
+async def test_the_model_and_the_roots_of_the_client_can_be_asked(connect: OpenClient):
     prompts: list[CreateMessageRequestParams] = []
     able = {"sampling_callback": model_saying("Roses", prompts), "list_roots_callback": at_home}
     async with connect(**able) as client:
@@ -314,7 +296,7 @@ async def test_the_model_and_the_roots_of_the_client_can_be_asked(connect: Open)
 
 @pytest.mark.parametrize(("tool", "rounds"), [("gather", 2), ("survey", 3)])
 async def test_questions_that_are_asked_together_take_one_round(
-    connect: Open, caplog: pytest.LogCaptureFixture, tool: str, rounds: int
+    connect: OpenClient, caplog: pytest.LogCaptureFixture, tool: str, rounds: int
 ):
     caplog.set_level(logging.INFO, "standards_mcp")
     able = {"sampling_callback": model_saying("Hi"), "list_roots_callback": at_home}
@@ -329,13 +311,13 @@ async def test_questions_that_are_asked_together_take_one_round(
 
 @pytest.mark.parametrize("tool", ["reword", "forgive"])
 async def test_other_words_under_one_key_and_a_careless_except_lose_no_answer(
-    connect: Open, tool: str
+    connect: OpenClient, tool: str
 ):
     async with connect(answering(accept(name="Ada"))) as client:
         assert (await client.call_tool(tool, {})).content[0].text == "Ada"
 
 
-async def test_a_prompt_may_ask_the_user_if_there_is_one(connect: Open):
+async def test_a_prompt_may_ask_the_user_if_there_is_one(connect: OpenClient):
     async with connect(answering(accept(name="Ada"))) as client:
         (listed,) = (await client.list_prompts()).prompts
         assert [argument.name for argument in listed.arguments] == ["topic"]
@@ -348,7 +330,7 @@ async def test_a_prompt_may_ask_the_user_if_there_is_one(connect: Open):
 
 @pytest.mark.parametrize("given", [{"level": "loud"}, {"message": "half"}], ids=str)
 async def test_a_line_that_no_client_can_read_is_a_crash_of_the_tool(
-    connect: Open, given: dict[str, str]
+    connect: OpenClient, given: dict[str, str]
 ):
     async with connect() as client:
         result = await client.call_tool("say", given)
@@ -387,17 +369,6 @@ async def test_what_a_client_makes_up_of_earlier_answers_is_refused(make_host: M
             await client.get_prompt("dedicate", {"topic": "x"}, request_state=forged)
 
 
-async def test_an_error_of_a_tools_own_that_looks_like_ours_is_passed_on(make_host: MakeHost):
-    class OddPlugin(Plugin):
-        @tool(read_only=True)
-        def odd(self) -> ToolResult:
-            """Fail in an odd way."""
-            return ToolResult(text="odd", structured={"error_type": "cannot_ask"}, is_error=True)
-
-    async with Client(build_server(make_host({"odd": OddPlugin}), "1")) as client:
-        assert (await client.call_tool("odd", {})).content[0].text == "odd"
-
-
 async def test_a_context_may_be_optional_but_not_in_a_plain_function(make_host: MakeHost):
     class GreetPlugin(Plugin):
         @tool(read_only=True)
@@ -433,7 +404,7 @@ async def test_a_client_that_can_ask_and_does_not_is_no_crash_of_the_tool(make_h
     assert "Ask in the conversation: 'Which grade for clocks?'" in result.content[0].text
 
 
-async def test_a_call_counts_once_and_answers_of_users_are_not_cached(connect: Open):
+async def test_a_call_counts_once_and_answers_of_users_are_not_cached(connect: OpenClient):
     answer = answering(*(accept(name=name) for name in ("Ada", "Bo", "Cleo", "Dan")))
     tools = {"overrides": {"survey": {"rate_limit": "1/minute"}}}
     async with connect(answer, tools=tools) as client:
@@ -443,25 +414,6 @@ async def test_a_call_counts_once_and_answers_of_users_are_not_cached(connect: O
         answers = [(await client.call_tool("keep", {})).content[0].text for _ in "12"]
     assert again.structured_content["error_type"] == "rate_limited"
     assert answers == ["Cleo", "Dan"]
-
-
-async def test_a_deadline_stands_still_until_the_last_of_several_questions_is_answered():
-    context, went_on = HostContext(), False
-    with context.within(10 * WAIT):
-        with context.paused():
-            with context.paused():
-                let_time_pass(8 * WAIT)
-                await anyio.lowlevel.checkpoint()
-            let_time_pass(8 * WAIT)
-            await anyio.lowlevel.checkpoint()
-        with context.paused():
-            pass
-        let_time_pass(5 * WAIT)
-        await anyio.lowlevel.checkpoint()
-        went_on = True
-        let_time_pass(8 * WAIT)
-        await anyio.sleep_forever()
-    assert went_on
 
 
 async def test_a_client_that_shows_pages_only_is_not_asked_by_a_form(make_host: MakeHost):

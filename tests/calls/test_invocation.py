@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from support.hosts import until_answered
-from support.waiting import WAIT, let_time_pass, until
+from support.hosts import MakeHost, plugin_with, until_answered
+from support.waiting import let_time_pass, until
 
-from standards_mcp import Plugin, Tool, ToolResult, hookimpl
-from standards_mcp.calls.pipeline import THREADS_PER_PLUGIN, PluginThreads
+from standards_mcp import Tool, ToolResult
+from standards_mcp.calls.pipeline import THREADS_PER_PLUGIN
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +35,7 @@ def hanging() -> list[bool]:
 
 
 @pytest.fixture
-def host(make_host: Callable[..., Host], release: threading.Event, hanging: list[bool]) -> Host:
+def host(make_host: MakeHost, release: threading.Event, hanging: list[bool]) -> Host:
     """Return a host of two plugins, of which the first has tools that hang."""
 
     async def later() -> str:
@@ -53,19 +52,9 @@ def host(make_host: Callable[..., Host], release: threading.Event, hanging: list
             Tool(name=f"{prefix}.work", description="Work.", function=lambda: "done"),
             Tool(name=f"{prefix}.later", description="Do it later.", function=later),
             Tool(name=f"{prefix}.nap", description="Nap.", function=lambda: time.sleep(0.1)),
-            Tool(
-                name=f"{prefix}.hasty",
-                description="Work in no time.",
-                function=lambda: "done",
-                timeout=0.01,
-            ),
         ]
 
-    def plugin(prefix: str) -> type[Plugin[Any]]:
-        hook = hookimpl(lambda _: tools_of(prefix))
-        return type("Made", (Plugin,), {"register_tools": hook})
-
-    return make_host({"sick": plugin("sick"), "well": plugin("well")})
+    return make_host({name: plugin_with(*tools_of(name)) for name in ("sick", "well")})
 
 
 async def call_at_once(host: Host, tool: str, count: int) -> list[ToolResult]:
@@ -128,22 +117,3 @@ async def test_a_plugin_is_served_again_once_its_calls_have_ended(
 
 async def test_calls_wait_while_all_threads_are_busy(host: Host):
     assert error_types(await call_at_once(host, "well.nap", 2 * THREADS_PER_PLUGIN)) == {None}
-
-
-async def test_a_call_that_waits_in_vain_takes_no_thread_from_those_after_it(host: Host):
-    async with anyio.create_task_group() as group:
-        group.start_soon(call_at_once, host, "well.nap", THREADS_PER_PLUGIN)
-        await anyio.sleep(0.02)
-        group.start_soon(call_at_once, host, "well.hasty", THREADS_PER_PLUGIN)
-    assert error_types(await call_at_once(host, "well.nap", THREADS_PER_PLUGIN)) == {None}
-
-
-async def test_a_call_that_is_cancelled_before_it_begins_leaves_its_place_free():
-    threads = PluginThreads("acme", size=1)
-    began: list[bool] = []
-    with anyio.CancelScope() as scope:
-        scope.cancel()
-        await threads.run(lambda: began.append(True))
-    with anyio.fail_after(WAIT):
-        assert await threads.run(lambda: "done") == "done"
-    assert began == []

@@ -13,32 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, BeforeValidator
-from support.waiting import WAIT, until
-from typing_extensions import TypedDict
+from support.hosts import MakeHost, error_type, plugin_with
+from support.waiting import until
 
 from standards_mcp import (
     CallContext,
     Plugin,
-    PluginError,
     Tool,
     ToolError,
     ToolResult,
-    hookimpl,
     tool,
 )
 from standards_mcp.calls.context import HostContext, Principal
-from standards_mcp.calls.limits import FairSemaphore, RateLimits
-from standards_mcp.calls.output import BYTES_PER_TOKEN, capped, tokens
+from standards_mcp.calls.limits import RateLimits
+from standards_mcp.calls.output import capped, tokens
 from standards_mcp.errors import NotServedError, UnknownToolError
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
-
-
-class Answer(TypedDict):
-    results: list[str]
-    message: str
 
 
 class Counter:
@@ -77,15 +69,10 @@ def serve(make_host: MakeHost) -> Callable[..., Host]:
             Tool(name="count", function=count, description="Count.", read_only=True),
             Tool(name="second", function=second, description="Count.", read_only=True),
         ]
-        plugin = type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
         table = override.pop("tools", {}) | {"overrides": {"count": override}}
-        return make_host({"acme": plugin}, tools=table)
+        return make_host({"acme": plugin_with(*tools)}, tools=table)
 
     return make
-
-
-def error_type(result: ToolResult) -> str:
-    return (result.structured or {}).get("error_type", "")
 
 
 async def all_of(host: Host, count: int, **arguments: Any) -> list[ToolResult]:
@@ -119,8 +106,7 @@ async def test_beyond_the_limit_no_call_with_many_values_is_validated(make_host:
         return sum(numbers)
 
     total.__annotations__["numbers"] = list[Annotated[int, BeforeValidator(note)]]
-    tools = [Tool(name="total", function=total, description="Add numbers.")]
-    plugin = type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
+    plugin = plugin_with(Tool(name="total", function=total, description="Add numbers."))
     host = make_host({"acme": plugin}, tools={"overrides": {"total": {"rate_limit": "2/hour"}}})
     assert not (await host.call_tool("total", {"numbers": [1] * 300})).is_error, "counted once"
     wrong = {"numbers": ["x"] * 300}
@@ -135,15 +121,6 @@ async def test_a_limit_of_all_tools_is_counted_for_each(serve: Any):
     for name in ("count", "second"):
         assert not (await host.call_tool(name, {})).is_error
         assert error_type(await host.call_tool(name, {})) == "rate_limited"
-
-
-async def test_calls_that_validation_refuses_count(serve: Any):
-    counter = Counter()
-    host = serve(counter, rate_limit="2/hour")
-    wrong: list[dict[str, Any]] = [{"wrong": 1}, {"text": 1}, {"text": 1}, {}]
-    types = [error_type(await host.call_tool("count", each)) for each in wrong]
-    assert types == ["invalid_input", "invalid_input", "rate_limited", "rate_limited"]
-    assert counter.calls == 0
 
 
 async def test_calls_of_unknown_tools_count_together(serve: Any):
@@ -318,38 +295,6 @@ async def test_callers_that_wait_for_a_slot_are_served_in_turn(make_host: MakeHo
     assert served == ["ada", "ada", "ben", "cleo", "ada", "ben", "ada", "ada"]
 
 
-@given(st.integers(1, 3), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
-def test_slots_are_neither_lost_nor_given_twice(size: int, calls: list[tuple[str, bool]]):
-    taken, most = 0, 0
-
-    async def call(slots: FairSemaphore, caller: str) -> None:
-        nonlocal taken, most
-        await slots.acquire(caller)
-        taken += 1
-        most = max(most, taken)
-        try:
-            await asyncio.sleep(0)
-        finally:
-            taken -= 1
-            slots.release()
-
-    async def main() -> None:
-        slots = FairSemaphore(size)
-        tasks = [asyncio.create_task(call(slots, caller)) for caller, _ in calls]
-        for task, (_, is_cancelled) in zip(tasks, calls, strict=True):
-            await asyncio.sleep(0)
-            if is_cancelled:
-                task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        async with asyncio.timeout(WAIT):
-            for _ in range(size):
-                await slots.acquire("last")
-
-    asyncio.run(main())
-    assert taken == 0
-    assert most <= size
-
-
 async def test_waiting_for_a_slot_counts_against_the_deadline_which_frees_it(serve: Any):
     counter = Counter(seconds=30)
     host = serve(counter, concurrency=1, timeout=0.1)
@@ -387,35 +332,6 @@ def test_a_long_list_loses_its_last_items_and_says_so(items: list[str], limit: i
         assert error_type(result) == "too_large"
 
 
-def test_a_cut_text_ends_with_a_whole_line_unless_that_removes_half_of_it():
-    assert (
-        capped(ToolResult(text="# Books\n\n- Emma\n- Dune and more"), 5).text == "# Books\n\n- Emma"
-    )
-    assert capped(ToolResult(text="word " * 30), 10).text == ("word " * 30)[:40]
-
-
-def test_the_largest_list_is_cut_however_few_items_it_has():
-    structured = {"tags": [str(number) for number in range(20)], "pages": ["page " * 100] * 3}
-    result = capped(ToolResult(text="# Pages", structured=structured), 300)
-    assert result.structured == {**structured, "pages": ["page " * 100] * 2}
-    assert "pages: the first 2 of 3" in result.notes[0]
-
-
-@given(st.lists(st.text(max_size=20)), st.integers(30, 100))
-def test_a_text_beside_a_structure_keeps_its_form(items: list[str], limit: int):
-    structured = {"documents": items, "message": "", "total": len(items)}
-    text = "\n".join(["# Documents", *(f"- {item}" for item in items)])
-    result = capped(ToolResult(text=text, structured=structured), limit)
-    if not result.is_error:
-        assert result.text.startswith("# Documents")
-        assert result.structured is not None
-        kept = result.structured["documents"]
-        assert items[: len(kept)] == kept
-        assert tokens(pydantic_core.to_json(result.structured).decode()) <= limit
-        assert len(result.notes) == (len(kept) < len(items) or result.text != text)
-        assert result.structured["message"] == (result.notes[0] if len(kept) < len(items) else "")
-
-
 def test_what_cannot_be_cut_is_an_error_that_says_what_to_do():
     structured = {"text": "x" * 100}
     result = capped(ToolResult(text="x" * 100, structured=structured), 10)
@@ -432,19 +348,6 @@ async def test_callers_are_forgotten_before_they_fill_the_memory():
     for number in range(20_000):
         await rates.wait(limit, "count", f"more {number}")
     assert len(rates._own) == 10_000
-
-
-async def test_a_call_that_one_limit_refuses_counts_against_no_other():
-    rates = RateLimits()
-    assert await rates.wait(("3/hour", "1/day"), "count", "ada") == (0, "3/hour")
-    for _ in range(5):
-        seconds, limit = await rates.wait(("3/hour", "1/day"), "count", "ada")
-        assert (limit, seconds > 3600) == ("1/day", True)
-    assert [(await rates.wait(("3/hour",), "count", "ada"))[0] > 0 for _ in range(3)] == [
-        False,
-        False,
-        True,
-    ]
 
 
 # What authors declare
@@ -504,45 +407,3 @@ async def test_what_concerns_one_caller_is_no_answer_for_those_who_wait(make_hos
     results = await asyncio.gather(*(host.call_tool("greet", {}, caller) for caller in callers))
     assert error_type(results[0]) == "cannot_ask"
     assert [result.text for result in results[1:]] == ["Hello ben", "Hello eve"]
-
-
-async def test_the_limits_of_an_author_count_beside_those_of_the_admin(make_host: MakeHost):
-    class Limited(Plugin):
-        @tool(read_only=True, rate_limit="1/hour", max_output_tokens=5)
-        def work(self) -> str:
-            """Work at length."""
-            return "word " * 100
-
-        @tool(read_only=True)
-        def find(self) -> Answer:
-            """Find."""
-            return {"results": ["standard"] * 1000, "message": "Found"}
-
-    limits = {"rate_limit": "9/hour", "max_output_tokens": 500}
-    host = make_host({"limited": Limited}, tools=limits)
-    first, second = [await host.call_tool("work", {}) for _ in range(2)]
-    assert tokens(first.text) <= 5
-    assert "Cut to about 5" in first.notes[0]
-    assert second.structured["error_type"] == "rate_limited"
-    assert 3500 < second.structured["retry_after"] <= 3600
-    found = await host.call_tool("find", {})
-    assert 0 < len(found.structured["results"]) < 1000
-    assert tokens(found.text) <= 500 + BYTES_PER_TOKEN
-    assert "Ask for less" in found.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ({"rate_limit": "often"}, "its rate_limit must be a text such as '60/minute'"),
-        ({"max_output_tokens": 0}, "its max_output_tokens must be a positive whole number"),
-        ({"cache_scope": "shared"}, "its cache_scope must be 'private' or 'public'"),
-    ],
-)
-def test_limits_that_are_none_fail_the_plugin(
-    make_host: MakeHost, fields: dict[str, Any], why: str
-):
-    odd = Tool(name="odd", description="Odd.", function=lambda: "x", **fields)
-    plugin = type("Odd", (Plugin,), {"register_tools": hookimpl(lambda _: [odd])})
-    with pytest.raises(PluginError, match=why):
-        make_host({"odd": plugin}, strict=True)

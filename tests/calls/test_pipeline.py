@@ -17,7 +17,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 from pydantic import SecretStr
-from support.waiting import WAIT, let_time_pass, until
+from support.hosts import MakeHost, plugin_with
+from support.waiting import let_time_pass
 from typing_extensions import TypedDict
 
 from standards_mcp import (
@@ -29,15 +30,12 @@ from standards_mcp import (
     Tool,
     ToolError,
     ToolResult,
-    hookimpl,
     prompt,
     tool,
 )
 from standards_mcp._utils.logs import JsonFormatter
-from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 
 
 class Panic(BaseException):
@@ -46,10 +44,6 @@ class Panic(BaseException):
 
 class Answer(TypedDict):
     results: list[int]
-
-
-def plugin_of(*tools: Tool) -> type[Plugin[Any]]:
-    return type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
 
 
 @pytest.fixture
@@ -61,7 +55,7 @@ def call(make_host: MakeHost, caplog: pytest.LogCaptureFixture) -> Callable[...,
         function: Callable[..., Any], /, *, settings: Any = None, tool: Any = None, **arguments: Any
     ) -> ToolResult:
         described = Tool(name="acme.do", function=function, description="Do.", **(tool or {}))
-        host = make_host({"acme": plugin_of(described)}, **(settings or {}))
+        host = make_host({"acme": plugin_with(described)}, **(settings or {}))
         assert not host.manager.records["acme"].reason
         return await host.call_tool("acme.do", arguments)
 
@@ -96,30 +90,6 @@ async def test_a_sync_tool_runs_in_a_thread_and_an_async_one_on_the_loop(call: A
     here = threading.get_ident()
     assert (await call(sync)).structured["result"] != here
     assert (await call(on_the_loop)).structured["result"] == here
-
-
-async def test_a_sync_tool_does_not_hold_up_the_loop(call: Any):
-    begun, go = threading.Event(), threading.Event()
-    waited: list[bool] = []
-
-    def work() -> None:
-        begun.set()
-        waited.append(go.wait(WAIT))
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(call, work)
-        await until(begun.is_set)
-        go.set()
-    assert waited == [True]
-
-
-async def test_a_callable_with_an_async_call_is_awaited(call: Any):
-    class Tooling:
-        async def __call__(self, a: int) -> int:
-            await anyio.lowlevel.checkpoint()
-            return a + 1
-
-    assert (await call(Tooling(), a=1)).structured == {"result": 2}
 
 
 # Deadlines
@@ -302,16 +272,10 @@ async def test_an_error_may_carry_data(make_host: MakeHost):
 
     host = make_host({"shop": Shop}, plugins={"shop": {"key": key}})
     result = await host.call_tool("buy", {})
-    assert result.structured == {
-        "success": False,
-        "results": [],
-        "message": "Busy.",
-        "error_type": "api_error",
-        "retry_after": 12.5,
-        "status": 503,
-        "details": {"code": "E7", "asked": "?key=***", "at": "2026-01-02"},
-    }
-    assert json.loads(result.text) == result.structured
+    assert envelope(result) == ("api_error", "Busy.")
+    details = {"code": "E7", "asked": "?key=***", "at": "2026-01-02"}
+    data = {"retry_after": 12.5, "status": 503, "details": details}
+    assert data.items() <= result.structured.items()
     with pytest.raises(ApiError) as caught:
         await host.content.get_prompt("offer", {})
     assert caught.value.data == {"details": {"key": "***"}}
@@ -353,21 +317,11 @@ async def test_a_result_that_breaks_its_promise_is_a_crash(call: Any, value: Any
     assert envelope(await call(promise))[0] == "internal_error"
 
 
-async def test_wrong_arguments_do_not_reach_the_function(call: Any):
-    def never(count: int) -> None:
-        pytest.fail(f"called with {count}")
-
-    assert envelope(await call(never, count="x")) == (
-        "invalid_input",
-        "count: should be a valid integer",
-    )
-
-
 async def test_ctrl_c_in_a_tool_ends_the_host(make_host: MakeHost):
     async def interrupted() -> None:
         signal.default_int_handler(signal.SIGINT, None)
 
-    host = make_host({"acme": plugin_of(Tool(name="t", description="T.", function=interrupted))})
+    host = make_host({"acme": plugin_with(Tool(name="t", description="T.", function=interrupted))})
     calling = host.call_tool("t", {})
     with pytest.raises(KeyboardInterrupt):
         calling.send(None)  # by hand: on the loop, it would end the tests

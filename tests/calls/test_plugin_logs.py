@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support.hosts import started
+from support.hosts import Install, configured, started
 
 from standards_mcp._utils.logs import JsonFormatter
-from standards_mcp.config.loading import load_settings
-from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-Install = Callable[..., Path]
 
 PLUGIN = """
     from pydantic import SecretStr
@@ -55,9 +50,7 @@ async def test_lines_from_info_on_are_heard_with_the_name_of_the_plugin(
 ):
     install("wordy", PLUGIN)
     caplog.set_level(logging.INFO, "standards_mcp")
-    host = Host(load_settings(overrides={"plugins": {"wordy": {"isolate": isolate}}}))
-    host.load()
-    async with started(host):
+    async with started(configured(plugins={"wordy": {"isolate": isolate}})) as host:
         assert (await host.call_tool("work", {})).text == "done"
     lines = [json.loads(JsonFormatter(host.secrets).format(each)) for each in caplog.records]
     told: dict[str, dict[str, Any]] = {line["event"]: line for line in lines}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 import anyio
 import pytest
+from support.hosts import MakeHost
 from support.waiting import until
 
 from standards_mcp import InvalidInputError, Plugin, Prompt, Resource, Tool, hookimpl
@@ -73,7 +73,7 @@ class Recorder:
 
 
 @pytest.fixture
-def host(make_host: Callable[..., Host]) -> Host:
+def host(make_host: MakeHost) -> Host:
     return make_host({"work": WorkPlugin})
 
 
@@ -93,7 +93,7 @@ class FailingRecorder:
 
 
 async def test_an_observer_counts_the_calls_of_each_caller_and_its_failure_fails_no_call(
-    make_host: Callable[..., Host], caplog: pytest.LogCaptureFixture
+    make_host: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     host, recorder = make_host({"work": WorkPlugin}), Recorder()
     host.observe(FailingRecorder())
@@ -120,17 +120,6 @@ async def test_a_record_says_how_a_call_ended(
     assert record.seconds > 0
     assert bool(record.incident) == (how == "broken")
     assert record.incident in result.text
-
-
-async def test_a_call_that_waits_for_the_failure_of_another_was_not_cached(
-    host: Host, recorder: Recorder
-):
-    async with anyio.create_task_group() as group:
-        for _ in range(2):
-            group.start_soon(host.call_tool, "work", {"how": "slowly wrong"})
-    assert [record.outcome for record in recorder.ended] == ["invalid_input"] * 2
-    assert not any(record.is_cached for record in recorder.ended)
-    assert WorkPlugin.failures == 1
 
 
 async def test_calls_of_every_kind_are_recorded(host: Host, recorder: Recorder):

@@ -7,26 +7,25 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as NotConnected
+from support.hosts import MakeHost, plugin_with
 from support.http import free_port
 from support.waiting import WAIT, let_time_pass, until
 
-from standards_mcp import ConfigError, Plugin, Tool, ToolResult, hookimpl
+from standards_mcp import ConfigError, Plugin, Tool, ToolResult
 from standards_mcp.calls import cache as calls_redis
 from standards_mcp.config.loading import load_settings
 from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 
 SERVER = shutil.which("redis-server")
 PASSWORD = "hush/hush"  # noqa: S105
@@ -48,7 +47,7 @@ class Counter:
             Tool(name="count", function=count, description="Count.", read_only=True),
             Tool(name="noted", function=noted, description="Note.", read_only=True),
         ]
-        return type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
+        return plugin_with(*tools)
 
 
 def url(port: int) -> str:
@@ -122,30 +121,6 @@ async def test_an_answer_of_one_server_is_given_by_the_other(make_host: MakeHost
         assert (await other.call_tool("noted", {})).notes == ("beside",)
 
 
-async def test_what_another_program_keeps_there_is_no_answer(
-    make_host: MakeHost, shared: int, redis: tuple[int, Any]
-):
-    counter = Counter()
-    host = host_at(make_host, shared, counter, **CACHED)
-    async with host.running():
-        await host.call_tool("count", {})
-        for key in redis[1].keys("standards-mcp:*"):
-            redis[1].set(key, b"[1]")
-        assert (await host.call_tool("count", {})).structured == {"text": "", "call": 2}
-
-
-def test_one_host_serves_in_one_event_loop_after_another(make_host: MakeHost, shared: int):
-    counter = Counter()
-    host = host_at(make_host, shared, counter, rate_limit="2/hour", **CACHED)
-
-    async def call() -> bool:
-        async with host.running():
-            return (await host.call_tool("count", {})).is_error
-
-    assert [anyio.run(call) for _ in range(3)] == [False, False, False]
-    assert counter.calls == 1
-
-
 async def test_without_redis_calls_still_work_and_limits_hold_in_this_process(
     make_host: MakeHost, caplog: pytest.LogCaptureFixture
 ):
@@ -172,21 +147,6 @@ async def test_a_redis_that_goes_away_and_comes_back_is_used_again(
         results = [await host.call_tool("count", {}) for _ in range(3)]
     assert not any(result.is_error for result in results)
     assert results[-1] == results[-2]
-
-
-async def test_a_redis_that_never_answers_delays_a_call_and_does_not_stop_it(
-    make_host: MakeHost,
-):
-    timing = Timing(redis=0.1)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        port = silent.getsockname()[1]
-        host = host_at(make_host, port, Counter(), timing=timing, rate_limit="1/hour", **CACHED)
-        async with host.running():
-            results = [await host.call_tool("count", {}) for _ in range(2)]
-    assert [result.is_error for result in results] == [False, True]
-    assert "limited to 1/hour" in results[1].text
 
 
 SLOW = Timing(redis=8 * WAIT)
@@ -229,23 +189,6 @@ async def test_a_redis_that_hangs_is_left_alone(
     assert caplog.text.count("cannot be read") == 1
 
 
-async def test_an_answer_that_cannot_be_kept_in_time_is_given_all_the_same(make_host: MakeHost):
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65_536):
-            for command in data.split(b"*")[1:]:
-                if b"SET\r\n$" in command:
-                    let_time_pass()
-                else:
-                    writer.write(b"$-1\r\n" if b"GET\r\n" in command else b"+OK\r\n")
-        writer.close()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        host = host_at(make_host, port, Counter(), timing=SLOW, **CACHED)
-        async with host.running():
-            assert (await host.call_tool("count", {})).structured == {"text": "", "call": 1}
-
-
 async def test_a_wrong_password_is_passed_by_and_not_told(
     make_host: MakeHost, shared: int, caplog: pytest.LogCaptureFixture
 ):
@@ -272,11 +215,6 @@ def test_a_wrong_url_is_refused_by_its_key_without_its_password(
     with pytest.raises(ConfigError, match=rf"s.toml:2: \[tools\] storage: {why}") as caught:
         load_settings(file)
     assert "hush" not in str(caught.value)
-
-
-def test_a_wrong_option_of_the_url_is_refused_at_once(make_host: MakeHost):
-    with pytest.raises(ConfigError, match=r"\[tools\] storage: .*socket_timeout"):
-        make_host({}, tools={"storage": "redis://:hush@localhost/0?socket_timeout=soon"})
 
 
 def test_a_missing_package_is_told_at_once(make_host: MakeHost, monkeypatch: pytest.MonkeyPatch):

@@ -12,30 +12,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.command_line import ACME, FILE, WITH_TOKEN, done, run
+from support.command_line import FILE, WITH_TOKEN, done, run, with_settings
 
 from standards_mcp.cli import cli
 
 Install = Callable[..., Path]
-
-
-def test_a_check_names_every_mistake(install: Install):
-    assert done("config", "check") == "ok: no file; every key has its default\n"
-    install("acme", ACME)
-    FILE.write_text('[tools]\ndisable = ["find_relevent*"]\n')
-    result = run("config", "check")
-    assert result.exit_code == 1
-    assert "plugin acme: [plugins.acme] token: field required" in result.stdout
-    assert (
-        "standards-mcp.toml:2: [tools] disable: 'find_relevent*' matches no tool" in result.stdout
-    )
-    FILE.write_text("[tools]\nread_onyl = true\n")
-    result = run("config", "check")
-    assert result.exit_code == 2
-    assert result.stderr == (
-        "standards-mcp: standards-mcp.toml:2: [tools] read_onyl: unknown key; did you mean "
-        "'read_only'?\n"
-    )
 
 
 def test_a_check_runs_values_of_overrides_through_the_tools_own_validation(install: Install):
@@ -75,54 +56,46 @@ def test_a_check_runs_values_of_overrides_through_the_tools_own_validation(insta
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "told"),
     [
-        '[tools]\ndisable = ["find_relevent*", "find_relevent*"]',
-        '[prompts]\ndisable = ["nothing"]',
-        'profile = "a"\n[profiles.a]\nplugins = ["nothing"]',
-        '[resources.overrides.nothing]\nname = "a"',
-        '[plugins.acme]\nsize = "big"',
-        "[plugins.acme]\nchoice = [1]",
-        '[plugins.acme]\nlists = ["x"]',
-        '[servers.a]\ncommand = "python"\nargs = [3]',
-        '[servers.a]\ncommand = "python"\nenv = {A = 3}',
-        '[servers.a]\nurl = "http://localhost"\nheaders = {A = 3}',
-        '[servers.a]\nurl = "http://localhost/${NOT_SET}"',
-        '[plugins.acme]\nisolate = true\nmemory = "much"',
+        ('[tools]\ndisable = ["find_relevent*", "find_relevent*"]', ""),
+        ('profile = "a"\n[profiles.a]\nplugins = ["nothing"]', ""),
+        ('[resources.overrides.nothing]\nname = "a"', ""),
+        ('[plugins.acme]\nsize = "big"', ""),
+        ("[plugins.acme]\n\nchoice = 'x'", "plugin acme: standards-mcp.toml:3: [plugins.acme] ch"),
+        ('[servers.a]\ncommand = "python"\nargs = [3]', ""),
+        ('[servers.a]\nurl = "http://localhost/${NOT_SET}"', ""),
+        ('[plugins.acme]\nisolate = true\nmemory = "much"', ""),
+        ("[plugins.acme]\nenv = {A = 'b'}", "[plugins.acme] env: it is for a plugin in a process"),
+        (
+            "[plugins.acme]\npython = '/no/such'",
+            "standards-mcp.toml:2: [plugins.acme] python: '/no/such' cannot be started",
+        ),
     ],
 )
-def test_a_check_reports_each_mistake_once_in_words(install: Install, text: str):
-    source = """
-        from standards_mcp import Plugin, PluginSettings
-
-        class AcmeSettings(PluginSettings):
-            size: int | None = None
-            choice: int | str = 1
-            lists: list[list[bool] | dict[str, int]] = []
-
-        class AcmePlugin(Plugin):
-            settings_type = AcmeSettings
-    """
-    install("acme", source)
+def test_a_check_reports_each_mistake_once_in_words(install: Install, text: str, told: str):
+    fields = ("size: int | None = None", "choice: bool | int = 1")
+    lists = "lists: list[list[bool] | dict[str, int]] = []"
+    install("acme", with_settings("acme", *fields, lists))
     FILE.write_text(text)
     result = run("config", "check")
     assert result.exit_code in (1, 2)
     assert result.output.count("\n") == 1
+    assert told in result.output
     assert not re.search(r"\[(SecretStr|int|bool|lax)|pattern|list\[", result.output)
+
+
+CANNOT = "cannot be started: "
 
 
 @pytest.mark.parametrize(
     ("server", "told"),
     [
-        (
-            'command = "no-such"',
-            "'no-such' cannot be started: no such program is on PATH, which is ",
-        ),
-        ('command = "bin/server"', "'bin/server' cannot be started: it is not in "),
+        ('command = "no-such"', f"'no-such' {CANNOT}no such program is on PATH, which is "),
+        ('command = "bin/server"', f"'bin/server' {CANNOT}it is not in "),
         ('command = "./server.py"', "make it executable, or set command to its interpreter"),
         ('command = "sh server.py -q"', "write 'sh' alone, and the rest as a list into args"),
         ('command = "server.py"', "give its whole path, or install it"),
-        ('command = "/no/such"', "'/no/such' cannot be started: the file does not exist"),
         ('command = "no-such"\ncwd = "/no/such"', "its cwd /no/such is not a folder; make it"),
     ],
 )
@@ -136,15 +109,6 @@ def test_a_check_reports_a_missing_program_with_the_searched_places(server: str,
     assert told in result.stdout
 
 
-def test_a_check_reports_a_missing_interpreter(install: Install):
-    install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): pass")
-    FILE.write_text("[plugins.acme]\npython = '/no/such/python'\n")
-    result = run("config", "check")
-    assert result.exit_code == 1
-    expected = "standards-mcp.toml:2: [plugins.acme] python: '/no/such/python' cannot be started"
-    assert result.stdout.startswith(expected)
-
-
 def test_a_check_lists_the_plugins_that_it_does_not_start(install: Install):
     install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): pass")
     FILE.write_text("[plugins.acme]\nisolate = true\n")
@@ -156,11 +120,12 @@ def test_a_check_lists_the_plugins_that_it_does_not_start(install: Install):
 
 
 def test_a_check_accepts_existing_programs():
-    text = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
+    assert done("config", "check") == "ok: no file; every key has its default\n"
+    used = f"[servers.a]\ncommand = {json.dumps(sys.executable)}\n"
     unused = '[servers.b]\ncommand = "no-such"\nenabled = false\n'
     elsewhere = '[servers.c]\ncommand = "no-such"\nenv = {PATH = "/elsewhere"}\n'
-    FILE.write_text(text + unused + elsewhere)
-    assert done("config", "check")
+    FILE.write_text(used + unused + elsewhere)
+    assert done("config", "check").startswith("ok: ")
 
 
 @pytest.mark.parametrize(
@@ -168,53 +133,22 @@ def test_a_check_accepts_existing_programs():
     [
         ("linux", "isolate = true", ""),
         ("linux", "", "it is for a plugin in a process of its own; set isolate = true"),
-        ("darwin", "isolate = true", "it has no effect on "),
         ("win32", "isolate = true", "it has no effect on "),
     ],
 )
 def test_a_check_reports_limits_without_effect(
     monkeypatch: pytest.MonkeyPatch, system: str, keys: str, told: str
 ):
-    FILE.write_text(f'[plugins.search]\nmemory = "2GB"\nprocesses = 9\n{keys}\n')
     monkeypatch.setattr("standards_mcp.config.problems.sys", SimpleNamespace(platform=system))
+    FILE.write_text("[plugins.search]\nisolate = true\n")
+    assert done("config", "check"), "the defaults are not reported"
+    FILE.write_text(f'[plugins.search]\nmemory = "2GB"\nprocesses = 9\n{keys}\n')
     result = run("config", "check")
     lines = result.stdout.splitlines()
     if told:
         assert "standards-mcp.toml:2: [plugins.search] memory: " + told in lines[0]
         assert "standards-mcp.toml:3: [plugins.search] processes: " + told in lines[1]
     assert result.exit_code == (1 if told else 0)
-
-
-def test_a_check_names_variables_for_a_plugin_that_shares_the_environment_of_the_host():
-    FILE.write_text('[plugins.search]\nenv = {A = "b"}\n')
-    result = run("config", "check")
-    assert "[plugins.search] env: it is for a plugin in a process of its own" in result.stdout
-    FILE.write_text('[plugins.search]\nisolate = true\nenv = {A = "hunter-4242"}\n')
-    assert "hunter" not in done("config", "show")
-
-
-def test_default_limits_are_not_reported(monkeypatch: pytest.MonkeyPatch):
-    FILE.write_text("[plugins.search]\nisolate = true\n")
-    monkeypatch.setattr("standards_mcp.config.problems.sys", SimpleNamespace(platform="darwin"))
-    assert done("config", "check")
-
-
-def test_a_value_that_fits_no_alternative_is_reported_with_its_line(install: Install):
-    source = """
-        from standards_mcp import Plugin, PluginSettings
-
-        class AcmeSettings(PluginSettings):
-            choice: bool | int = 1
-
-        class AcmePlugin(Plugin):
-            settings_type = AcmeSettings
-    """
-    install("acme", source)
-    FILE.write_text('[plugins.acme]\nchoice = "x"')
-    told = run("config", "check").stdout
-    assert told.startswith("plugin acme: standards-mcp.toml:2: [plugins.acme] choice: input should")
-    assert "true or false" in told
-    assert " or input should be a whole number" in told
 
 
 @pytest.mark.usefixtures("acme")
@@ -229,126 +163,75 @@ def test_an_invalid_override_is_reported_with_its_line(monkeypatch: Any):
     assert result.exit_code == 1
     *mistakes, _ = result.stdout.splitlines()  # the last is about the token
     assert mistakes == [
-        (
-            'standards-mcp.toml:8: [tools.overrides."acme.find".arguments.text] fixed: 1 is not of '
-            "type 'string'; the tool is not served"
-        ),
-        (
-            'standards-mcp.toml:5: [tools.overrides."acme.write"] cache_ttl: it needs a read-only '
-            "tool; the tool is not served"
-        ),
+        f"standards-mcp.toml:{place}; the tool is not served"
+        for place in (
+            "8: [tools.overrides.\"acme.find\".arguments.text] fixed: 1 is not of type 'string'",
+            '5: [tools.overrides."acme.write"] cache_ttl: it needs a read-only tool',
+        )
     ]
 
 
+COLOUR = "\\u001b[31m"
+
+
 @pytest.mark.parametrize(
-    ("text", "arguments"),
+    ("text", "command"),
     [
-        ('"\\u001b[31mred" = 1', ["config", "check"]),
-        ('[plugins."\\u001b[31mred"]', ["config", "check"]),
-        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "check"]),
-        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--origin"]),
-        ('[tools]\ndisable = ["\\u001b[31m\\u009b31m"]', ["config", "show", "--json"]),
-        ('[tools.overrides."\\u001b[31mred"]\ntitle = "x"', ["config", "show"]),
-        ('[tools.overrides.get_standard_details]\ntitle = "\\u001b[31m"', ["tools", "--json"]),
+        (f'"{COLOUR}red" = 1', "config check"),
+        (f'[plugins."{COLOUR}red"]', "config check"),
+        (f'[tools]\ndisable = ["{COLOUR}\\u009b31m"]', "config check"),
+        (f'[tools]\ndisable = ["{COLOUR}\\u009b31m"]', "config show --origin"),
+        (f'[tools]\ndisable = ["{COLOUR}\\u009b31m"]', "config show --json"),
+        (f'[tools.overrides.get_standard_details]\ntitle = "{COLOUR}"', "tools --json"),
     ],
 )
-def test_a_file_cannot_print_control_characters(text: str, arguments: list[str]):
+def test_a_file_cannot_print_control_characters(text: str, command: str):
     FILE.write_text(text)
-    shown = CliRunner().invoke(cli, arguments, color=True)
-    assert "\x1b" not in shown.output
-    assert "\x9b" not in shown.output
-    assert "1b[31m" in shown.output
+    shown = CliRunner().invoke(cli, command.split(), color=True).output
+    assert not {"\x1b", "\x9b"} & set(shown)
+    assert "1b[31m" in shown
 
 
 def test_metadata_cannot_print_control_characters(install: Install):
     install("acme", "", version="1\x1b[31m")
-    for arguments in (["plugins", "list"], ["plugins", "info", "acme"], ["tools"]):
-        shown = CliRunner().invoke(cli, arguments, color=True)
-        assert "acme" in shown.output
-        assert "\x1b" not in shown.output
+    for command in ("plugins list", "plugins info acme", "tools"):
+        shown = CliRunner().invoke(cli, command.split(), color=True).output
+        assert "acme" in shown
+        assert "\x1b" not in shown
 
 
 # Settings with which the service cannot start, and values that no call accepts
 
+ARGUMENTS = "tools.overrides.find_relevant_standards.arguments"
 REFUSED = {
-    "subject": (
-        '[tools.overrides.find_relevant_standards.arguments]\nsubject = { fixed = "mathz" }\n',
-        1,
-        "2: [tools.overrides.find_relevant_standards.arguments.subject] fixed: Unknown subject",
-    ),
-    "url": (
-        '[servers.x]\nurl = "example.org"\n',
-        1,
-        "standards-mcp.toml:2: [servers.x] url: input should begin with https:// or http://",
-    ),
-    "tokens": (
-        "[tools]\nmax_output_tokens = 99\n",
-        2,
-        "[tools] max_output_tokens: input should be greater than or equal to 100",
-    ),
-    "exposed": ('[server]\nhost = "0.0.0.0"\n', 1, "[server] host is '0.0.0.0', and anybody who"),
-    "socket": ('[server]\nuds = "gone/socket"\n', 1, "[server] uds: the folder "),
-    "workers": ("[server]\nworkers = 4\n", 1, "[server] workers is 4, and a session lives in one"),
-    "audit": (
-        '[server.audit]\npath = "none/audit.jsonl"\n',
-        1,
-        "[server] audit.path: the folder ",
-    ),
-    "catalog": (
-        '[plugins.catalog]\npath = "none/such"\n',
-        1,
-        "2: [plugins.catalog] path: its parent folder",
-    ),
-    "file": (
-        '[plugins.catalog]\npath = "standards-mcp.toml"\n',
-        2,
-        "standards-mcp.toml is no folder; c",
-    ),
-    "twice": (
-        "[tools]\ntimeout = 5\n\n[tools]\n",
-        2,
-        "standards-mcp.toml:4: not valid TOML: Cannot declare ('tools',) twice",
-    ),
-    "key": (
-        "[tools]\ntimeout = 5  # s\ntimeout = 6\n",
-        2,
-        "standards-mcp.toml:3: not valid TOML: Cannot overwrite a value",
-    ),
-    "text": (
-        "[plugins.catalog.local]\nmodel = 5\n",
-        2,
-        "2: [plugins.catalog.local] model: input should be text in quotes, for example",
-    ),
+    f'[{ARGUMENTS}]\nsubject = {{ fixed = "mathz" }}': f"2: [{ARGUMENTS}.subject] fixed: Unknown s",
+    '[servers.x]\nurl = "example.org"': "2: [servers.x] url: input should begin with https:// or",
+    '[server]\nhost = "0.0.0.0"': "[server] host is '0.0.0.0', and anybody who",
+    '[server]\nuds = "gone/socket"': "[server] uds: the folder ",
+    "[server]\nworkers = 4": "[server] workers is 4, and a session lives in one",
+    '[server.audit]\npath = "none/audit.jsonl"': "[server] audit.path: the folder ",
+    '[plugins.catalog]\npath = "none/such"': "2: [plugins.catalog] path: its parent folder",
+    '[plugins.catalog]\npath = "standards-mcp.toml"': "standards-mcp.toml is no folder; c",
+    "[plugins.catalog.local]\nmodel = 5": "local] model: input should be text in quotes, for exam",
 }
 
 
 @pytest.mark.usefixtures("starter_catalog")
-@pytest.mark.parametrize("name", REFUSED)
-def test_settings_that_cannot_work_are_refused(name: str, monkeypatch: pytest.MonkeyPatch):
-    text, code, message = REFUSED[name]
+@pytest.mark.parametrize("text", REFUSED)
+def test_settings_that_cannot_work_are_refused(text: str, monkeypatch: pytest.MonkeyPatch):
     if "path" in text:  # the variable would win
         monkeypatch.delenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH")
     FILE.write_text(text, encoding="utf-8")
     result = run("config", "check")
-    assert result.exit_code == code
-    assert message in result.output
+    assert result.exit_code in (1, 2)
+    assert REFUSED[text] in result.output
     assert "ok: " not in result.output
-
-
-@pytest.mark.usefixtures("starter_catalog")
-def test_a_value_that_calls_accept_is_fixed():
-    table = "[tools.overrides.find_relevant_standards.arguments]"
-    FILE.write_text(f'{table}\nsubject = {{ fixed = "math" }}\ngrade = {{ fixed = "3" }}\n')
-    assert done("config", "check").startswith("ok: ")
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (
-            b"[tools]\n# \xff\n",
-            "standards-mcp.toml: line 2 is not UTF-8 text; save the file as UTF-8",
-        ),
+        (b"[tools]\n# \xff\n", "toml: line 2 is not UTF-8 text; save the file as UTF-8"),
         ("[tools]".encode("utf-16"), "standards-mcp.toml: it is UTF-16 text; save it as UTF-8"),
     ],
 )
@@ -360,12 +243,3 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_line(data: bytes, message
         assert message in result.output
         assert "codec" not in result.output
     assert FILE.read_bytes() == data
-
-
-def test_a_folder_with_the_name_of_the_file_is_refused():
-    FILE.mkdir()
-    result = run("config", "check")
-    assert result.exit_code == 2
-    assert (
-        "standards-mcp.toml: it is a folder, and should be a TOML file; rename it" in result.output
-    )

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import run
+from support.command_line import ACME, FILE, run, with_settings
 
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 
 Install = Callable[..., Path]
-FILE = Path("standards-mcp.toml")
+TOKEN = ("--set", "plugins.acme.token=opensesame")
 FIX = re.compile(r"(Compile|Correct|Disable|Install|Put|Run|Set|Update)\b.+\.")
 
 
@@ -63,25 +63,7 @@ def test_a_good_installation_has_no_error_whatever_its_plugins_print(install: In
     assert {each["level"] for each in found.values()} <= {"ok", "warning"}
 
 
-def test_a_failed_plugin_is_an_error_with_a_fix(install: Install):
-    install("broken", "raise RuntimeError('not today')")
-    shown = run("doctor")
-    assert shown.exit_code == 1
-    line = "ERROR plugin broken RuntimeError: not today -> Correct it, update it, or disable it:"
-    assert line in " ".join(shown.stdout.split())
-
-
-KEYED = """
-    from pydantic import SecretStr
-    from standards_mcp import Plugin, PluginSettings
-
-    class KeyedSettings(PluginSettings):
-        token: SecretStr
-        size: int
-
-    class KeyedPlugin(Plugin):
-        settings_type = KeyedSettings
-"""
+KEYED = with_settings("keyed", "token: SecretStr", "size: int")
 VARIABLE = "set STANDARDS_MCP_PLUGINS__KEYED__TOKEN in the environment or in .env"
 PROGRAM = "set [servers.clock] command to the whole path of a program that exists"
 
@@ -90,38 +72,20 @@ PROGRAM = "set [servers.clock] command to the whole path of a program that exist
     ("text", "plugin", "reason", "fix"),
     [
         ("[plugins.keyed]\nsize = 3", "keyed", f"token: field required; {VARIABLE}", VARIABLE),
-        (
-            "[plugins.keyed]\nisolate = true",
-            "keyed",
-            "standards-mcp.toml:1: [plugins.keyed] size: field required",
-            f"{VARIABLE}; set [plugins.keyed] size",
-        ),
-        (
-            "[plugins.keyed]\nsize = 'big'\ntoken = 'opensesame'",
-            "keyed",
-            "standards-mcp.toml:2: [plugins.keyed] size: input should be",
-            "correct [plugins.keyed] size",
-        ),
-        (
-            "[plugins.keyed]\npython = '/nowhere/python'",
-            "keyed",
-            "'/nowhere/python' cannot be started",
-            "set [plugins.keyed] python to the whole path of an interpreter that exists",
-        ),
-        (
-            "[servers.clock]\ncommand = 'no-such-program'",
-            "clock",
-            "'no-such-program' cannot be started",
-            PROGRAM,
-        ),
-        (
-            "[servers.clock]\ncommand = 'x'\nargs = ['a', '${NOPE_TOKEN}']",
-            "clock",
-            "standards-mcp.toml:3: [servers.clock] args, element 2: ${NOPE_TOKEN} is not set",
-            f"set NOPE_TOKEN in the environment; {PROGRAM}",
-        ),
+        ("[plugins.keyed]\nisolate = true", "keyed",
+         "standards-mcp.toml:1: [plugins.keyed] size: field required",
+         f"{VARIABLE}; set [plugins.keyed] size"),
+        ("[plugins.keyed]\nsize = 'big'\ntoken = 'opensesame'", "keyed",
+         "standards-mcp.toml:2: [plugins.keyed] size: input should be",
+         "correct [plugins.keyed] size"),
+        ("[plugins.keyed]\npython = '/nowhere/python'", "keyed",
+         "'/nowhere/python' cannot be started",
+         "set [plugins.keyed] python to the whole path of an interpreter that exists"),
+        ("[servers.clock]\ncommand = 'x'\nargs = ['a', '${NOPE_TOKEN}']", "clock",
+         "standards-mcp.toml:3: [servers.clock] args, element 2: ${NOPE_TOKEN} is not set",
+         f"set NOPE_TOKEN in the environment; {PROGRAM}"),
     ],
-)
+)  # fmt: skip
 def test_the_fix_for_a_failed_plugin_depends_on_the_reason(
     install: Install, text: str, plugin: str, reason: str, fix: str
 ):
@@ -133,32 +97,37 @@ def test_the_fix_for_a_failed_plugin_depends_on_the_reason(
     assert finding["fix"] == f"{fix[:1].upper()}{fix[1:]}, or {command}"
 
 
-def test_a_failed_required_plugin_does_not_hide_other_findings(install: Install):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[plugins.broken]\nrequired = true\n", "not today"),
+        ("[tools]\nread_onyl = true\n", "standards-mcp.toml:2: [tools] read_onyl: unknown key"),
+    ],
+)
+def test_what_stops_a_start_does_not_hide_other_findings(install: Install, text: str, message: str):
     install("broken", "raise RuntimeError('not today')")
-    FILE.write_text("[plugins.broken]\nrequired = true\n")
+    FILE.write_text(text)
     found = findings(code=1)
-    assert "not today" in found["configuration"][0]["message"]
+    assert found["configuration"][0]["level"] == "error"
+    assert message in found["configuration"][0]["message"]
     assert "Python" in found["versions"][0]["message"]
 
 
-def test_a_file_with_mistakes_is_reported_with_the_line():
-    FILE.write_text("[tools]\nread_onyl = true\n")
-    (finding,) = findings(code=1)["configuration"]
-    assert finding["level"] == "error"
-    assert finding["message"].startswith("standards-mcp.toml:2: [tools] read_onyl: unknown key")
+def test_a_required_plugin_that_fails_is_not_to_be_disabled(install: Install):
+    install("broken", "raise RuntimeError('not today')")
+    FILE.write_text("[plugins.broken]\nrequired = true\nisolate = true\n")
+    assert "plugins disable broken" not in str(findings(code=1))
 
 
 def test_a_secret_in_the_file_is_a_warning_and_so_is_a_service_for_everybody(install: Install):
     install("keyed", KEYED)
     FILE.write_text("server.host = '0.0.0.0'\n[plugins.keyed]\nsize = 3\ntoken = 'opensesame'")
     found = findings(code=0)
-    (service,) = found["service"]
-    assert service["level"] == "warning"
+    (service,), (_, secret) = found["service"], found["configuration"]
+    assert service["level"] == secret["level"] == "warning"
     assert "auth token new NAME" in service["message"]
-    (_, warning) = found["configuration"]
-    assert warning["level"] == "warning"
-    assert f"token: a secret does not belong here; {VARIABLE}" in warning["message"]
-    assert warning["fix"] == "Set the variable, and remove the key."
+    assert f"token: a secret does not belong here; {VARIABLE}" in secret["message"]
+    assert secret["fix"] == "Set the variable, and remove the key."
 
 
 def test_a_service_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPatch):
@@ -167,42 +136,45 @@ def test_a_service_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPat
     (folder / "catalog.sqlite3").write_bytes(b"this is no database" * 1000)
     monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(folder))
     found = findings(code=1)
-    (finding,) = found["service Catalog"]
-    assert finding["level"] == "error"
-    assert "catalog.sqlite3" in finding["message"]
-    assert (
-        finding["fix"]
-        == "Correct the reported problem, in the settings of the plugin that provides it."
-    )
-    (finding,) = found["plugin catalog"]
-    assert "`standards-mcp data status` says more" in finding["message"]
+    (service,), (plugin,) = found["service Catalog"], found["plugin catalog"]
+    assert service["level"] == "error"
+    assert "catalog.sqlite3" in service["message"]
+    fix = "Correct the reported problem, in the settings of the plugin that provides it."
+    assert service["fix"] == fix
+    assert "`standards-mcp data status` says more" in plugin["message"]
+
+
+def edit_entries(edit: Callable[[dict[str, Any]], object]) -> None:
+    """Change the entries in the file of the client Cursor."""
+    file = Path.home() / ".cursor" / "mcp.json"
+    data = json.loads(file.read_text())
+    edit(data["mcpServers"])
+    file.write_text(json.dumps(data))
 
 
 def test_an_entry_with_a_missing_program_is_an_error():
     FILE.write_text("[plugins.search]\nenabled = false\n")
     assert run("install", "cursor", "--env", "STANDARDS_MCP_PLUGINS__CATALOG__PATH").exit_code == 0
     assert run("install", "windsurf").exit_code == 0
-    file = Path.home() / ".cursor" / "mcp.json"
-    data = json.loads(file.read_text())
-    data["mcpServers"]["gone"] = {"command": "/nowhere/standards-mcp"}
-    data["mcpServers"]["loose"] = {"command": "uvx", "args": ["standards-mcp"]}
     lost = ["--config", "/nowhere/school.toml", "--profile", "teacher"]
-    data["mcpServers"]["lost"] = data["mcpServers"]["standards"] | {"args": lost}
-    data["mcpServers"]["another"] = {"command": "/nowhere/another"}
-    file.write_text(json.dumps(data))
+    edit_entries(
+        lambda servers: servers.update(
+            gone={"command": "/nowhere/standards-mcp"},
+            loose={"command": "uvx", "args": ["standards-mcp"]},
+            lost=servers["standards"] | {"args": lost},
+            another={"command": "/nowhere/another"},
+        )
+    )
     (Path.home() / ".codeium" / "windsurf" / "mcp_config.json").write_text("{")
     found = findings(code=1)
-    fine, gone, loose, astray = found["Cursor"]
+    assert [(each["level"], each["message"]) for each in found["Cursor"][1:]] == [
+        ("error", "'gone' starts /nowhere/standards-mcp, which does not exist"),
+        ("warning", "'loose' starts 'uvx', which the client may not find"),
+        ("error", "'lost' names the configuration /nowhere/school.toml, which does not exist"),
+    ]
+    fine, gone, _, astray = found["Cursor"]
     assert fine["level"] == "ok"
-    assert gone["level"] == "error"
-    assert gone["message"] == "'gone' starts /nowhere/standards-mcp, which does not exist"
     assert gone["fix"] == "Run `standards-mcp install cursor --name gone` again."
-    assert loose["level"] == "warning"
-    assert loose["message"] == "'loose' starts 'uvx', which the client may not find"
-    assert astray["level"] == "error"
-    assert astray["message"] == (
-        "'lost' names the configuration /nowhere/school.toml, which does not exist"
-    )
     assert "install" not in astray["fix"]
     assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
     assert found["Windsurf"][0]["level"] == "error"
@@ -213,48 +185,37 @@ def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
     Path(".env").write_text("PINECONE_NAMESPACE=opensesame\n")
     path = "STANDARDS_MCP_PLUGINS__CATALOG__PATH"
     assert run("install", "cursor", "--profile", "class", "--env", path).exit_code == 0
-    file = Path.home() / ".cursor" / "mcp.json"
-    data = json.loads(file.read_text())
-    entry = data["mcpServers"]["standards"]
-    data["mcpServers"]["elsewhere"] = {"command": entry["command"]}
-    data["mcpServers"]["whole"] = entry | {"env": entry["env"] | {"PINECONE_NAMESPACE": "n"}}
-    file.write_text(json.dumps(data))
+
+    def add(servers: dict[str, Any]) -> None:
+        entry = servers["standards"]
+        servers["elsewhere"] = {"command": entry["command"]}
+        servers["whole"] = entry | {"env": entry["env"] | {"PINECONE_NAMESPACE": "n"}}
+
+    edit_entries(add)
     lacking, elsewhere, whole = findings(code=0)["Cursor"]
     assert lacking["level"] == "warning"
     assert lacking["message"] == (
         "'standards' starts a server without these variables of .env or the environment: "
         "PINECONE_NAMESPACE"
     )
-    fix = (
-        f"Run `standards-mcp --config {FILE.resolve()} --profile class install cursor "
-        "--name standards --env PINECONE_NAMESPACE` here"
-    )
-    assert lacking["fix"].startswith(fix)
+    fix = f"Run `standards-mcp --config {FILE.resolve()} --profile class install cursor "
+    assert lacking["fix"].startswith(f"{fix}--name standards --env PINECONE_NAMESPACE` here")
     assert (elsewhere["level"], whole["level"]) == ("ok", "ok")
 
 
 def test_nothing_served_is_an_error_and_a_pattern_without_effect_a_warning():
     found = findings("--set", "tools.disable=['*', 'x.*']", code=1)
     assert found["tools"][0]["message"] == "no tool is served"
-    assert any(
-        "'x.*' matches no tool" in each["message"] and each["level"] == "warning"
-        for each in found["configuration"]
-    )
+    warnings = [each["message"] for each in found["configuration"] if each["level"] == "warning"]
+    assert any("'x.*' matches no tool" in message for message in warnings)
 
 
 def test_names_that_some_clients_refuse_are_a_warning(install: Install):
-    source = """
-        from standards_mcp import Plugin, Tool, hookimpl
-
-        class DotPlugin(Plugin):
-            @hookimpl
-            def register_tools(self):
-                def find() -> str: return ""
-                return [Tool(name="dot.find", description="Find.", function=find)]
-    """
-    install("dot", source)
-    first, *rest = findings("--set", "tool_names=declared", code=0)["tools"]
-    assert "some clients refuse the whole server because of the name 'dot.find'" in first["message"]
+    install("acme", ACME)
+    options = ("--set", "tool_names=declared", "--set", "tools.disable=['acme.write']")
+    first, *rest = findings(*options, *TOKEN, code=0)["tools"]
+    refused = "some clients refuse the whole server because of the name 'acme.find'"
+    assert refused in first["message"]
     assert [each["level"] for each in rest] == ["ok"]
 
 
@@ -279,7 +240,7 @@ SLOW = """
 """
 
 
-@pytest.mark.parametrize(("at_import", "in_lifespan"), [(0.6, 0), (0, 0.6), (0, 60)])
+@pytest.mark.parametrize(("at_import", "in_lifespan"), [(0.6, 0), (0, 60)])
 def test_a_slow_start_is_put_down_to_the_plugin_that_takes_long(
     install: Install, at_import: float, in_lifespan: float
 ):
@@ -290,16 +251,11 @@ def test_a_slow_start_is_put_down_to_the_plugin_that_takes_long(
     assert "bytecode" not in start["fix"]
 
 
-def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(
-    install: Install,
-):
+def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(install: Install):
     install("slow", SLOW.format(at_import=0, in_lifespan=0))
     found = findings(code=1, timing=Timing(slow_server=0.1, slow_plugin=60.0))
-    (start,) = found["start"]
+    (start,), (slow,) = found["start"], found["plugin slow"]
     assert start["fix"].startswith(f'Compile the bytecode: `"{sys.executable}" -m compileall ')
-    (slow,) = found["plugin slow"]
     assert slow["message"] == "it calls itself failed"
-    assert (
-        slow["fix"]
-        == "Correct what it reports, or disable it: `standards-mcp plugins disable slow`."
-    )
+    command = "`standards-mcp plugins disable slow`"
+    assert slow["fix"] == f"Correct what it reports, or disable it: {command}."

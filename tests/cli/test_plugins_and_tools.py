@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command_line import ACME, FILE, WITH_TOKEN, backups, done, run
+from support.command_line import ACME, FILE, WITH_TOKEN, backups, data, done, run, with_settings
 from support.waiting import WAIT
 
 Install = Callable[..., Path]
@@ -40,10 +40,14 @@ def test_switching_a_plugin_keeps_the_rest_of_the_file():
 def test_a_preview_shows_the_changed_keys_alone():
     text = 'plugins = {acme = {token = "opensesame"}}\ntools = {disable = ["a*"], timeout = 5}\n'
     FILE.write_text(text)
-    preview = done("plugins", "disable", "acme", "--dry-run").splitlines()
-    assert preview == ["standards-mcp.toml", "+[plugins.acme] enabled = false"]
-    preview = done("tools", "disable", "find_*", "--dry-run").splitlines()
-    assert preview[1:] == ['-[tools] disable = ["a*"]', '+[tools] disable = ["a*", "find_*"]']
+    for arguments, keys in {
+        ("plugins", "disable", "acme"): ["+[plugins.acme] enabled = false"],
+        ("tools", "disable", "find_*"): [
+            '-[tools] disable = ["a*"]',
+            '+[tools] disable = ["a*", "find_*"]',
+        ],
+    }.items():
+        assert done(*arguments, "--dry-run").splitlines() == ["standards-mcp.toml", *keys]
     assert FILE.read_text() == text
     assert "opensesame" not in done("config", "show")
 
@@ -70,31 +74,39 @@ def test_without_a_file_the_users_own_is_made():
     assert not FILE.exists()
 
 
-@pytest.mark.parametrize("command", [("plugins", "disable", "search"), ("tools", "enable", "x")])
-def test_a_file_with_mistakes_is_not_edited(command: tuple[str, ...]):
-    FILE.write_text("[tools]\nread_onyl = true\n")
+@pytest.mark.parametrize(
+    ("command", "text", "told"),
+    [
+        (("plugins", "disable", "search"), "[tools]\nread_onyl = true\n", "[tools] read_onyl"),
+        (("tools", "enable", "x"), "[tools]\nread_onyl = true\n", "toml:2: [tools] read_onyl"),
+        (("plugins", "disable", "serach"), "", "no plugin 'serach' is installed; did you mean"),
+        (("tools", "enable", "nosuch.*"), "", "'nosuch.*' matches no tool; see `standards-mcp t"),
+        (("tools", "disable", "get.fnd"), "", "'get.fnd' matches no tool; "),
+    ],
+)
+def test_a_file_with_mistakes_or_for_a_wrong_name_is_not_edited(
+    command: tuple[str, ...], text: str, told: str
+):
+    FILE.write_text(text)
     result = run(*command)
     assert result.exit_code == 2
-    assert "standards-mcp.toml:2: [tools] read_onyl" in result.stderr
-    assert FILE.read_text() == "[tools]\nread_onyl = true\n"
+    assert told in result.stderr
+    assert FILE.read_text() == text
     assert backups() == []
-
-
-def test_a_plugin_that_is_not_installed_is_refused_with_the_nearest():
-    result = run("plugins", "disable", "serach")
-    assert result.exit_code == 2
-    assert "no plugin 'serach' is installed; did you mean 'search'?" in result.stderr
 
 
 @pytest.mark.usefixtures("acme")
 def test_tools_are_switched_by_their_names_and_by_globs():
     done("tools", "disable", "acme.find")
     done("tools", "disable", "get_*")
-    tools = json.loads(done("tools", "--json"))
+    tools = data("tools")
     served = {each["name"] for each in tools if each["served"]}
     assert served == {"find_relevant_standards", "acme_write"}
     done("tools", "enable", "get_*", "--yes")
     assert tomllib.loads(FILE.read_text())["tools"]["disable"] == ["acme.find"]
+    FILE.write_text(WITH_TOKEN + '[tools]\ndisable = ["gone"]\n')
+    assert "Changed" in done("tools", "enable", "gone", "--yes")
+    assert "gone" not in FILE.read_text()
     result = run("tools", "disable", "acme.fnd")
     assert "'acme.fnd' matches no tool; did you mean 'acme.find'?" in result.stderr
 
@@ -118,7 +130,7 @@ def test_enabling_a_tool_reports_why_it_is_still_not_served():
 
 @pytest.mark.usefixtures("acme")
 def test_tools_are_listed_with_their_costs_and_the_total():
-    tools = json.loads(done("tools", "--json"))
+    tools = data("tools")
     cost = sum(each["tokens"] for each in tools if each["served"])
     assert all(each["tokens"] > 10 for each in tools)
     assert done("tools").endswith(f"\n4 served, about {cost:,} tokens; 0 not\n")
@@ -126,9 +138,9 @@ def test_tools_are_listed_with_their_costs_and_the_total():
 
 @pytest.mark.usefixtures("acme")
 def test_a_plugin_is_shown_with_its_tools_and_keys():
-    data = json.loads(done("plugins", "info", "acme", "--json"))
-    assert data["tools"] == ["acme_find", "acme_write"]
-    keys = {key["name"]: key for key in data["keys"]}
+    shown = data("plugins", "info", "acme")
+    assert shown["tools"] == ["acme_find", "acme_write"]
+    keys = {key["name"]: key for key in shown["keys"]}
     assert keys["token"]["description"] == "Opens the door."
     assert keys["weights"]["default"] == '{ "a b" = 0.5 }'
     assert set(keys) >= {"enabled", "required", "token", "weights"}
@@ -141,55 +153,33 @@ def test_a_plugin_is_shown_with_its_tools_and_keys():
 @pytest.mark.usefixtures("acme")
 def test_the_keys_of_a_plugin_that_are_required_or_secret_are_marked(text: str):
     FILE.write_text(text)
-    marks = {
-        key["name"]: (key["required"], key["secret"])
-        for key in json.loads(done("plugins", "info", "acme", "--json"))["keys"]
-    }
-    assert marks["token"] == (True, True)
-    assert marks["enabled"] == marks["weights"] == marks["depth"] == (False, False)
+    keys = data("plugins", "info", "acme")["keys"]
+    assert [key["name"] for key in keys if key["required"]] == ["token"]
+    assert [key["name"] for key in keys if key["secret"]] == ["token", "more", "by_place"]
     shown = done("plugins", "info", "acme")
-    assert re.search(
-        r"^token = \.\.\. +Required, secret\. Opens the door\. Set", shown, re.MULTILINE
-    )
-    told = "Required, secret. Opens the door. Set it by STANDARDS_MCP_PLUGINS__ACME__TOKEN."
+    told = r"Required, secret. Opens the door. Set it by STANDARDS_MCP_PLUGINS__ACME__TOKEN."
+    assert re.search(rf"^token = \.\.\. +{told[:35]}", shown, re.MULTILINE)
     assert told in " ".join(shown.split())
     assert re.search(r"^profile\.depth = 1$", shown, re.MULTILINE)
 
 
 def test_a_secret_that_others_can_read_is_reported_and_accepted(install: Install):
-    source = """
-        from pydantic import BaseModel, SecretStr
-        from standards_mcp import Plugin, PluginSettings
-
-        class Door(BaseModel):
-            key: SecretStr
-            width: int = 1
-
-        class SafeSettings(PluginSettings):
-            token: SecretStr
-            doors: list[Door] = []
-            main: Door | None = None
-            plain: str = ""
-
-        class SafePlugin(Plugin):
-            settings_type = SafeSettings
-    """
-    install("safe", source)
+    door = "class Door(BaseModel):\n    key: SecretStr\n    width: int = 1\n"
+    fields = ("token: SecretStr", "doors: list[Door] = []", "main: Door | None = None")
+    install("safe", with_settings("safe", *fields, "plain: str = ''", before=door))
     Path(".env").write_text("STANDARDS_MCP_PLUGINS__SAFE__TOKEN=opensesame")
     FILE.write_text(
         "strict = true\n[plugins.safe]\nplain = 'x'\ntoken = 'opensesame'\n"
         "doors = [{key = 'opensesame'}]\n[plugins.safe.main]\nwidth = 2\nkey = 'opensesame'\n"
     )
-    expected = [
-        f"{where}: a secret does not belong here; set STANDARDS_MCP_PLUGINS__SAFE__{variable} in "
-        "the environment or in .env"
-        for where, variable in (
-            ("command line: [plugins.safe] token", "TOKEN"),
-            ("standards-mcp.toml:4: [plugins.safe] token", "TOKEN"),
-            ("standards-mcp.toml:5: [plugins.safe] doors", "DOORS"),
-            ("standards-mcp.toml:8: [plugins.safe.main] key", "MAIN__KEY"),
-        )
-    ]
+    advice = "a secret does not belong here; set STANDARDS_MCP_PLUGINS__SAFE__{} in the environment"
+    places = {
+        "command line: [plugins.safe] token": "TOKEN",
+        "standards-mcp.toml:4: [plugins.safe] token": "TOKEN",
+        "standards-mcp.toml:5: [plugins.safe] doors": "DOORS",
+        "standards-mcp.toml:8: [plugins.safe.main] key": "MAIN__KEY",
+    }
+    expected = [f"{key}: {advice.format(name)} or in .env" for key, name in places.items()]
     pair = "plugins.safe.token=opensesame"
     shown = done("--set", pair, "config", "check").splitlines()
     assert shown == [*expected, "ok: standards-mcp.toml"]
@@ -214,8 +204,8 @@ def test_a_pattern_without_match_is_reported_with_the_failed_plugins(install: In
 @pytest.mark.usefixtures("acme")
 def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
     def states() -> list[str]:
-        listed = json.loads(done("plugins", "list", "--json"))
-        shown = json.loads(done("plugins", "info", "acme", "--json"))
+        listed = data("plugins", "list")
+        shown = data("plugins", "info", "acme")
         (status,) = (each["status"] for each in listed if each["name"] == "acme")
         return [status, shown["status"]]
 
@@ -226,87 +216,28 @@ def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
     assert states() == ["started", "started"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("isolate", ["false", "true"])
-@pytest.mark.usefixtures("acme")
-def test_a_secret_that_is_missing_is_asked_for_by_its_variable_and_not_in_the_file(isolate: str):
-    FILE.write_text(f"[plugins.acme]\nisolate = {isolate}\n")
-    result = run("plugins", "check")
-    assert result.exit_code == 1
-    assert (
-        "[plugins.acme] token: field required; set STANDARDS_MCP_PLUGINS__ACME__TOKEN in the "
-        "environment or in .env"
-    ) in " ".join(result.stdout.split())
-    assert "standards-mcp.toml" not in result.stdout
-
-
-def test_a_secret_is_marked_at_any_depth_of_a_key(install: Install):
-    source = """
-        from pydantic import SecretStr
-        from standards_mcp import Plugin, PluginSettings
-
-        class SafeSettings(PluginSettings):
-            one: SecretStr | None = None
-            several: tuple[SecretStr, ...] = ()
-            by_name: dict[str, SecretStr] = {}
-            needed: int
-            plain: str = ""
-
-        class SafePlugin(Plugin):
-            settings_type = SafeSettings
-    """
-    install("safe", source)
-    keys = json.loads(done("plugins", "info", "safe", "--json"))["keys"]
-    assert [key["name"] for key in keys if key["secret"]] == ["one", "several", "by_name"]
-    assert [key["name"] for key in keys if key["required"]] == ["needed"]
-
-
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("command", "code"),
     [
-        (["tools"], 0),
-        (["prompts"], 0),
-        (["resources"], 0),
-        (["plugins", "list"], 0),
-        (["plugins", "info", "broken"], 0),
-        (["config", "show"], 0),
-        (["plugins", "check"], 1),
-        (["config", "check"], 1),
-        (["call", "get_standard_details", "--args", '{"standard_id": ""}'], 2),
-        (["plugins", "info", "nobody"], 2),
-        (["--set", "tools.timeout=0", "tools"], 2),
-        (["--set", "plugins.broken.required=true", "tools"], 1),
+        ("tools", 0),
+        ("prompts", 0),
+        ("resources", 0),
+        ("plugins list", 0),
+        ("plugins info broken", 0),
+        ("config show", 0),
+        ("plugins check", 1),
+        ("config check", 1),
+        ('call get_standard_details --args {"standard_id":""}', 2),
+        ("plugins info nobody", 2),
+        ("--set tools.timeout=0 tools", 2),
+        ("--set plugins.broken.required=true tools", 1),
     ],
 )
 def test_lists_succeed_with_a_failed_plugin_and_checks_fail(
-    install: Install, arguments: list[str], code: int
+    install: Install, command: str, code: int
 ):
     install("broken", "raise RuntimeError('not today')")
-    assert run(*arguments).exit_code == code
-
-
-def test_a_file_with_a_byte_mark_is_edited():
-    FILE.write_bytes(b"\xef\xbb\xbf[tools]\r\ntimeout = 5\r\n")
-    done("tools", "disable", "get_*")
-    assert FILE.read_bytes() == (b'\xef\xbb\xbf[tools]\r\ntimeout = 5\r\ndisable = ["get_*"]\r\n')
-
-
-@pytest.mark.parametrize("pattern", ["nosuch", "nosuch.*", "acme.fnd"])
-@pytest.mark.parametrize("command", ["enable", "disable"])
-@pytest.mark.usefixtures("acme")
-def test_a_pattern_without_a_tool_is_refused_and_not_written(command: str, pattern: str):
-    result = run("tools", command, pattern)
-    assert result.exit_code == 2
-    hint = "did you mean 'acme.find'?" if pattern == "acme.fnd" else "see `standards-mcp tools`"
-    assert f"{pattern!r} matches no tool; {hint}; nothing was changed" in result.output
-    assert FILE.read_text() == WITH_TOKEN
-
-
-@pytest.mark.usefixtures("acme")
-def test_a_pattern_without_a_tool_is_taken_out_again():
-    FILE.write_text('[tools]\ndisable = ["gone"]\n')
-    assert "Changed" in done("tools", "enable", "gone", "--yes")
-    assert "gone" not in FILE.read_text()
+    assert run(*command.split()).exit_code == code
 
 
 # Profiles and trust
@@ -314,19 +245,12 @@ def test_a_pattern_without_a_tool_is_taken_out_again():
 
 def test_a_profile_limits_the_tools_and_is_kept_by_install():
     FILE.write_text('[profiles.teacher]\nenable = ["find_*"]\n')
-    served = [
-        each["name"]
-        for each in json.loads(done("--profile", "teacher", "tools", "--json"))
-        if each["served"]
-    ]
-    assert served == ["find_relevant_standards"]
-    entry = json.loads(done("install", "cursor", "--profile", "teacher", "--print"))
-    args = entry["mcpServers"]["standards"]["args"]
+    tools = data("--profile", "teacher", "tools")
+    assert [each["name"] for each in tools if each["served"]] == ["find_relevant_standards"]
+    install = ["install", "cursor", "--print", "--profile"]
+    args = json.loads(done(*install, "teacher"))["mcpServers"]["standards"]["args"]
     assert args[-4:] == ["--config", str(FILE.resolve()), "--profile", "teacher"]
-    for arguments in (
-        ["--profile", "techer", "tools"],
-        ["install", "cursor", "--profile", "techer", "--print"],
-    ):
+    for arguments in (["--profile", "techer", "tools"], [*install, "techer"]):
         result = run(*arguments)
         assert result.exit_code == 2
         assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
@@ -341,24 +265,17 @@ def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tm
     assert entry["mcpServers"]["standards"]["args"][-2:] == ["--config", str(named)]
 
 
-@pytest.mark.parametrize("pattern", ["standards-mcp-acme", "standards_mcp_*", "Standards.MCP-Acme"])
+@pytest.mark.parametrize("pattern", ["standards_mcp_*", "Standards.MCP-Acme"])
 def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, pattern: str):
     install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): ...")
     install("evil", "open('imported', 'w')", distribution="evil")
     FILE.write_text(f'trusted = ["standards-mcp", "{pattern}"]\n')
-    states = {each["name"]: each for each in json.loads(done("plugins", "list", "--json"))}
-    assert states["evil"]["reason"] == "trusted has no pattern for 'evil'"
     done("tools")
-    states = {
-        each["name"]: each["status"] for each in json.loads(done("plugins", "list", "--json"))
-    }
-    assert states == {
-        "acme": "registered",
-        "catalog": "registered",
-        "evil": "disabled",
-        "lookup": "registered",
-        "search": "registered",
-    }
+    listed = {each["name"]: each for each in data("plugins", "list")}
+    states = {name: each["status"] for name, each in listed.items()}
+    own = dict.fromkeys(("acme", "catalog", "lookup", "search"), "registered")
+    assert states == own | {"evil": "disabled"}
+    assert listed["evil"]["reason"] == "trusted has no pattern for 'evil'"
     assert not Path("imported").exists()
 
 
@@ -375,37 +292,20 @@ def test_enabling_a_plugin_reports_why_it_is_still_not_loaded(install: Install):
     assert run("plugins", "enable", "acme").stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (
-            'trusted = ["standards_mcp", "standards-mcp-acm"]',
-            (
-                "1: trusted: 'standards-mcp-acm' matches no distribution; did you mean "
-                "'standards-mcp'?"
-            ),
-        ),
-        (
-            '[profiles.teacher]\nplugins = ["serach"]',
-            "2: [profiles.teacher] plugins: 'serach' matches no plugin; did you mean 'search'?",
-        ),
-        (
-            '[profiles.teacher]\ndisable = ["zzz.*"]',
-            "2: [profiles.teacher] disable: 'zzz.*' matches no tool; see `standards-mcp tools`",
-        ),
-        (
-            '[server.auth.scopes]\nreader = ["find_relevent*", "*", "get_*"]',
-            (
-                "2: [server.auth.scopes] reader: 'find_relevent*' matches no tool, prompt or "
-                "resource; did you mean 'find_relevant_standards'?"
-            ),
-        ),
-    ],
-)
-def test_a_check_reports_patterns_that_match_nothing_in_all_profiles(text: str, told: str):
+PATTERNS = {
+    'trusted = ["standards_mcp", "standards-mcp-acm"]': "1: trusted: 'standards-mcp-acm' matches",
+    '[profiles.teacher]\nplugins = ["serach"]': "2: [profiles.teacher] plugins: 'serach' matches",
+    '[server.auth.scopes]\na = ["find_relevent*", "*", "get_*"]': "2: [server.auth.scopes] a: 'fi",
+}
+
+
+@pytest.mark.parametrize("text", PATTERNS)
+def test_a_check_reports_patterns_that_match_nothing_with_the_nearest(text: str):
     FILE.write_text(text)
     result = run("config", "check")
-    assert (result.exit_code, result.stdout) == (1, f"standards-mcp.toml:{told}\n")
+    assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
+    assert result.stdout.startswith(f"standards-mcp.toml:{PATTERNS[text]}")
+    assert "; did you mean '" in result.stdout
 
 
 @pytest.mark.parametrize(

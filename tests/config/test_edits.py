@@ -6,7 +6,6 @@ import json
 import tomllib
 from typing import Any
 
-import pytest
 import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,21 +91,3 @@ def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, nam
         assert ("\r" in after) == ("\r" in text)
         assert after.replace("\r\n", "\n").count("\r") == 0
         assert after.count("\r") in (0, after.count("\n"))
-
-
-PLUGIN_TABLES = [
-    "plugins = {}\n",
-    "plugins = {search = {n = 1}}\n",
-    "plugins.search.n = 1\n",
-    "[plugins]\nsearch = {n = 1}\n",
-    "[plugins.search.inner]\nx = 1\n",
-    "a = 1",
-    "",
-]
-
-
-@pytest.mark.parametrize("text", PLUGIN_TABLES)
-def test_a_plugin_is_switched_however_its_table_is_written(text: str):
-    expected = read(text)
-    expected.setdefault("plugins", {}).setdefault("search", {})["enabled"] = False
-    assert read(with_plugin(text, "search", enabled=False)) == expected

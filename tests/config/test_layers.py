@@ -5,60 +5,14 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-import pytest
 import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp.config.layers import line_of
 
-TEXT = '''\
-# mine
-autoload = true
-
-[tools]
-enable = [
-  "a", # [not a table]
-  "b",
-]
-text = """
-[nor]
-is = "this"
-"""
-disable = ["z"]
-
-[tools.overrides."k.s"]
-name = "x"
-arguments.q.fixed = 3
-limits = {timeout = 1}
-
-[plugins.search]
-max_results = 5
-'''
-
 keys = st.text(st.characters(codec="utf-8", exclude_characters="="), min_size=1, max_size=4)
 values = st.booleans() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3))
-
-
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        (["autoload"], 2),
-        (["tools"], 4),
-        (["tools", "enable"], 5),
-        (["tools", "disable"], 13),
-        (["tools", "disable", "0"], 13),
-        (["tools", "overrides", "k.s", "name"], 16),
-        (["tools", "overrides", "k.s", "arguments", "q", "fixed"], 17),
-        (["tools", "overrides", "k.s", "arguments", "q"], 17),
-        (["tools", "overrides", "k.s", "limits", "timeout"], 18),
-        (["plugins", "search", "max_results"], 21),
-        (["plugins", "search", "missing"], 20),
-        (["nowhere"], None),
-    ],
-)
-def test_a_key_is_found_on_its_line(path: list[str], line: int | None):
-    assert line_of(TEXT, path) == line
 
 
 @given(st.dictionaries(keys, st.dictionaries(keys, values, min_size=1, max_size=3), max_size=3))

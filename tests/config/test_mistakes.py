@@ -23,15 +23,10 @@ def told(text: str) -> str:
     ("text", "line", "advice"),
     [
         ("[tools]\nread_only = True", 2, "TOML booleans are lowercase: write true"),
-        ("[tools.overrides.x]\narguments = {a = {fixed = False}}", 2, "write false"),
         ("profile = \u201cclass\u201d", 1, "\u201c is a curly quote; write a straight one"),
-        ("profile = \u2018class\u2019", 1, "\u2018 is a curly quote; write a straight one"),
         ("[tools]\ndisable = [\n  \u201ea\u201d,\n]", 3, "\u201e is a curly quote"),
-        ("[\u201ctools\u201d]", 1, "\u201c is a curly quote"),
         ('state_dir = "C:\\Users\\me"', 1, "write the path in single quotes"),
-        ('strict = true\nstate_dir = "D:\\state\\"', 2, "write the path in single quotes"),
         ('state_dir = "\\\\server\\share"', 1, "write the path in single quotes"),
-        ("profile = class", 1, "Invalid value"),
         ("[tools]\r\nread_only = True\r\n", 2, "TOML booleans are lowercase: write true"),
         ("strict = true\nstrict = true", 2, "Cannot overwrite a value"),
         ("[tools]\n[tools]", 2, "Cannot declare ('tools',) twice"),
@@ -74,11 +69,6 @@ def test_a_table_of_a_profile_has_its_name_in_the_plural(text: str, line: int, t
         f"standards-mcp.toml:{line}: profile: it names one of the profiles; for the table write "
         f"{table}"
     )
-
-
-def test_other_mistakes_have_the_message_of_the_parser():
-    assert "Invalid hex value" in told('profile = "\\uZZ"')
-    assert "Unterminated string" in told('profile = """x')
 
 
 def test_a_value_that_may_be_secret_is_not_quoted():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from standards_mcp._utils.secrets import secrets_of
-from standards_mcp.config.edits import with_plugin
 from standards_mcp.config.loading import FILE_NAME, load_settings
 from standards_mcp.config.models.settings import Expansion, ServerSection, VariableError
 from standards_mcp.errors import ConfigError
@@ -23,30 +22,12 @@ def loaded(text: str):
 
 
 def test_servers_come_from_tables_of_either_name_and_from_a_file():
-    Path("clients.json").write_text(
-        json.dumps(
-            {
-                "mcpServers": {
-                    "both": {
-                        "command": "one",
-                        "args": ["x"],
-                        "autoApprove": ["a"],
-                        "timeout": 6000,
-                    },
-                    "off": {"url": "https://example.org/mcp", "disabled": True, "type": "http"},
-                }
-            }
-        )
-    )
+    both = {"command": "one", "args": ["x"], "autoApprove": ["a"], "timeout": 6000}
+    off = {"url": "https://example.org/mcp", "disabled": True, "type": "http"}
+    Path("clients.json").write_text(json.dumps({"mcpServers": {"both": both, "off": off}}))
     servers = loaded(
-        """
-        servers_file = "clients.json"
-        [servers.both]
-        command = "two"
-        [mcpServers.pasted]
-        command = "three"
-        alwaysAllow = []
-        """
+        'servers_file = "clients.json"\n[servers.both]\ncommand = "two"\n'
+        '[mcpServers.pasted]\ncommand = "three"\nalwaysAllow = []\n'
     ).settings.servers
     assert servers["both"] == ServerSection(command="two", args=("x",))
     assert servers["off"] == ServerSection(
@@ -61,13 +42,10 @@ def test_servers_come_from_tables_of_either_name_and_from_a_file():
         ("[servers.a]\ncomand = 'x'", "standards-mcp.toml:2: [servers.a] comand: unknown key; did"),
         ("[servers.a]", "[servers] a: needs either command (a program) or url (an address)"),
         ("[servers.a]\ncommand = 'x'\nurl = 'https://y'", "toml:1: [servers] a: has both command"),
-        ("[servers.a]\ncommand = 'x'\ntype = 'sse'", "type: input should be 'stdio', 'http'"),
         ("[servers.'a b']\ncommand = 'x'", "'a b' is not a valid server name"),
-        ("[servers.a]\ncommand = 'x'\nenv = 5", "env: input should be a table"),
         ("[mcpServers]\na = 5", "input should be a table"),
         ("servers_file = 'none.json'", "none.json: cannot be read: No such file"),
         ("servers_file = 'bad.json'", "bad.json: not valid JSON"),
-        ("servers_file = 'other.json'", 'other.json: it has no "mcpServers"'),
         ("servers_file = 'odd.json'", "odd.json: [servers.x] command: input should be text in"),
     ],
 )
@@ -124,10 +102,8 @@ def test_values_that_may_be_secret_are_hidden_and_plain_ones_are_not():
     ("text", "value"),
     [
         ("${FIRST}", "one"),
-        ("a ${FIRST} b ${FIRST}", "a one b one"),
         ("${NONE:-two}", "two"),
         ("${NONE:-}", ""),
-        ("${FIRST:-two}", "one"),
         ("$FIRST ${FIRST", "$FIRST ${FIRST"),
     ],
 )
@@ -137,19 +113,11 @@ def test_variables_are_put_in_place(text: str, value: str, monkeypatch: pytest.M
     assert Expansion().text(SecretStr(text)) == value
 
 
-def test_a_variable_that_is_not_set_is_named():
-    with pytest.raises(VariableError, match=r"\$\{NONE\} is not set; set NONE"):
-        Expansion().text("x ${NONE}")
-
-
 @given(st.text().filter(lambda text: "${" not in text))
 def test_text_without_variables_stays_as_it_is(text: str):
     assert Expansion().text(text) == text
-
-
-def test_a_table_of_plugins_cannot_mean_a_server(make_host):
-    with pytest.raises(ConfigError, match=r"it is a server; write its keys in \[servers.x\]"):
-        make_host(servers={"x": {"command": "x"}}, plugins={"x": {"enabled": False}})
+    with pytest.raises(VariableError, match=r"\$\{NONE\} is not set; set NONE"):
+        Expansion().text(text + "${NONE}")
 
 
 def test_a_server_can_be_disabled_while_the_host_runs_and_a_new_one_needs_a_restart(make_host):
@@ -163,12 +131,9 @@ def test_a_server_can_be_disabled_while_the_host_runs_and_a_new_one_needs_a_rest
     assert host.settings.servers["x"].command == "x"
 
 
-def test_a_server_is_switched_in_its_own_table():
-    text = with_plugin("[servers.x]\ncommand = 'x'\n", "x", enabled=False, table="servers")
-    assert text == "[servers.x]\ncommand = 'x'\nenabled = false\n"
-
-
-def test_a_server_may_not_take_the_name_of_a_plugin():
+def test_a_server_and_a_plugin_have_not_the_same_name(make_host):
     Path("standards-mcp.toml").write_text('[servers.search]\ncommand = "x"\n')
     with pytest.raises(ConfigError, match=r"toml:1: .*search: a plugin has this name; give"):
         Host(load_settings())
+    with pytest.raises(ConfigError, match=r"it is a server; write its keys in \[servers.x\]"):
+        make_host(servers={"x": {"command": "x"}}, plugins={"x": {"enabled": False}})

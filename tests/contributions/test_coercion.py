@@ -35,66 +35,31 @@ def fit(schema: Json, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("schema", "value", "expected"),
     [
-        (INTEGER, "3", 3),
         (INTEGER, "-3", -3),
-        (INTEGER, "12345678901234567890", 12345678901234567890),
         (NUMBER, "0.5", 0.5),
-        (NUMBER, "3", 3),
-        ({"type": ["integer", "null"]}, "3", 3),
         ({"anyOf": [INTEGER, {"type": "null"}]}, "3", 3),
-        ({"oneOf": [{"type": "array", "items": INTEGER}, INTEGER]}, "3", 3),
         ({"oneOf": [{"type": "array", "items": INTEGER}, INTEGER]}, ["3"], [3]),
         ({"enum": [1, 2]}, "2", 2),
-        ({"const": 2}, "2", 2),
-        ({"allOf": [INTEGER, {"minimum": 1}]}, "2", 2),
-        ({"type": "array", "items": INTEGER}, ["1", 2], [1, 2]),
-        (
-            {"type": "array", "prefixItems": [TEXT, INTEGER], "items": NUMBER},
-            ["1", "2", "3.5"],
-            ["1", 2, 3.5],
-        ),
+        ({"type": "array", "prefixItems": [TEXT, INTEGER], "items": NUMBER}, ["1", "2", "3.5"],
+         ["1", 2, 3.5]),
         ({"type": "object", "additionalProperties": INTEGER}, {"a": "1"}, {"a": 1}),
         (AREA, {"kind": "named", "size": "2"}, {"kind": "named", "size": "2"}),
         ({"allOf": [INTEGER, {"type": ["string", "integer"]}]}, "3", 3),
-        ({"allOf": [TEXT, {"type": ["string", "integer"]}]}, "3", "3"),
-        ({"allOf": [{"anyOf": [INTEGER, {"type": "null"}]}, {"anyOf": [TEXT, INTEGER]}]}, "3", 3),
-        ({"type": "string", "anyOf": [INTEGER, {}]}, "3", "3"),
-        ({"anyOf": [INTEGER, TEXT], "oneOf": [NUMBER, {"type": "null"}]}, "3", 3),
-        ({"if": INTEGER, "then": INTEGER, "else": TEXT}, "3", "3"),
-        ({"type": ["integer", "string"], "const": 3}, "3", 3),
-        (
-            {"allOf": [{"properties": {"a": INTEGER}}, {"properties": {"a": {}}}]},
-            {"a": "3"},
-            {"a": 3},
-        ),
-        (
-            {
-                "properties": {"a": {"type": ["string", "null"]}},
-                "anyOf": [{"properties": {"a": INTEGER}}],
-            },
-            {"a": "3"},
-            {"a": "3"},
-        ),
+        ({"allOf": [{"properties": {"a": INTEGER}}, {"properties": {"a": {}}}]}, {"a": "3"},
+         {"a": 3}),
         ({"type": ["string", "integer"]}, "3", "3"),
         ({"anyOf": [INTEGER, TEXT]}, "3", "3"),
         ({"enum": [1, "1"]}, "1", "1"),
         ({}, "3", "3"),
-        (TEXT, "nan", "nan"),
-        ({"type": "array"}, ["3"], ["3"]),
         (INTEGER, True, True),
         (INTEGER, "true", "true"),
-        ({"type": "boolean"}, "true", True),
         ({"type": "boolean"}, "True", True),
-        ({"type": "boolean"}, "1", "1"),
         (INTEGER, "null", None),
         (INTEGER, "5e1", 50),
         (INTEGER, "7.5", "7.5"),
-        (NUMBER, "1e400", "1e400"),
         (NUMBER, "nan", "nan"),
-        (NUMBER, "NaN", "NaN"),
-        (INTEGER, "1_0", "1_0"),
     ],
-)
+)  # fmt: skip
 def test_text_becomes_a_value_if_the_schema_admits_the_value_and_no_text(
     schema: Json, value: Any, expected: Any
 ):
@@ -142,14 +107,6 @@ async def test_arguments_that_fit_stay_and_others_are_read_as_any_type_that_is_a
     wanted = {"type": "object", "properties": {"value": schema}}
     tool = Tool(name="any", function=dict, input_schema=wanted)
     assert await read_arguments(tool).validate({"value": sent}) == {"value": expected}
-
-
-def test_combined_schemas_take_time_by_their_size_and_not_by_its_power():
-    schema = INTEGER
-    for _ in range(100):
-        schema = {"allOf": [schema, {"anyOf": [{"minimum": 1}, {"minimum": 2}]}]}
-    assert fit(schema, "3") == 3
-    assert fit({"type": "object", "additionalProperties": schema}, {"a": "3"}) == {"a": 3}
 
 
 def test_arguments_stay_as_the_client_sent_them():

@@ -25,16 +25,13 @@ TOOLS = {
     ("name", "meant"),
     [
         ("search_standards", "find_relevant_standards"),
-        ("searchStandards", "find_relevant_standards"),
         ("find_relevent_standards", "find_relevant_standards"),
         ("lookup", "get_standard_details"),
-        ("standard_details", "get_standard_details"),
         ("walk_sets", "browse_standards"),
         ("download_page", "web_fetch"),
         ("zzzzz", ""),
         ("", ""),
         ("sing_it", ""),
-        ("web_mail", ""),
     ],
 )
 def test_the_tool_that_is_meant_is_found_by_its_words(name: str, meant: str):

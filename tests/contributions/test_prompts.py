@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal
 
@@ -88,11 +88,14 @@ async def said(client: Client, name: str, **arguments: str) -> list[tuple[str, s
     return [(message.role, message.content.text) for message in result.messages]
 
 
-async def test_prompts_are_listed_with_their_arguments(
-    open_client: OpenClient, make_host: MakeHost
-):
+@pytest.fixture
+async def client(open_client: OpenClient, make_host: MakeHost) -> AsyncIterator[Client]:
     async with open_client(make_host({"talk": TalkPlugin})) as client:
-        first, second, _ = (await client.list_prompts()).prompts
+        yield client
+
+
+async def test_prompts_are_listed_with_their_arguments(client: Client):
+    first, second, _ = (await client.list_prompts()).prompts
     assert (first.name, first.description) == ("align", "Align a lesson.")
     assert [(each.name, each.description, each.required) for each in first.arguments] == [
         ("lesson", "What students do.", True),
@@ -111,15 +114,13 @@ async def test_a_prompt_names_the_tools_that_are_served_as_clients_see_them(
     assert found == [("user", "Bars in grade 4: call search, ['find', 'look.up']")]
 
 
-async def test_a_prompt_may_say_several_things_in_turn(
-    open_client: OpenClient, make_host: MakeHost
-):
-    async with open_client(make_host({"talk": TalkPlugin})) as client:
-        for name in ("talk.debate", "talk_debate"):
-            assert await said(client, name, topic="clocks") == [
-                ("user", "Let us talk about clocks."),
-                ("assistant", "Gladly."),
-            ]
+async def test_a_prompt_may_say_several_things_in_turn(client: Client):
+    things = [("user", "Let us talk about clocks."), ("assistant", "Gladly.")]
+    for name in ("talk.debate", "talk_debate"):
+        assert await said(client, name, topic="clocks") == things
+
+
+FAILURE = "failed with an internal error (id "
 
 
 @pytest.mark.parametrize(
@@ -128,23 +129,16 @@ async def test_a_prompt_may_say_several_things_in_turn(
         ("debate", {}, INVALID_PARAMS, "Unknown prompt: debate; did you mean 'talk_debate'?"),
         ("talk.debate", {}, INVALID_PARAMS, "topic: this argument is required"),
         ("talk.debate", {"topik": "x"}, INVALID_PARAMS, "did you mean 'topic'?"),
-        ("align", {"lesson": "x", "grade": "9"}, INVALID_PARAMS, "grade: should be '3' or '4'"),
-        ("wrong", {"kind": "crash"}, INTERNAL_ERROR, "failed with an internal error (id "),
-        ("wrong", {"kind": "number"}, INTERNAL_ERROR, "failed with an internal error (id "),
-        ("wrong", {"kind": "bytes"}, INTERNAL_ERROR, "failed with an internal error (id "),
-        ("wrong", {"kind": "message"}, INTERNAL_ERROR, "failed with an internal error (id "),
-        ("wrong", {"kind": "half"}, INTERNAL_ERROR, "failed with an internal error (id "),
+        ("wrong", {"kind": "crash"}, INTERNAL_ERROR, FAILURE),
+        ("wrong", {"kind": "number"}, INTERNAL_ERROR, FAILURE),
+        ("align", {}, INVALID_PARAMS, "not served here ([prompts] disable has 'align')"),
     ],
 )
 async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
-    open_client: OpenClient,
-    make_host: MakeHost,
-    name: str,
-    arguments: dict[str, str],
-    code: int,
-    message: str,
+    open_client: OpenClient, make_host: MakeHost, name: str, arguments: Any, code: int, message: str
 ):
-    async with open_client(make_host({"talk": TalkPlugin})) as client:
+    host = make_host({"talk": TalkPlugin}, prompts={"disable": ["align"]})
+    async with open_client(host) as client:
         with pytest.raises(MCPError) as caught:
             await client.get_prompt(name, arguments)
         assert caught.value.error.code == code
@@ -153,18 +147,16 @@ async def test_what_goes_wrong_is_a_protocol_error_that_says_what_to_do(
         assert await said(client, "talk_debate", topic="x")  # the connection lives
 
 
-async def test_arguments_are_completed_by_the_plugin(open_client: OpenClient, make_host: MakeHost):
-    async with open_client(make_host({"talk": TalkPlugin})) as client:
+async def test_arguments_are_completed_by_the_plugin(client: Client):
+    async def completed(typed: str, prompt: str = "talk_debate", **others: str) -> list[str]:
+        ref = PromptReference(type="ref/prompt", name=prompt)
+        result = await client.complete(ref, {"name": "topic", "value": typed}, others)
+        return result.completion.values
 
-        async def completed(typed: str, prompt: str = "talk_debate", **others: str) -> list[str]:
-            ref = PromptReference(type="ref/prompt", name=prompt)
-            result = await client.complete(ref, {"name": "topic", "value": typed}, others)
-            return result.completion.values
-
-        assert await completed("fra") == ["fractions", "fraction bars"]
-        assert await completed("fra", **{"not": "fractions"}) == ["fraction bars"]
-        assert await completed("fra", prompt="talk.debate") == ["fractions", "fraction bars"]
-        assert await completed("crash") == []
+    for prompt in ("talk_debate", "talk.debate"):
+        assert await completed("fra", prompt) == ["fractions", "fraction bars"]
+    assert await completed("fra", **{"not": "fractions"}) == ["fraction bars"]
+    assert await completed("crash") == []
 
 
 @pytest.mark.parametrize(
@@ -188,18 +180,15 @@ async def test_a_completion_for_what_is_not_there_is_refused(
 
 
 def test_a_prompt_is_served_only_while_the_tools_that_it_needs_are(make_host: MakeHost):
-    host = make_host({"talk": TalkPlugin}, tools={"disable": ["find"]})
-    assert (
-        host.visible().prompts[0].hidden_reason == "it needs the tool 'find', which is not served"
-    )
-    assert names(host) == ["talk_debate", "wrong"]
+    without = {"tools": {"disable": ["find"]}}
+    for rules, reason in (
+        (without, "it needs the tool 'find', which is not served"),
+        (without | {"prompts": {"disable": ["align"]}}, "[prompts] disable has 'align'"),
+    ):
+        host = make_host({"talk": TalkPlugin}, **rules)
+        assert host.visible().prompts[0].hidden_reason == reason
+        assert names(host) == ["talk_debate", "wrong"]
     assert names(make_host({"talk": TalkPlugin}, tools={"disable": ["look*"]}))[0] == "align"
-
-
-def test_what_the_admin_says_of_a_prompt_comes_before_what_it_needs(make_host: MakeHost):
-    rules = {"tools": {"disable": ["find"]}, "prompts": {"disable": ["align"]}}
-    host = make_host({"talk": TalkPlugin}, **rules)
-    assert host.visible().prompts[0].hidden_reason == "[prompts] disable has 'align'"
 
 
 class KeyedSettings(PluginSettings):
@@ -238,16 +227,9 @@ async def test_no_secret_is_in_the_error_of_a_prompt_or_a_resource(
         ({}, ["align", "talk_debate", "wrong"]),
         ({"prompts": {"disable": ["talk.*"]}}, ["align", "wrong"]),
         ({"prompts": {"enable": ["talk_*"]}}, ["talk_debate"]),
-        (
-            {"prompts": {"overrides": {"align": {"name": "match"}}}},
-            ["match", "talk_debate", "wrong"],
-        ),
+        ({"prompts": {"overrides": {"wrong": {"name": "x"}}}}, ["align", "talk_debate", "x"]),
         ({"prompts": {"overrides": {"align": {"name": "wrong"}}}}, ["talk_debate", "wrong"]),
-        (
-            {"profile": "x", "profiles": {"x": {"prompts": {"disable": ["w*"]}}}},
-            ["align", "talk_debate"],
-        ),
-        ({"profile": "x", "profiles": {"x": {"plugins": ["other"]}}}, []),
+        ({"profile": "x", "profiles": {"x": {"prompts": {"enable": ["w*"]}}}}, ["wrong"]),
         ({"tool_names": "declared"}, ["align", "talk.debate", "wrong"]),
     ],
 )
@@ -257,25 +239,12 @@ def test_the_admin_chooses_and_renames_prompts_as_tools(
     assert names(make_host({"talk": TalkPlugin}, **settings)) == served
 
 
-async def test_a_prompt_that_is_not_served_says_so(open_client: OpenClient, make_host: MakeHost):
-    host = make_host({"talk": TalkPlugin}, prompts={"disable": ["wrong"]})
-    async with open_client(host) as client:
-        with pytest.raises(MCPError, match=r"not served here \(\[prompts\] disable has 'wrong'\)"):
-            await client.get_prompt("wrong", {"kind": "x"})
-
-
-def _untyped(a):
-    """Untyped."""
-    return a
-
-
 @pytest.mark.parametrize(
     ("prompt", "expected"),
     [
         (5, "register_prompts returned a int"),
         (Prompt(name="a b", description="x", function=align), "'a b' is not a valid prompt name"),
         (Prompt(name="a", function=debate), "prompt 'a' has no description"),
-        (Prompt(name="a", function=_untyped), "prompt 'a': its argument 'a' has no annotation"),
         (
             Prompt(name="a", description="x", function=debate, needs=("find",)),
             "prompt 'a': its function has no argument 'tools', which the host gives it",
@@ -288,29 +257,17 @@ def _untyped(a):
             Prompt(name="a", description="x", function=debate, complete={"topik": topics}),
             "prompt 'a': it completes an unknown argument 'topik'; did you mean 'topic'?",
         ),
+        (
+            Prompt(name="talk_debate", description="x", function=debate),
+            "prompt 'talk_debate' already belongs to plugin 'talk'",
+        ),
     ],
 )
 def test_a_wrong_prompt_fails_the_whole_plugin_with_the_reason(
     make_host: MakeHost, prompt: object, expected: str
 ):
-    class BadPlugin(TalkPlugin):
-        @hookimpl
-        def register_prompts(self):
-            return [prompt]
-
-    host = make_host({"bad": BadPlugin, "talk": TalkPlugin})
-    assert expected in host.manager.records["bad"].reason
+    bad = type("BadPlugin", (Plugin,), {"register_prompts": hookimpl(lambda _: [prompt])})
+    host = make_host({"talk": TalkPlugin, "wrong": bad})
+    assert expected in host.manager.records["wrong"].reason
     assert names(host) == ["align", "talk_debate", "wrong"]
-    assert not host.manager.records["bad"].contributions
-
-
-def test_a_name_that_another_plugin_has_fails_the_later_plugin(make_host: MakeHost):
-    class TwinPlugin(Plugin):
-        @hookimpl
-        def register_prompts(self):
-            return [Prompt(name="talk_debate", description="x", function=debate)]
-
-    host = make_host({"talk": TalkPlugin, "twin": TwinPlugin})
-    assert host.manager.records["twin"].reason == (
-        "prompt 'talk_debate' already belongs to plugin 'talk'"
-    )
+    assert not host.manager.records["wrong"].contributions

@@ -22,13 +22,6 @@ def _object(**properties: Any) -> Json:
     return {"type": "object", "properties": properties}
 
 
-def _nested(depth: int) -> Json:
-    schema: Json = {"type": "string"}
-    for _ in range(depth):
-        schema = _object(a=schema)
-    return schema
-
-
 def test_an_empty_object_takes_no_arguments():
     assert portable_input_schema({"type": "object"}) == {
         "type": "object",
@@ -37,44 +30,35 @@ def test_an_empty_object_takes_no_arguments():
     }
 
 
+TEXT, NULL = {"type": "string"}, {"type": "null"}
+DATA = {"type": "object", "default": {"title": "kept", "type": "array"}}
+
+
 @pytest.mark.parametrize(
     ("given_schema", "published"),
     [
+        pytest.param({"anyOf": [TEXT, NULL], "default": None}, TEXT, id="optional"),
+        pytest.param({"oneOf": [NULL, TEXT]}, TEXT, id="one of"),
         pytest.param(
-            {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
-            {"type": "string"},
-            id="optional",
-        ),
-        pytest.param(
-            {"oneOf": [{"type": "null"}, {"type": "string"}]}, {"type": "string"}, id="one of"
-        ),
-        pytest.param(
-            {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "title": "X"},
-            {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            {"anyOf": [TEXT, {"type": "integer"}, NULL], "title": "X"},
+            {"anyOf": [TEXT, {"type": "integer"}]},
             id="union",
         ),
-        pytest.param({"type": ["string", "null"]}, {"type": "string"}, id="list of types"),
+        pytest.param({"type": ["string", "null"]}, TEXT, id="list of types"),
         pytest.param({"type": ["string", "null", "integer"]}, {"type": ["string", "integer"]}),
-        pytest.param({"type": "string", "enum": ["a", None]}, {"type": "string", "enum": ["a"]}),
-        pytest.param({"type": "null"}, {"type": "null"}, id="null itself"),
-        pytest.param({"anyOf": [{"type": "null"}]}, {"type": "null"}, id="nothing but null"),
+        pytest.param(TEXT | {"enum": ["a", None]}, TEXT | {"enum": ["a"]}, id="values"),
         pytest.param(
-            {"type": "string", "description": "d", "anyOf": [{"type": "null"}, {"maxLength": 3}]},
-            {"type": "string", "description": "d", "maxLength": 3},
+            TEXT | {"description": "d", "anyOf": [NULL, {"maxLength": 3}]},
+            TEXT | {"description": "d", "maxLength": 3},
             id="what stands outside wins",
         ),
         pytest.param(
-            {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
-            {"type": "array", "items": {"type": "integer"}},
+            {"type": "array", "items": {"anyOf": [TEXT, NULL]}},
+            {"type": "array", "items": TEXT},
             id="inside a list",
         ),
-        pytest.param(
-            {"type": "object", "default": {"title": "kept", "type": "array"}},
-            {"type": "object", "default": {"title": "kept", "type": "array"}},
-            id="a default is data",
-        ),
+        pytest.param(DATA, DATA, id="a default is data"),
         pytest.param({"const": {"title": "kept"}}, {"const": {"title": "kept"}}, id="a constant"),
-        pytest.param(True, True, id="anything"),
     ],
 )
 def test_a_schema_is_put_as_every_client_takes_it(given_schema: Any, published: Any):
@@ -104,45 +88,29 @@ def test_references_are_inlined_and_what_stands_beside_them_wins():
     assert "definitions" not in result
 
 
-def test_the_root_may_be_a_reference():
-    schema = {"$ref": "#/$defs/Root", "$defs": {"Root": _object(a={"type": "string"})}}
-    assert portable_output_schema(schema) == _object(a={"type": "string"})
-
-
 TREE = {
     "$ref": "#/$defs/Node",
     "$defs": {"Node": _object(children={"type": "array", "items": {"$ref": "#/$defs/Node"}})},
 }
 
 
+NO_ITEMS = "an array without 'items' at a"
+
+
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        (None, "is not a JSON object"),
         ([], "is not a JSON object"),
         ({}, "'type' must be 'object'"),
-        ({"type": "string"}, "'type' must be 'object'"),
-        ({"type": ["object"]}, "'type' must be 'object'"),
         (_object() | {"anyOf": [_object()]}, "no 'anyOf' at the root"),
-        (_object() | {"oneOf": []}, "no 'oneOf' at the root"),
-        (_object() | {"allOf": []}, "no 'allOf' at the root"),
         (_object() | {"enum": [{}]}, "no 'enum' at the root"),
         (TREE, "refers to itself (#/$defs/Node)"),
         (_object(a={"$ref": "#/$defs/Lost"}), "refers to #/$defs/Lost, which is not in it"),
-        (_object(a={"$ref": "#"}), "refers to #"),
-        (_object(a={"$ref": "https://example.org/x"}), "which is not in it"),
-        (_object(a={"type": "array"}), "an array without 'items' at a"),
-        (_object(a=_object(b={"type": "array"})), "an array without 'items' at a.b"),
-        (_object(a={"anyOf": [{"type": "array"}]}), "an array without 'items' at a"),
-        (
-            _object(a={"type": "array", "prefixItems": [{"type": "string"}]}),
-            "an array without 'items' at a",
-        ),
+        (_object(a=_object(b={"type": "array"})), f"{NO_ITEMS}.b"),
+        (_object(a={"anyOf": [{"type": "array"}]}), NO_ITEMS),
+        (_object(a={"type": "array", "prefixItems": [{"type": "string"}]}), NO_ITEMS),
         (_object(naïve={}), "an argument named 'naïve'"),
-        (_object(**{"a b": {}}), "an argument named 'a b'"),
         (_object(**{"a\n": {}}), "an argument named 'a\\n'"),
-        (_object(**{"": {}}), "an argument named ''"),
-        (_object(**{"a" * 65: {}}), "an argument named 'aaa"),
         (_object(a=_object(**{"$b": {}})), "an argument named '$b'"),
         (_object(a={"description": "x" * MAX_SCHEMA_BYTES}), "larger than 32 KiB"),
     ],
@@ -151,12 +119,6 @@ def test_a_schema_that_clients_reject_is_refused_with_the_reason(schema: Any, re
     with pytest.raises(SchemaError) as caught:
         portable_input_schema(schema)
     assert reason in str(caught.value)
-
-
-@pytest.mark.parametrize("depth", [20, 60])
-def test_deep_schemas_are_no_trouble(depth: int):
-    schema = _nested(depth)
-    assert portable_output_schema(schema) == schema
 
 
 def test_the_schema_that_was_given_stays_as_it_is():
@@ -168,37 +130,29 @@ def test_the_schema_that_was_given_stays_as_it_is():
     assert schema == before
 
 
-NULL = {"type": "null"}
+CHOICE = {"anyOf": [TEXT | {"minLength": 1}, {"type": "integer"}, NULL]}
+
+
+def optional(schema: Json) -> Json:
+    return {"anyOf": [schema, NULL]}
 
 
 @pytest.mark.parametrize(
     ("nullable", "published"),
     [
         (
-            {"anyOf": [{"type": "string"}, NULL], "title": "A", "default": None},
+            optional(TEXT) | {"title": "A", "default": None},
             {"type": ["string", "null"], "default": None},
         ),
+        ({"oneOf": [{"type": "integer"}, TEXT, NULL]}, {"type": ["integer", "string", "null"]}),
         (
-            {"oneOf": [{"type": "integer"}, {"type": "string"}, NULL]},
-            {"type": ["integer", "string", "null"]},
-        ),
-        (
-            {"anyOf": [{"type": "array", "items": {"anyOf": [{"type": "number"}, NULL]}}, NULL]},
+            optional({"type": "array", "items": optional({"type": "number"})}),
             {"type": ["array", "null"], "items": {"type": ["number", "null"]}},
         ),
-        (
-            {"anyOf": [{"type": "string", "const": "a"}, NULL]},
-            {"type": ["string", "null"], "enum": ["a", None]},
-        ),
-        (
-            {"anyOf": [{"type": "string", "enum": ["a", "b"]}, NULL]},
-            {"type": ["string", "null"], "enum": ["a", "b", None]},
-        ),
-        (
-            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, NULL]},
-            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, NULL]},
-        ),
-        ({"anyOf": [{"type": "string"}, {"type": "integer"}]},) * 2,
+        (optional(TEXT | {"const": "a"}), {"type": ["string", "null"], "enum": ["a", None]}),
+        (optional(TEXT | {"enum": ["a"]}), {"type": ["string", "null"], "enum": ["a", None]}),
+        (CHOICE, CHOICE),
+        ({"anyOf": [TEXT, {"type": "integer"}]},) * 2,
     ],
 )
 def test_an_output_schema_keeps_null_in_the_list_of_types(nullable: Any, published: Any):

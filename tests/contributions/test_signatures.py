@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal, NamedTuple
@@ -102,17 +103,12 @@ DEFAULTS: Json = {
     ("arguments", "changed"),
     [
         ({}, {}),
-        ({"count": 7}, {"count": 7}),
         ({"count": "7"}, {"count": 7}),
         ({"point": {"x": "1"}}, {"point": Point(x=1)}),
-        ({"count": 7.0}, {"count": 7}),
-        ({"count": None}, {}),
-        ({"names": None, "level": None, "point": None, "kind": None}, {}),
-        ({"names": ["a"]}, {"names": ["a"]}),
+        ({"count": None, "names": None, "level": None, "point": None, "kind": None}, {}),
         ({"names": '["a", "b"]'}, {"names": ["a", "b"]}),
         ({"names": "null"}, {}),
         ({"level": "high"}, {"level": Level.HIGH}),
-        ({"point": {"x": 1}}, {"point": Point(x=1)}),
         ({"point": '{"x": 1}'}, {"point": Point(x=1)}),
         ({"exact": "true", "share": "0.25"}, {"exact": True, "share": 0.25}),
         ({"text": '["stays", "text"]'}, {"text": '["stays", "text"]'}),
@@ -125,45 +121,35 @@ def test_arguments_arrive_as_the_function_wants_them(arguments: Json, changed: J
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "text: this argument is required"),
         ({"text": None}, "text: should be a valid string"),
         ({"text": 5}, "text: should be a valid string"),
-        ({"text": ""}, "text: string should have at least 1 character"),
-        ({"text": "x", "count": "many"}, "count: should be a valid integer"),
-        ({"text": "x", "count": "7.5"}, "count: should be a valid integer"),
-        ({"text": "x", "count": "9" * 5000}, "count: unable to parse input string as an integer"),
-        ({"text": "x", "share": "1e400"}, "share: should be a finite number"),
-        ({"text": "x", "share": "nan"}, "share: should be a finite number"),
-        ({"text": "x", "count": 0}, "count: should be greater than or equal to 1"),
-        ({"text": "x", "names": "a"}, "names: should be a valid list"),
-        ({"text": "x", "names": "[" * 100_000}, "names: should be a valid list"),
-        ({"text": "x", "names": ["a", 1]}, "names.1: should be a valid string"),
-        ({"text": "x", "level": "mid"}, "level: should be 'low' or 'high'"),
-        ({"text": "x", "point": {}}, "point.x: this argument is required"),
-        ({"text": "x", "cuont": 1}, "cuont: unknown argument; did you mean 'count'?"),
-        ({"text": "x", "": 1}, ": unknown argument; known: text,"),
-        ({"count": 0}, "text: this argument is required; count: should be greater than"),
+        ({"count": "7.5"}, "count: should be a valid integer"),
+        ({"count": "9" * 5000}, "count: unable to parse input string as an integer"),
+        ({"count": 0}, "count: should be greater than or equal to 1"),
+        ({"names": "[" * 100_000}, "names: should be a valid list"),
+        ({"names": ["a", 1]}, "names.1: should be a valid string"),
+        ({"names": [1] * 1000}, "names.0: should be a valid string; names.1: should be a"),
+        ({"level": "mid"}, "level: should be 'low' or 'high'"),
+        ({"point": {}}, "point.x: this argument is required"),
+        ({"cuont": 1}, "cuont: unknown argument; did you mean 'count'?"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_name_of_the_argument(arguments: Json, message: str):
-    refusal = _refusal(_read(of_all_kinds), arguments)
+    refusal = _refusal(_read(of_all_kinds), {"text": "x"} | arguments)
     assert refusal.startswith(message)
     assert "pydantic" not in refusal
     assert "\n" not in refusal
     assert len(refusal) < 250
 
 
-def test_a_thousand_mistakes_make_a_short_message():
-    def function(numbers: list[int]) -> str: ...
-
-    refusal = _refusal(_read(function), {"numbers": ["x"] * 1000})
-    assert refusal.endswith("numbers.4: should be a valid integer; and more")
+def test_several_mistakes_are_told_together():
+    refusal = _refusal(_read(of_all_kinds), {"count": 0})
+    assert refusal.startswith("text: this argument is required; count: should be greater than")
 
 
-ODD_NAMES = ["schema", "json", "model_config", "model_dump", "self_", "copy", "dict", "filter"]
-
-
-@pytest.mark.parametrize("name", [*ODD_NAMES, "_private", "validate", "argument_1", "args", "cls"])
+@pytest.mark.parametrize(
+    "name", ["schema", "json", "model_config", "self_", "filter", "_private", "args", "cls"]
+)
 def test_an_argument_may_have_any_name_that_python_allows(name: str):
     scope: Json = {}
     exec(f"def function({name}: int, other: str = 'x') -> str: ...", scope)  # noqa: S102
@@ -174,28 +160,25 @@ def test_an_argument_may_have_any_name_that_python_allows(name: str):
 
 def test_field_as_a_default_is_understood():
     def function(
+        note: str | None,
+        anything: list,
         count: int = Field(5, description="How many", ge=1),
         text: str = Field(description="What"),
         names: list[str] = Field(default_factory=list),
     ) -> str: ...
 
     arguments = _read(function)
-    assert arguments.schema["required"] == ["text"]
+    assert arguments.schema["required"] == ["note", "anything", "text"]
+    assert arguments.schema["properties"]["anything"] == {"type": "array", "items": {}}
     assert arguments.schema["properties"]["count"] == {
         "type": "integer",
         "default": 5,
         "minimum": 1,
         "description": "How many",
     }
-    assert _validated(arguments, {"text": "x"}) == {"count": 5, "text": "x", "names": []}
-
-
-def test_a_required_argument_may_be_null_when_its_type_says_so():
-    def function(text: str | None) -> str: ...
-
-    arguments = _read(function)
-    assert arguments.schema["required"] == ["text"]
-    assert _validated(arguments, {"text": None}) == {"text": None}
+    given_arguments = {"note": None, "anything": [1, "x"], "text": "x"}
+    defaults = {"count": 5, "names": []}
+    assert _validated(arguments, given_arguments) == given_arguments | defaults
 
 
 def test_bound_methods_partials_callables_and_wrapped_functions_are_read():
@@ -213,64 +196,38 @@ def test_bound_methods_partials_callables_and_wrapped_functions_are_read():
         assert _validated(_read(function), {"a": "1"}) == {"a": 1}
 
 
-def _positional(a: int, /) -> str: ...
-
-
-def _star(*args: int) -> str: ...
-
-
-def _double_star(**kwargs: int) -> str: ...
-
-
-def _bare(a) -> str: ...
-
-
-def _non_ascii(größe: int) -> str: ...  # noqa: PLC2401
-
-
-def _tree(node: Tree) -> str: ...
-
-
-def _lost(a: Lost) -> str: ...  # noqa: F821
-
-
-def _pair(a: tuple[int, str]) -> str: ...
-
-
-def _bare_list(a: list) -> str: ...
-
-
-def _no_type(a: object()) -> str: ...
-
-
-def _not_code(a: "1 +") -> str: ...  # noqa: F722
-
-
-def _code_that_raises(a: date.nothing) -> str: ...
-
-
 class Tree(BaseModel):
     children: list[Tree] = []
+
+
+def _taking(annotation: Any) -> Callable[..., Any]:
+    def function(a) -> str: ...
+
+    function.__annotations__["a"] = annotation
+    return function
+
+
+def _by_place(a: int, /) -> str: ...
+
+
+def _in_german(größe: int) -> str: ...  # noqa: PLC2401
 
 
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (_positional, "'a' cannot be given by name"),
-        (_star, "'args' cannot be given by name"),
-        (_double_star, "'kwargs' cannot be given by name"),
-        (_bare, "'a' has no annotation"),
+        (_by_place, "'a' cannot be given by name"),
+        (lambda *args: args, "'args' cannot be given by name"),
+        (lambda **kwargs: kwargs, "'kwargs' cannot be given by name"),
         (lambda a: a, "'a' has no annotation"),
-        (_non_ascii, "an argument named 'größe'"),
-        (_tree, "refers to itself"),
-        (_lost, "'Lost' is not defined"),
-        (_pair, "an array without 'items' at a"),
-        (_no_type, "cannot be described"),
-        (_not_code, "cannot be described"),
-        (_code_that_raises, "signature cannot be read"),
+        (_in_german, "an argument named 'größe'"),
+        (_taking(Tree), "refers to itself"),
+        (_taking("Lost"), "'Lost' is not defined"),
+        (_taking(tuple[int, str]), "an array without 'items' at a"),
+        (_taking(object()), "cannot be described"),
+        (_taking("'1 +'"), "cannot be described"),
+        (_taking("date.nothing"), "signature cannot be read"),
         (5, "signature cannot be read"),
-        (print, "'args' cannot be given by name"),
-        (len, "'obj' cannot be given by name"),
     ],
 )
 def test_a_signature_that_cannot_be_served_is_refused_with_the_reason(function: Any, reason: str):
@@ -278,10 +235,6 @@ def test_a_signature_that_cannot_be_served_is_refused_with_the_reason(function: 
         _read(function)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_bare_list_is_a_list_of_anything():
-    assert _read(_bare_list).schema["properties"]["a"] == {"type": "array", "items": {}}
 
 
 # Hand-written schemas
@@ -304,10 +257,7 @@ def _anything(**arguments: Any) -> Any:
 @pytest.mark.parametrize(
     ("given_arguments", "received"),
     [
-        ({"code": "x"}, {"code": "x"}),
         ({"code": "x", "parts": None}, {"code": "x"}),
-        ({"code": "x", "parts": [1]}, {"code": "x", "parts": [1]}),
-        ({"code": "x", "parts": "[1]"}, {"code": "x", "parts": [1]}),
         ({"code": "x", "parts": '["1"]'}, {"code": "x", "parts": [1]}),
         ({"code": "x", "parts": ["1", 2]}, {"code": "x", "parts": [1, 2]}),
         ({"code": "x", "any": {"y": 1}}, {"code": "x", "any": {"y": 1}}),
@@ -322,7 +272,6 @@ def test_a_hand_written_schema_passes_arguments_as_they_are(given_arguments: Jso
     [
         ({}, "arguments: 'code' is a required property"),
         ({"code": 5}, "code: the value is not of type 'string'"),
-        ({"code": None}, "code: the value is not of type 'string'"),
         ({"code": "x" * 8000}, "code: the value is too long"),
         ({"code": "x", "parts": [1, "y"]}, "parts.1: the value is not of type 'integer'"),
         ({"code": "x", "prats": []}, "prats: unknown argument; did you mean 'parts'?"),
@@ -341,26 +290,17 @@ def _loop() -> Json:
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        ({"type": "strin"}, "is not a plain object"),
+        ({"type": "array"}, "is not a plain object"),
         ({"type": "object", "properties": []}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": {"type": "strin"}}}, "is not a JSON Schema"),
         ({"type": "object", "properties": {"a": {"pattern": "["}}}, "is not a JSON Schema"),
-        ({"type": "object", "properties": {"a": {"minimum": "x"}}}, "is not a JSON Schema"),
-        ({"type": "object", "properties": {"a": 5}}, "is not a JSON Schema"),
-        ({"type": "object", "required": "a"}, "is not a JSON Schema"),
-        ({"type": "object", "$defs": []}, "is not a JSON Schema"),
         (_loop(), "is nested too deeply"),
-        ([], "is not a JSON"),
         (5, "is not a JSON"),
-        ({"type": "array"}, "is not a plain object"),
     ],
 )
 def test_a_hand_written_schema_that_is_none_is_refused(schema: Any, reason: str):
     with pytest.raises(SchemaError, match=reason):
         _read(_anything, input_schema=schema)
-
-
-def test_a_hand_written_schema_takes_no_filters():
     with pytest.raises(SchemaError, match="cannot accept filters"):
         _read(_anything, input_schema=HAND_WRITTEN, accepts_filters=True)
 
@@ -410,18 +350,16 @@ def test_the_function_gets_one_combined_expression(arguments: Json, expression: 
     assert _validated(read, {"text": "x"} | arguments) == {"text": "x", "filter": expression}
 
 
-def test_a_filter_may_have_nothing_to_say():
+def test_a_filter_may_have_nothing_to_say_or_refuse_its_value():
+    def refuse(value: str) -> Json:
+        raise InvalidInputError(f"no state {value}")
+
     silent = _filter("silent", bool, lambda _: None)
     read = _read(filtered, silent, STATE, accepts_filters=True)
     assert _validated(read, {"text": "x", "silent": True})["filter"] is None
     both = _validated(read, {"text": "x", "silent": True, "state": "TX"})
     assert both["filter"] == {"state": {"$eq": "TX"}}
-
-
-def test_a_filter_may_refuse_its_value():
-    def refuse(value: str) -> Json:
-        raise InvalidInputError(f"no state {value}")
-
+    assert _validated(_read(filtered, accepts_filters=True), {"text": "x"})["filter"] is None
     read = _read(filtered, _filter("state", str, refuse), accepts_filters=True)
     assert _refusal(read, {"text": "x", "state": "XX"}) == "no state XX"
 
@@ -432,18 +370,12 @@ def test_a_tool_that_does_not_accept_filters_gets_none():
     assert "filter" not in _validated(read, {"text": "x"})
 
 
-def test_without_any_filter_the_function_gets_none():
-    assert _validated(_read(filtered, accepts_filters=True), {"text": "x"})["filter"] is None
-
-
 @pytest.mark.parametrize(
     ("function", "filters", "reason"),
     [
         (of_all_kinds, (), "has no argument 'filter'"),
         (filtered, (_filter("text"),), "filter 'text' has the name of one of its arguments"),
-        (filtered, (_filter("odd", object()),), "cannot be described"),
         (filtered, (_filter("tree", Tree),), "refers to itself"),
-        (filtered, (_filter("pair", tuple[int, int]),), "an array without 'items'"),
     ],
 )
 def test_filters_that_do_not_fit_are_refused(function: Any, filters: Any, reason: str):
@@ -476,22 +408,13 @@ NAMES = st.text(max_size=8) | st.sampled_from([*DEFAULTS, "cuont", "state", "lea
     ],
     ids=["signature", "filters", "hand-written"],
 )
-def test_no_arguments_do_worse_than_being_refused(read: Arguments, arguments: Json):
+def test_what_the_published_schema_allows_is_accepted_and_all_else_at_most_refused(
+    read: Arguments, arguments: Json
+):
     for candidate in (arguments, {"text": "x", "code": "x"} | arguments):
-        message = "accepted"
-        try:
+        fits = jsonschema.Draft202012Validator(read.schema).is_valid(candidate)
+        with nullcontext() if fits else suppress(InvalidInputError):
             _validated(read, candidate)
-        except InvalidInputError as exc:
-            message = str(exc)
-        assert message
-
-
-@given(st.dictionaries(st.sampled_from([*DEFAULTS]), JSON, max_size=4))
-def test_what_the_published_schema_allows_is_accepted(arguments: Json):
-    read = _read(of_all_kinds)
-    arguments = {"text": "x"} | arguments
-    if jsonschema.Draft202012Validator(read.schema).is_valid(arguments):
-        _validated(read, arguments)
 
 
 # Results
@@ -529,25 +452,18 @@ def _returning(annotation: Any) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("annotation", "value", "structured"),
     [
-        (Point, Point(x=1), {"x": 1, "label": None}),
         (Point, {"x": "1"}, {"x": 1, "label": None}),
         (Annotated[Point, "documented"], Point(x=1), {"x": 1, "label": None}),
         (Aliased, Aliased(id_="1"), {"_id": "1"}),
         (Hit, {"score": 1}, {"score": 1.0}),
         (Place, Place("x"), {"name": "x"}),
-        (list[int], [1, 2], {"result": [1, 2]}),
         (list[Point], [Point(x=1)], {"result": [{"x": 1, "label": None}]}),
         (Numbers, Numbers([1]), {"result": [1]}),
-        (tuple[int, str], (1, "x"), {"result": [1, "x"]}),
         (Pair, Pair(1, "x"), {"result": [1, "x"]}),
         (int, 5, {"result": 5}),
-        (bool, True, {"result": True}),
-        (None, None, {"result": None}),
         (str | None, None, {"result": None}),
-        (Point | None, Point(x=1), {"result": {"x": 1, "label": None}}),
         (Level, Level.LOW, {"result": "low"}),
         (date, date(2026, 1, 2), {"result": "2026-01-02"}),
-        (float, math.nan, {"result": None}),
         (list[float], [math.inf], {"result": [None]}),
     ],
 )
@@ -570,15 +486,12 @@ def test_a_promised_result_has_a_schema_and_is_structured(
 @pytest.mark.parametrize(
     ("annotation", "value", "text", "structured"),
     [
-        (str, "plain", "plain", None),
-        (str, "", "", None),
+        (str, "é😀", "é😀", None),
         (Any, [1], "[1]", None),
         (Any, None, "null", None),
         (Any, {"a": math.nan}, '{"a":null}', {"a": None}),
-        (dict, {"a": Point(x=1)}, '{"a":{"x":1,"label":null}}', None),
-        (dict[str, int], {"a": 1}, '{"a":1}', {"a": 1}),
+        (dict, {"a": Point(x=1)}, '{"a":{"x":1,"label":null}}', {"a": {"x": 1, "label": None}}),
         (Mapping[str, int], {"a": 1}, '{"a":1}', {"a": 1}),
-        (str, "é😀", "é😀", None),
     ],
 )
 def test_a_result_that_promises_nothing_is_text(
@@ -587,20 +500,17 @@ def test_a_result_that_promises_nothing_is_text(
     result = read_result(_returning(annotation))
     assert result.schema is None
     rendered = result.render(value)
-    assert rendered.text == text
-    assert rendered.structured == (structured or (json.loads(text) if text[:1] == "{" else None))
-
-
-def test_without_an_annotation_nothing_is_promised():
-    def function(): ...
-
-    assert read_result(function).schema is None
+    assert (rendered.text, rendered.structured) == (text, structured)
 
 
 def test_a_tool_may_build_its_result_itself():
     own = ToolResult(text="x", structured={"a": 1}, is_error=True)
     for annotation in (ToolResult, Point, str):
         assert read_result(_returning(annotation)).render(own) == own
+    assert read_result(lambda: own).schema is None
+    for annotation in (Tree, object(), Callable[[], int]):
+        with pytest.raises(SchemaError):
+            read_result(_returning(annotation))
 
 
 @pytest.mark.parametrize(
@@ -608,28 +518,17 @@ def test_a_tool_may_build_its_result_itself():
     [
         (Point, {"y": 1}),
         (Point, None),
-        (Hit, {}),
-        (int, "x"),
         (list[int], [1, "x"]),
         (Any, object()),
-        (Any, "\ud800"),
         (Any, {"a": ["\ud800"]}),
         (str, b"\xff"),
         (ToolResult, ToolResult(text="x", structured=[1])),
-        (ToolResult, ToolResult(text=5)),
-        (ToolResult, ToolResult(text="x", structured={"a": object()})),
         (ToolResult, ToolResult(text="\ud800")),
     ],
 )
 def test_a_result_that_cannot_be_sent_is_a_crash(annotation: Any, value: Any):
     with warnings.catch_warnings(), pytest.raises((ValueError, TypeError)):
         read_result(_returning(annotation)).render(value)
-
-
-@pytest.mark.parametrize("annotation", [Tree, object(), Callable[[], int], list[Tree]])
-def test_a_result_that_cannot_be_described_is_refused(annotation: Any):
-    with pytest.raises(SchemaError):
-        read_result(_returning(annotation))
 
 
 def test_an_error_is_the_envelope_and_can_be_sent_whatever_it_says():
@@ -651,16 +550,12 @@ def test_an_argument_has_its_alias_for_clients_and_its_own_name_for_the_function
     ) -> float:
         return top_k + min_score
 
+    def twice(first: Annotated[int, Field(alias="top")], top: int) -> None: ...
+
     arguments = _read(search)
     assert list(arguments.schema["properties"]) == ["topK", "minScore"]
     assert _validated(arguments, {"topK": 2}) == {"top_k": 2, "min_score": 0.0}
     assert _refusal(arguments, {"topK": 0}).startswith("topK: ")
     assert _refusal(arguments, {"top_k": 2}) == "top_k: unknown argument; did you mean 'topK'?"
-
-
-def test_two_arguments_with_one_name_are_refused():
-    def search(first: Annotated[int, Field(alias="top")], top: int) -> int:
-        return first + top
-
     with pytest.raises(SchemaError, match="two of its arguments are called 'top'"):
-        _read(search)
+        _read(twice)

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
-import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +12,7 @@ import anyio.lowlevel
 import click
 import pytest
 from pydantic import AfterValidator, Field, SecretStr, field_validator
-from support.hosts import served
+from support.hosts import Install, MakeHost, served
 
 from standards_mcp import (
     ApiError,
@@ -36,8 +34,6 @@ from standards_mcp.host import Host
 from standards_mcp.loading.discovery import incompatibility, installed_plugins
 from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 
-MakeHost = Callable[..., Host]
-Install = Callable[..., Path]
 PluginType = type[Plugin[Any]]
 
 GOOD = """
@@ -156,25 +152,18 @@ def test_nobody_takes_the_name_of_one_of_the_hosts_own_plugins(install: Install)
     assert "find_relevant_standards" in served(host)
 
 
-def test_a_shadowed_distribution_does_not_count(install: Install, tmp_path: Path):
-    install("acme", good_source("acme"))
-    copy = tmp_path / "elsewhere"
-    shutil.copytree(tmp_path / "site", copy)
-    sys.path.append(str(copy))  # the fixture restores the path
-    assert statuses(installed_host()) == {"acme": "registered"}
-
-
 @pytest.mark.parametrize(
     ("file", "content"),
     [
         ("METADATA", None),
         ("METADATA", "Metadata-Version: 2.1\n"),
         ("entry_points.txt", "[other]\nthis is not one\n"),
-        ("entry_points.txt", b"\xff\xfe"),
+        ("entry_points.txt", b"[standards_mcp.plugins]\nx = \xff\n"),
+        ("entry_points.txt", "[[[\nno ini"),
     ],
 )
 def test_a_distribution_with_broken_metadata_leaves_the_others_alone(
-    install: Install, file: str, content: str | bytes | None
+    install: Install, caplog: pytest.LogCaptureFixture, file: str, content: str | bytes | None
 ):
     install("good", good_source("good"))
     broken = install("acme", "").with_name("standards_mcp_acme-1.0.dist-info") / file
@@ -185,6 +174,8 @@ def test_a_distribution_with_broken_metadata_leaves_the_others_alone(
     assert served(host) == ["work"]
     if file == "METADATA":
         assert reason(host).startswith("its metadata cannot be read: ")
+    elif isinstance(content, bytes):
+        assert "standards_mcp_acme-1.0.dist-info is ignored" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -207,11 +198,6 @@ def test_what_a_plugin_requires_of_the_host_is_read(
 ):
     monkeypatch.setattr("importlib_metadata.version", lambda _: "0.1.0")
     assert incompatibility(requires) == why
-
-
-def test_a_plugin_for_another_host_is_not_imported(install: Install):
-    install("acme", "raise SystemExit('imported')", requires=["standards-mcp>=99"])
-    assert reason(installed_host()).startswith("it needs standards-mcp>=99, this is ")
 
 
 # Which plugins are enabled
@@ -318,22 +304,10 @@ def test_a_dozen_plugins_that_break_at_import_leave_the_good_one_serving(install
         assert expected in reason(host, name)
 
 
-def test_what_a_plugin_prints_in_a_hook_goes_to_stderr(
-    make_host: MakeHost, capfd: pytest.CaptureFixture[str]
-):
-    make_host({"acme": with_hook("register_tools", lambda: os.write(1, b"noise"))})
-    assert capfd.readouterr() == ("", "noise")
-
-
 def test_ctrl_c_during_an_import_ends_the_host(install: Install):
     install("acme", "import signal; signal.default_int_handler(signal.SIGINT, None)")
     with pytest.raises(KeyboardInterrupt):
         installed_host()
-
-
-def test_a_plugin_that_raises_what_ctrl_c_does_fails_like_any_other(install: Install):
-    install("acme", "raise KeyboardInterrupt")
-    assert reason(installed_host()) == "KeyboardInterrupt"
 
 
 class AcmeSettings(PluginSettings):
@@ -386,11 +360,6 @@ def test_a_mistake_in_its_table_fails_the_plugin_and_names_the_file(table: str, 
     assert reason(host).startswith(f"standards-mcp.toml:2: {expected}")
 
 
-def test_several_mistakes_in_a_table_make_one_line(make_host: MakeHost):
-    host = make_host({"acme": Acme}, plugins={"acme": {"limit": 0, "limti": 1}})
-    assert reason(host).count("; [plugins.acme]") + reason(host).count("[plugins.acme]") >= 2
-
-
 @pytest.mark.parametrize("key", ["enabled", "required"])
 def test_a_plugin_cannot_have_a_setting_that_is_the_hosts(make_host: MakeHost, key: str):
     model = type("S", (PluginSettings,), {"__annotations__": {key: bool}, key: False})
@@ -427,21 +396,6 @@ def test_a_plugin_that_cannot_be_built_fails_alone(
     host = make_host({"acme": plugin, "good": with_tools(tool())})
     assert reason(host).startswith(expected)
     assert served(host) == ["work"]
-
-
-def test_a_plugin_that_keeps_nothing_of_what_it_is_given_is_no_trouble(make_host: MakeHost):
-    class Careless(Plugin[AcmeSettings]):
-        settings_type = AcmeSettings
-
-        def __init__(self, settings: AcmeSettings, context: PluginContext) -> None: ...
-
-        @property
-        def client(self) -> object:
-            raise RuntimeError("not started")
-
-    host = make_host({"acme": Careless}, plugins={"acme": {"key": "hush"}})
-    assert statuses(host) == {"acme": "registered"}
-    assert host.secrets() == {"hush"}
 
 
 def test_no_secret_is_in_a_reason_or_in_the_log(
@@ -516,17 +470,6 @@ def test_an_unknown_hook_fails_with_the_nearest_name(make_host: MakeHost):
     assert served(host) == ["work"]
 
 
-def test_a_hook_with_arguments_that_it_does_not_get_fails(make_host: MakeHost):
-    class Greedy(Plugin[Any]):
-        @hookimpl
-        def register_tools(self, server: object) -> list[Tool]:
-            return [server]
-
-    host = make_host({"acme": Greedy, "good": with_tools(tool())})
-    assert "'server'" in reason(host)
-    assert served(host) == ["work"]
-
-
 @pytest.mark.parametrize(
     ("returned", "expected"),
     [
@@ -545,36 +488,6 @@ def test_register_tools_that_misbehaves_fails_the_whole_plugin(
     host = make_host({"acme": with_hook("register_tools", returned), "good": with_tools(tool())})
     assert reason(host).startswith(expected)
     assert served(host) == ["work"]
-
-
-def test_register_tools_may_be_a_generator_or_return_nothing(make_host: MakeHost):
-    class Generator(Plugin[Any]):
-        @hookimpl
-        def register_tools(self) -> Iterable[Tool]:
-            yield tool("a")
-            yield tool("b")
-
-    host = make_host({"acme": Generator, "none": with_hook("register_tools", lambda: None)})
-    assert served(host) == ["a", "b"]
-    assert statuses(host) == {"acme": "registered", "none": "registered"}
-
-
-def test_a_plugin_may_raise_a_plugin_error_of_its_own(make_host: MakeHost):
-    class OddError(PluginError):
-        def __init__(self) -> None:
-            Exception.__init__(self, "without a reason")
-
-    def wrong() -> None:
-        raise PluginError("somebody else", "two\nlines")
-
-    def odd() -> None:
-        raise OddError
-
-    host = make_host(
-        {"acme": with_hook("register_tools", wrong), "odd": with_hook("register_tools", odd)}
-    )
-    assert reason(host) == "two lines"
-    assert reason(host, "odd") == "without a reason"
 
 
 # Tools
@@ -610,11 +523,7 @@ def _makes_tree() -> _Tree:
         ({"name": "two words"}, "'two words' is not a valid tool name"),
         ({"name": "line\n"}, "'line\\n' is not a valid tool name"),
         ({"name": "naïve"}, "'naïve' is not a valid tool name"),
-        ({"name": ".a"}, "'.a' is not a valid tool name"),
-        ({"name": "a."}, "'a.' is not a valid tool name"),
         ({"name": "a..b"}, "'a..b' is not a valid tool name"),
-        ({"name": "1a"}, "'1a' is not a valid tool name"),
-        ({"name": "a/b"}, "'a/b' is not a valid tool name"),
         ({"name": "a" * 65}, "is not a valid tool name; use letters, digits"),
         ({"name": 5}, "5 is not a valid tool name"),
         ({"function": _no_docstring}, "tool 'bad' has no description"),
@@ -623,12 +532,9 @@ def _makes_tree() -> _Tree:
         ({"title": 5}, "tool 'bad': its title and its description must be text"),
         ({"read_only": "no"}, "tool 'bad': its read_only must be true or false"),
         ({"timeout": 0}, "tool 'bad': its timeout must be a positive number of seconds"),
-        ({"timeout": -1}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"timeout": float("nan")}, "tool 'bad': its timeout must be a positive number"),
-        ({"timeout": float("inf")}, "tool 'bad': its timeout must be a positive number"),
         ({"timeout": True}, "tool 'bad': its timeout must be a positive number of seconds"),
         ({"timeout": "5"}, "tool 'bad': its timeout must be a positive number of seconds"),
-        ({"cache_ttl": "5"}, "tool 'bad': its cache_ttl must be a number of seconds"),
         ({"cache_ttl": True}, "tool 'bad': its cache_ttl must be a number of seconds"),
         ({"cache_ttl": 5}, "tool 'bad': its cache_ttl needs read_only = True"),
         ({"cache_scope": "all"}, "tool 'bad': its cache_scope must be 'private' or 'public'"),
@@ -666,18 +572,11 @@ def test_a_tool_may_have_any_portable_name(make_host: MakeHost, name: str):
     assert served(host) == [name.replace(".", "_")]
 
 
-def test_dotted_names_are_published_as_the_admin_says(make_host: MakeHost):
-    plugins = {"acme": with_tools(tool("a.b.c"))}
-    assert served(make_host(plugins)) == ["a_b_c"]
-    assert served(make_host(plugins, tool_names="declared")) == ["a.b.c"]
-
-
 @pytest.mark.parametrize(
     ("first", "second", "settings", "clash"),
     [
         ("work", "work", {}, True),
         ("a.b", "a_b", {}, True),
-        ("a_b", "a.b", {}, True),
         ("a.b_c", "a_b.c", {}, True),
         ("a.b", "a_b", {"tool_names": "declared"}, True),  # portable names may be asked for later
         ("work", "Work", {}, False),
@@ -703,12 +602,6 @@ def test_a_plugin_with_one_tool_name_twice_fails(make_host: MakeHost, names: tup
     assert reason(host) == f"it declares tool '{names[1]}' twice"
 
 
-def test_a_plugin_that_fails_takes_no_names_with_it(make_host: MakeHost):
-    host = make_host({"a": with_tools(tool("work"), 5), "b": with_tools(tool("work"))})
-    assert statuses(host) == {"a": "failed", "b": "registered"}
-    assert served(host) == ["work"]
-
-
 def test_the_description_is_the_authors_or_the_docstring_without_its_indentation(
     make_host: MakeHost,
 ):
@@ -729,13 +622,6 @@ def test_the_description_is_the_authors_or_the_docstring_without_its_indentation
     assert [item.description for item in host.visible().visible_tools] == ["Mine.", text, text]
 
 
-def test_tools_that_the_admin_refuses_are_kept_with_the_reason(make_host: MakeHost):
-    plugins = {"acme": with_tools(tool("a.read", read_only=True), tool("a.write"))}
-    host = make_host(plugins, tools={"read_only": True})
-    assert served(host) == ["a_read"]
-    assert [bool(item.hidden_reason) for item in host.visible().tools] == [False, True]
-
-
 # Filters
 
 
@@ -748,15 +634,8 @@ SEARCH = tool("search", function=search, accepts_filters=True)
 
 
 def a_filter(name: str = "region", **fields: Any) -> Filter:
-    return Filter(
-        **{
-            "name": name,
-            "annotation": str,
-            "description": "Where",
-            "to_expression": lambda value: {name: value},
-        }
-        | fields
-    )
+    usual = {"name": name, "annotation": str, "description": "Where"}
+    return Filter(**usual | {"to_expression": lambda value: {name: value}} | fields)
 
 
 def with_filters(*filters: object) -> PluginType:
@@ -784,9 +663,7 @@ def test_filters_of_all_plugins_reach_every_tool_that_accepts_them(make_host: Ma
     [
         ((5,), "register_filters returned a int"),
         ((a_filter("Region"),), "'Region' is not a valid filter name"),
-        ((a_filter("a-b"),), "'a-b' is not a valid filter name"),
         ((a_filter("a\n"),), "'a\\n' is not a valid filter name"),
-        ((a_filter("a" * 65),), "is not a valid filter name"),
         ((a_filter(description=" "),), "filter 'region' has no description"),
         ((a_filter(description=None),), "AttributeError"),
         ((a_filter(to_expression=5),), "filter 'region': its to_expression is not a function"),
@@ -819,45 +696,40 @@ def _crash(_: object) -> None:
     raise ValueError("a typo in the filter")
 
 
-@pytest.mark.anyio
-async def test_a_value_that_a_filter_refuses_is_invalid_input_and_names_the_plugin(
-    make_host: MakeHost,
-):
-    result = await called_with_region(make_host, to_expression=_refuse)
-    assert result.structured["error_type"] == "invalid_input"
-    assert result.structured["message"] == "region: no such region; use south (plugin 'acme')"
-
-
 async def _look_up(value: str) -> Any:
     await anyio.lowlevel.checkpoint()
-    if value == "north":
-        return {"state": "N2"}
+    return {"state": f"{value} 2"}
+
+
+async def _look_up_in_vain(_: object) -> None:
     raise ApiError("the table of regions is gone")
 
 
 @pytest.mark.anyio
 async def test_a_filter_may_look_up_what_its_value_means(make_host: MakeHost):
     result = await called_with_region(make_host, to_expression=_look_up)
-    assert result.text == "x  {'state': 'N2'}"
+    assert result.text == "x  {'state': 'north 2'}"
 
 
 @pytest.mark.anyio
-async def test_a_filter_that_cannot_look_up_says_so_itself(make_host: MakeHost):
-    async def fail(_: object) -> None:
-        await _look_up("elsewhere")
-
-    result = await called_with_region(make_host, to_expression=fail)
-    assert result.structured["error_type"] == "api_error"
-    assert result.structured["message"] == "the table of regions is gone"
-
-
-@pytest.mark.anyio
-async def test_a_filter_that_never_ends_costs_the_call_its_deadline(make_host: MakeHost):
-    slow = a_filter(to_expression=lambda _: anyio.sleep(60))
-    plugins = {"acme": with_filters(slow), "main": with_tools(SEARCH)}
-    host = make_host(plugins, tools={"timeout": 0.05})
+@pytest.mark.parametrize(
+    ("to_expression", "error_type", "message"),
+    [
+        (_refuse, "invalid_input", "region: no such region; use south (plugin 'acme')"),
+        (_look_up_in_vain, "api_error", "the table of regions is gone"),
+        (lambda _: anyio.sleep(60), "timeout", "search did not answer within 0.05 s. Try again"),
+    ],
+    ids=["refuses a value", "fails to look it up", "never ends"],
+)
+async def test_the_error_of_a_filter_is_that_of_the_call(
+    make_host: MakeHost, to_expression: Any, error_type: str, message: str
+):
+    tools = {"timeout": 0.05} if error_type == "timeout" else {}
+    plugins = {"acme": with_filters(a_filter(to_expression=to_expression))}
+    host = make_host(plugins | {"main": with_tools(SEARCH)}, tools=tools)
     result = await host.call_tool("search", {"text": "x", "region": "north"})
-    assert result.structured["error_type"] == "timeout"
+    assert result.structured["error_type"] == error_type
+    assert result.structured["message"].startswith(message)
 
 
 @pytest.mark.anyio
@@ -886,18 +758,6 @@ def test_of_two_plugins_with_one_filter_name_the_later_fails(make_host: MakeHost
     host = make_host({"a": with_filters(a_filter()), "b": with_filters(a_filter())})
     assert reason(host, "b") == "filter 'region' already belongs to plugin 'a'"
     assert len(host.manager.contributions.filters) == 1
-
-
-def test_filters_that_are_too_large_together_fail_the_later_plugin(make_host: MakeHost):
-    large = "x" * 20_000
-    plugins = {
-        "a": with_filters(a_filter("one", description=large)),
-        "b": with_filters(a_filter("two", description=large)),
-        "main": with_tools(SEARCH),
-    }
-    host = make_host(plugins)
-    assert "its filters do not fit tool 'search' of 'main'" in reason(host, "b")
-    assert arguments_of(host) == ["text", "state", "one"]
 
 
 @pytest.mark.parametrize("name", ["aaa", "zzz"])
@@ -937,11 +797,6 @@ def test_other_commands_stand_below_the_plugins_name(make_host: MakeHost, names:
     group = host.manager.commands()["acme"]
     assert isinstance(group, click.Group)
     assert tuple(group.commands) == names
-
-
-def test_a_plugin_without_commands_adds_none(make_host: MakeHost):
-    host = make_host({"a": with_commands(), "b": with_tools(tool()), "c": 5})
-    assert host.manager.commands() == {}
 
 
 @pytest.mark.parametrize(
@@ -992,19 +847,13 @@ def test_a_failure_that_matters_is_fatal_with_the_same_line(
     assert str(caught.value) == f"plugin 'acme' failed: {told}"
 
 
-def test_what_is_required_of_one_plugin_is_not_of_another(make_host: MakeHost):
-    host = make_host({"acme": 5, "good": with_tools(tool())}, plugins={"good": {"required": True}})
-    assert statuses(host) == {"acme": "failed", "good": "registered"}
-
-
 def test_a_failed_plugin_is_logged_once_with_its_reason(
     make_host: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     make_host({"acme": 5})
     (record,) = caplog.records
-    assert (
-        record.getMessage() == "plugin 'acme' failed: its entry point is not a subclass of Plugin"
-    )
+    why = "its entry point is not a subclass of Plugin"
+    assert record.getMessage() == f"plugin 'acme' failed: {why}"
     assert vars(record)["plugin"] == "acme"
     assert record.exc_info is None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.hosts import Entry
+from mcp import Client
+from support.hosts import Entry, MakeHost, OpenClient
 
 from standards_mcp.host import Host
+from standards_mcp.server.server import build_server
 
 
 @pytest.fixture
@@ -18,7 +19,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def host(request: pytest.FixtureRequest, make_host: Callable[..., Host], folder: Path) -> Host:
+def host(request: pytest.FixtureRequest, make_host: MakeHost, folder: Path) -> Host:
     """Return a host with the server that the module of the test is about, its `entry`."""
     entry: Entry = request.module.entry
     return make_host(servers={"peer": entry(folder)})
+
+
+@pytest.fixture
+def open_newest() -> OpenClient:
+    """Return a function that opens a client of a host, where all generations get the same."""
+    return lambda host, **options: Client(build_server(host, "1"), **options)

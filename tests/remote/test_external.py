@@ -1,5 +1,5 @@
 """Other MCP servers behind the host, as real processes and over real HTTP."""
-# ruff: noqa: ASYNC220, ASYNC240  nothing tells of what other processes do
+# ruff: noqa: ASYNC220  nothing tells of what other processes do
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +22,6 @@ import anyio.lowlevel
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
-from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import (
     CreateMessageRequestParams,
     CreateMessageResult,
@@ -31,41 +29,36 @@ from mcp_types import (
     ElicitResult,
     TextContent,
 )
-from support.hosts import entry_of, served, started, until_answered
-from support.waiting import WAIT, let_time_pass, until, wait_until
-from support.web_server import WebServer, web_server
+from support.hosts import (
+    MODERN,
+    MakeHost,
+    OpenClient,
+    entry_of,
+    names_of,
+    served,
+    started,
+    until_answered,
+)
+from support.waiting import WAIT, is_alive, let_time_pass, until, wait_until
+from support.web_server import WebServer, in_thread
 
 from standards_mcp import Plugin, Tool, ToolResult, hookimpl
-from standards_mcp.config.models.settings import ServerSection
 from standards_mcp.config.timing import Timing
 from standards_mcp.errors import PluginError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import Status
 from standards_mcp.remote import connection as connections
-from standards_mcp.remote import transports as child_process
-from standards_mcp.remote import updates
 from standards_mcp.remote.processes import MAX_LINES
 from standards_mcp.server.server import build_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
-MakeHost = Callable[..., Host]
-OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 entry = entry_of("plain_server.py")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups")
 
 
 def runs(folder: Path) -> list[int]:
     return [int(file.stem) for file in folder.glob("*.pid")]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    return not (status.exists() and status.read_text().split()[2] == "Z")
 
 
 def text_of(result: ToolResult) -> str:
@@ -85,9 +78,9 @@ async def test_tools_of_a_server_are_served_under_its_name(host: Host):
 
 
 async def test_tools_of_a_server_are_marked_as_untrusted_and_their_descriptions_stay(
-    host: Host, open_client: OpenClient
+    host: Host, open_newest: OpenClient
 ):
-    async with open_client(host) as client:
+    async with open_newest(host) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert all(tool.meta["standards-mcp/untrusted-text"] is True for tool in tools.values())
     assert not any("instructions" in (tool.description or "") for tool in tools.values())
@@ -106,19 +99,17 @@ async def test_an_answer_is_passed_on_as_the_server_gave_it(host: Host):
         assert failed.content[0].text == "no luck"
 
 
-@pytest.mark.parametrize("value", [None, [None, {"a": None}], "[1]", "{}", 5, {"": {}}])
-async def test_arguments_are_passed_on_unaltered(host: Host, value: object):
+async def test_arguments_are_passed_on_unaltered(host: Host):
     async with started(host):
-        result = await host.call_tool("peer_echo", {"value": value})
-        answered = text_of(result)
-        assert (answered if isinstance(value, str) else json.loads(answered)) == value
+        for value in (None, [None, {"a": None}], "[1]", "{}", 5, {"": {}}):
+            answered = text_of(await host.call_tool("peer_echo", {"value": value}))
+            assert (answered if isinstance(value, str) else json.loads(answered)) == value
 
 
-@pytest.mark.parametrize("code", [-32602, -32000, -32603])
-async def test_a_call_that_a_server_refuses_does_not_end_it(host: Host, folder: Path, code: int):
+async def test_a_call_that_a_server_refuses_does_not_end_it(host: Host, folder: Path):
     (folder / "vague").touch()  # it refuses to speak the newest protocol with -32000, too
     async with started(host):
-        for _ in range(2):
+        for code in (-32602, -32000, -32603, -32602):
             refused = await host.call_tool("peer_refuse", {"value": code})
             assert "refused it: Unknown tool: refuse" in refused.structured["message"]
         wrong = await host.call_tool("peer_wrong", {})
@@ -138,9 +129,13 @@ async def test_arguments_that_do_not_fit_are_refused_by_the_host(make_host: Make
         assert text_of(await host.call_tool("peer_count", {"n": 1})) == "null"
 
 
-@pytest.mark.parametrize(
-    ("schema", "given", "passed"),
-    [
+LEFT_OUT = object()
+
+
+async def test_arguments_of_a_neighbouring_type_reach_a_server_as_its_schema_has_them(
+    make_host: MakeHost, folder: Path
+):
+    cases: list[tuple[dict[str, Any], object, object]] = [
         ({"type": "integer"}, "91", 91),
         ({"type": "integer"}, 91.0, 91.0),
         ({"type": "number"}, "9.5", 9.5),
@@ -151,20 +146,20 @@ async def test_arguments_that_do_not_fit_are_refused_by_the_host(make_host: Make
         ({"type": "object", "properties": {"x": {"type": "number"}}}, '{"x": "1"}', {"x": 1}),
         ({"type": ["string", "integer"]}, "91", "91"),
         ({}, "91", "91"),
-        ({"type": "integer"}, None, "left out"),
-    ],
-)
-async def test_arguments_of_a_neighbouring_type_reach_a_server_as_its_schema_has_them(
-    make_host: MakeHost, folder: Path, schema: dict[str, Any], given: object, passed: object
-):
+        ({"type": "integer"}, None, LEFT_OUT),
+    ]
     server = entry(folder)
-    tool = {"name": "all", "inputSchema": {"type": "object", "properties": {"value": schema}}}
+    properties = {f"v{number}": schema for number, (schema, _, _) in enumerate(cases)}
+    tool = {"name": "all", "inputSchema": {"type": "object", "properties": properties}}
     (folder / "tools.json").write_text(json.dumps([tool]))
+    arguments = {f"v{number}": given for number, (_, given, _) in enumerate(cases)}
     async with started(make_host(servers={"peer": server})) as host:
-        answered = text_of(await host.call_tool("peer_all", {"value": given, "other": "1"}))
-    sent = json.loads(answered)
-    assert sent == {"other": "1"} | ({} if passed == "left out" else {"value": passed})
-    assert type(sent.get("value")) is type(None if passed == "left out" else passed)
+        sent = json.loads(text_of(await host.call_tool("peer_all", arguments | {"other": "1"})))
+    assert sent.pop("other") == "1"
+    for number, (schema, _, passed) in enumerate(cases):
+        value = sent.pop(f"v{number}", LEFT_OUT)
+        assert (value, type(value)) == (passed, type(passed)), schema
+    assert sent == {}
 
 
 async def test_a_server_is_started_by_the_first_call_once_its_tools_are_known(
@@ -266,10 +261,8 @@ async def test_a_tool_that_cannot_be_served_is_withheld_alone_with_the_reason(
     (folder / "tools.json").write_text(json.dumps(tools))
     async with started(make_host(servers={"peer": server})) as host:
         assert served(host) == ["peer_good"]
-        assert host.visible().visible_tools[0].arguments.schema == {
-            "type": "object",
-            "title": "kept",
-        }
+        schema = host.visible().visible_tools[0].arguments.schema
+        assert schema == {"type": "object", "title": "kept"}
         *others, last = host.visible().tools
         assert last.hidden_reason == "it is listed twice under this name"
         reasons = {item.tool.name: item.hidden_reason for item in others}
@@ -300,10 +293,8 @@ async def test_a_name_that_is_taken_can_be_changed_by_an_override(
         also_taken = host.visible().find("second.echo").hidden_reason
         assert "belongs to plugin 'mine'" in also_taken
         assert "belongs to plugin 'peer'" in host.visible().find("second.blocks").hidden_reason
-    renamed = {"peer.echo": {"name": "peer_says"}}
-    async with started(
-        make_host({"mine": Mine}, servers=servers, tools={"overrides": renamed})
-    ) as host:
+    tools = {"overrides": {"peer.echo": {"name": "peer_says"}}}
+    async with started(make_host({"mine": Mine}, servers=servers, tools=tools)) as host:
         assert text_of(await host.call_tool("peer_says", {"value": "x"})) == "x"
         assert (await host.call_tool("echo", {})).text == "mine"
 
@@ -316,12 +307,9 @@ async def test_the_rules_for_tools_hold_for_those_of_servers(make_host: MakeHost
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
         assert served(host) == ["say"]
         assert text_of(await host.call_tool("say", {})) == "mine"
-    tools = {"disable": ["peer.*"], "max_output_tokens": 100}
+    tools = {"disable": ["peer.env"], "max_output_tokens": 100}
     async with started(make_host(servers={"peer": entry(folder)}, tools=tools)) as host:
-        assert served(host) == []
-    async with started(
-        make_host(servers={"peer": entry(folder)}, tools={"max_output_tokens": 100})
-    ) as host:
+        assert "peer_env" not in served(host)
         result = await host.call_tool("peer_echo", {"value": "x" * 1000})
         assert result.content[0]["text"] == "x" * 400
         assert "Cut to about 100" in result.notes[0]
@@ -494,133 +482,37 @@ async def test_a_server_of_an_earlier_generation_is_told_where_nobody_can_be_ask
 
 
 async def test_a_server_of_the_2026_generation_asks_clients_of_every_one(
-    make_host: MakeHost, modern: Path, open_client: OpenClient
-):
-    server = {"command": sys.executable, "args": [str(modern)]}
-    host = make_host(servers={"modern": server})
-    async with open_client(host, elicitation_callback=ada) as client:
-        for _ in range(2):
-            result = await client.call_tool("modern_greet", {"greeting": "Hello"})
-            assert result.content[0].text == "Hello Ada"
-    async with started(make_host(servers={"modern": server})) as host:
-        result = await host.call_tool("modern.greet", {"greeting": "Hello"})
-        assert "elicitation" in result.structured["message"]
-        assert result.structured["error_type"] == "cannot_ask"
-
-
-MODERN = """
-    import sys
-    from typing import Annotated
-    from pydantic import BaseModel, Field
-    from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
-    from mcp_types import (
-        CreateMessageRequest,
-        CreateMessageRequestParams,
-        ElicitRequest,
-        ElicitRequestURLParams,
-        InputRequiredResult,
-    )
-
-    class Name(BaseModel):
-        name: str
-
-    async def ask_name() -> Name | Elicit[Name]:
-        return Elicit("Your name?", Name)
-
-    server = MCPServer("modern", version="2")
-
-    @server.tool()
-    def add(a: int, b: int = 1) -> int:
-        return a + b
-
-    @server.tool()
-    def place(where: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Where"})]) -> str:
-        return where
-
-    @server.tool()
-    async def greet(greeting: str, name: Annotated[Name, Resolve(ask_name)]) -> str:
-        return f"{greeting} {name.name}"
-
-    @server.tool()
-    async def odd(how: str, ctx: Context) -> str | InputRequiredResult:
-        if how == "wait" and ctx.request_state is None:
-            return InputRequiredResult(request_state="later")
-        if ctx.input_responses:
-            return f"the model said {ctx.input_responses['it'].content.text}"
-        if how == "sample":
-            params = CreateMessageRequestParams(messages=[], max_tokens=1)
-            request = CreateMessageRequest(params=params)
-            return InputRequiredResult(input_requests={"it": request})
-        if how == "show":
-            page = {"url": "https://example.org", "message": "Look.", "elicitation_id": "1"}
-            request = ElicitRequest(params=ElicitRequestURLParams(**page))
-            return InputRequiredResult(input_requests={"it": request})
-        return "done"
-
-    @server.tool()
-    async def grow(ctx: Context) -> str:
-        server.add_tool(add, name="more")
-        await ctx.notify_tools_changed()
-        return "grown"
-
-    if len(sys.argv) > 1:
-        server.run("streamable-http", port=int(sys.argv[1]))
-    server.run()
-"""
-
-
-@pytest.fixture
-def modern(tmp_path: Path) -> Path:
-    import textwrap
-
-    file = tmp_path / "modern.py"
-    file.write_text(textwrap.dedent(MODERN))
-    return file
-
-
-async def test_the_2026_generation_is_spoken_and_its_changes_are_heard(
-    make_host: MakeHost, modern: Path
-):
-    server = {"command": sys.executable, "args": [str(modern)], "approve": "always"}
-    async with started(make_host(servers={"modern": server})) as host:
-        result = await host.call_tool("modern.add", {"a": 2})
-        assert result.structured == {"result": 3}
-        await host.call_tool("modern.grow", {})
-        await until(lambda: "modern_more" in served(host))
-
-
-async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not_asked_for(
-    make_host: MakeHost, modern: Path
-):
-    server = {"command": sys.executable, "args": [str(modern)]}
-    async with started(make_host(servers={"modern": server})) as host:
-        assert text_of(await host.call_tool("modern.odd", {"how": "wait"})) == "done"
-        asked = await host.call_tool("modern.odd", {"how": "show"})
-        assert "cannot be passed on (elicitation/create)" in asked.structured["message"]
-
-
-async def test_a_server_of_the_2026_generation_may_ask_the_clients_model(
-    make_host: MakeHost, modern: Path, open_client: OpenClient
+    newest: Host, open_client: OpenClient
 ):
     async def sample(_: object, params: CreateMessageRequestParams) -> CreateMessageResult:
         said = TextContent(type="text", text=str(params.max_tokens))
         return CreateMessageResult(role="assistant", content=said, model="test")
 
-    host = make_host(servers={"modern": {"command": sys.executable, "args": [str(modern)]}})
-    async with open_client(host, sampling_callback=sample) as client:
+    able = {"elicitation_callback": ada, "sampling_callback": sample}
+    async with open_client(newest, **able) as client:
+        for _ in range(2):
+            result = await client.call_tool("modern_greet", {"greeting": "Hello"})
+            assert result.content[0].text == "Hello Ada"
         result = await client.call_tool("modern_odd", {"how": "sample"})
-    assert result.content[0].text == "the model said 1"
+        assert result.content[0].text == "the model said 1"
 
 
-async def test_a_server_of_the_2026_generation_may_start_slowly(
-    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def newest(make_host: MakeHost) -> Host:
+    """Return a host with a server of the 2026 generation."""
+    return make_host(servers={"modern": {"command": sys.executable, "args": MODERN}})
+
+
+async def test_a_server_may_want_to_be_called_again_but_not_what_clients_are_not_asked_for(
+    newest: Host,
 ):
-    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.2)
-    source = modern.read_text("utf-8")
-    modern.write_text(f"import time\ntime.sleep(1)\n{source}", encoding="utf-8")
-    server = {"command": sys.executable, "args": [str(modern)]}
-    async with started(make_host(servers={"modern": server})) as host:
-        assert (await host.call_tool("modern.add", {"a": 2})).structured == {"result": 3}
+    async with started(newest) as host:
+        result = await host.call_tool("modern.greet", {"greeting": "Hello"})
+        assert "elicitation" in result.structured["message"]
+        assert result.structured["error_type"] == "cannot_ask"
+        assert text_of(await host.call_tool("modern.odd", {"how": "wait"})) == "done"
+        asked = await host.call_tool("modern.odd", {"how": "show"})
+        assert "cannot be passed on (elicitation/create)" in asked.structured["message"]
 
 
 def is_open(port: int) -> bool:
@@ -630,7 +522,7 @@ def is_open(port: int) -> bool:
 
 
 @pytest.fixture
-def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+def address() -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     """Return a function that serves by HTTP at the same port whenever it is called."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -638,7 +530,7 @@ def address(modern: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     running: list[subprocess.Popen[bytes]] = []
 
     def serve() -> str:
-        command = [sys.executable, str(modern), str(port)]
+        command = [sys.executable, *MODERN, str(port)]
         running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
         wait_until(lambda: is_open(port))
         return f"http://127.0.0.1:{port}/mcp"
@@ -677,7 +569,7 @@ async def test_the_program_serves_them_with_nothing_else_on_its_stdout(
         env=dict(os.environ),
     )
     async with Client(parameters) as client:
-        names = [tool.name for tool in (await client.list_tools()).tools]
+        names = await names_of(client)
         assert "peer_echo" in names
         assert "find_relevant_standards" in names
         result = await client.call_tool("peer_noise", {"value": 3})
@@ -686,7 +578,7 @@ async def test_the_program_serves_them_with_nothing_else_on_its_stdout(
 
 @pytest.fixture
 def web() -> Iterator[WebServer]:
-    with web_server() as server:
+    with in_thread(WebServer()) as server:
         yield server
 
 
@@ -695,7 +587,6 @@ def web() -> Iterator[WebServer]:
     [
         (401, "it answered with HTTP status 401 Unauthorized; check the token in headers"),
         (404, "it answered with HTTP status 404 Not Found; check url and headers"),
-        (418, "it answered with HTTP status 418 I'm a Teapot; check url and headers"),
         (503, "it answered with HTTP status 503 Service Unavailable; ask its administrator"),
         (499, "it answered with HTTP status 499"),
     ],
@@ -744,28 +635,6 @@ async def test_a_call_whose_session_has_expired_is_made_in_a_new_one(
     assert "HTTP status 401 Unauthorized; check the token" in refused.structured["message"]
 
 
-async def test_changes_are_heard_of_again_after_their_stream_has_ended(
-    make_host: MakeHost, modern: Path, monkeypatch: pytest.MonkeyPatch
-):
-    listen = updates.listen
-    ended: list[bool] = []
-
-    @asynccontextmanager
-    async def ends_at_first(session: Any, **kinds: bool) -> AsyncGenerator[Any]:
-        async with listen(session, **kinds) as events:
-            if not ended:
-                ended.append(True)
-                raise SubscriptionLost
-            yield events
-
-    monkeypatch.setattr(updates, "listen", ends_at_first)
-    table = ServerSection(command=sys.executable, args=[str(modern)], approve="always")
-    host = make_host(servers={"modern": table}, timing=Timing(listen=0.01))
-    async with started(host):
-        await host.call_tool("modern.grow", {})
-        await until(lambda: "modern_more" in served(host))
-
-
 async def test_one_that_is_required_may_take_as_long_as_its_start_timeout_says(
     make_host: MakeHost, folder: Path
 ):
@@ -803,27 +672,6 @@ async def test_while_its_tools_are_not_known_a_server_says_so_and_no_longer_once
     assert remembered() == ""
 
 
-@posix
-async def test_servers_that_do_not_end_by_themselves_are_ended_side_by_side(
-    make_host: MakeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    ending: list[int] = []
-    most: list[int] = []
-    end = child_process.end_process
-
-    async def slow(process: Any) -> None:
-        ending.append(process.pid)
-        await until(lambda: len(most) >= 2 or len(ending) >= 2)
-        most.append(len(ending))
-        await end(process)
-
-    monkeypatch.setattr(child_process, "end_process", slow)
-    servers = {name: entry(tmp_path / name) for name in ("one", "two")}
-    async with started(make_host(servers=servers)):
-        pass
-    assert most == [2, 2]
-
-
 async def test_what_a_server_said_when_it_failed_is_kept_without_its_secrets(
     make_host: MakeHost, folder: Path, tmp_path: Path
 ):
@@ -835,44 +683,10 @@ async def test_what_a_server_said_when_it_failed_is_kept_without_its_secrets(
     assert "the key *** is not valid" in kept
 
 
-async def test_who_can_be_asked_ends_no_server_that_others_have_called(
-    make_host: MakeHost, folder: Path
-):
-    host = make_host(servers={"peer": entry(folder)})
-    async with Client(build_server(host, "1"), mode="legacy", elicitation_callback=ada) as client:
-        await client.list_tools()
-        assert text_of(await host.call_tool("peer_echo", {"value": "x"})) == "x"
-        await client.call_tool("peer_ask", {})
-        assert len(runs(folder)) == 1
-
-
-async def test_a_caller_who_gives_up_while_a_server_starts_costs_no_other_its_answer(
-    make_host: MakeHost, folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    begun, may_go_on = anyio.Event(), anyio.Event()
-    negotiate = connections.negotiate
-
-    async def slowly(session: Any, *, can_ask: bool) -> None:
-        begun.set()
-        await may_go_on.wait()
-        await negotiate(session, can_ask=can_ask)
-
-    async with started(make_host(servers={"peer": entry(folder)})):
-        pass
-    monkeypatch.setattr(connections, "negotiate", slowly)
-    async with started(make_host(servers={"peer": entry(folder)})) as host:
-        first = asyncio.create_task(host.call_tool("peer_echo", {"value": "x"}))
-        await begun.wait()
-        first.cancel()
-        second = asyncio.create_task(host.call_tool("peer_echo", {"value": "y"}))
-        await anyio.lowlevel.checkpoint()
-        may_go_on.set()
-        assert text_of(await second) == "y"
-    assert len(runs(folder)) == 2
-
-
 @pytest.mark.parametrize(
-    ("cursor", "size", "kept"), [("same", 1, 2), ("{}", 1, 100), ("{}", 600, 1000)]
+    ("cursor", "size", "kept"),
+    [("same", 1, 2), ("{}", 1, 100), ("{}", 600, 1000)],
+    ids=["the same page", "small pages", "large pages"],
 )
 async def test_a_list_without_end_is_taken_up_to_a_limit(
     make_host: MakeHost,

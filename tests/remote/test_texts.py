@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-
 import anyio
 import pytest
-from mcp import Client, MCPError
+from mcp import MCPError
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
-from support.hosts import entry_of, started
+from support.hosts import OpenClient, entry_of, started
 from support.odd_server import ODD
 from support.waiting import until
 
 from standards_mcp.host import Host
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
-OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 entry = entry_of("odd_server.py")
 
 PLAIN = "a\\u001b[31mb\\u202ec\\u0000d\ne"
 
 
-async def test_what_people_read_of_definitions_is_cleaned(host: Host, open_client: OpenClient):
-    async with open_client(host) as client:
+async def test_what_people_read_of_definitions_is_cleaned(host: Host, open_newest: OpenClient):
+    async with open_newest(host) as client:
         tool = next(
             each for each in (await client.list_tools()).tools if each.name.endswith("_say")
         )
@@ -36,9 +32,9 @@ async def test_what_people_read_of_definitions_is_cleaned(host: Host, open_clien
 
 
 async def test_errors_are_cleaned_and_the_content_of_answers_is_not(
-    host: Host, open_client: OpenClient
+    host: Host, open_newest: OpenClient
 ):
-    async with open_client(host) as client:
+    async with open_newest(host) as client:
         for name in ("say", "fail"):
             result = await client.call_tool(f"peer_{name}", {})
             assert result.content[0].text == ODD
@@ -65,13 +61,13 @@ async def test_questions_are_cleaned(host: Host, open_client: OpenClient):
     assert asked in ([PLAIN], []), "only some clients can be asked during a call"
 
 
-async def test_a_flood_of_progress_comes_as_its_newest_reports(host: Host, open_client: OpenClient):
+async def test_a_flood_of_progress_comes_as_its_newest_reports(host: Host, open_newest: OpenClient):
     heard: list[tuple[float, float | None, str | None]] = []
 
     async def hear(*report: float | str | None) -> None:
         heard.append(report)
 
-    async with open_client(host) as client:
+    async with open_newest(host) as client:
         result = await client.call_tool("peer_many", {}, progress_callback=hear)
     assert result.content[0].text == ODD
     assert heard[-1] == (10_000, None, PLAIN)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from mcp_types import (
     ResourceUpdatedNotification,
     ToolListChangedNotification,
 )
-from support.hosts import entry_of, served, started
+from support.hosts import Install, MakeHost, OpenClient, entry_of, served, started
 from support.waiting import WAIT, until
 
 from standards_mcp.config.loading import LoadedSettings
@@ -33,8 +30,6 @@ pytestmark = [
     # The SDK's client warns of requests that only earlier generations have.
     pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning"),
 ]
-OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
-Install = Callable[..., Path]
 
 LISTS = {
     PromptListChangedNotification: "prompts",
@@ -112,15 +107,23 @@ PLUGIN = '''
 '''
 
 
-@pytest.fixture(params=["local", "isolated"])
-def host(request: pytest.FixtureRequest, install: Install, tmp_path: Path) -> Host:
+@pytest.fixture
+def make_shelf(install: Install, tmp_path: Path) -> MakeHost:
     install("shelf", PLUGIN)
-    table = {"isolate": request.param == "isolated"}
-    settings = Settings(state_dir=tmp_path / "state", plugins={"shelf": table})
-    plugins = [info for info in installed_plugins() if info.name == "shelf"]
-    host = Host(LoadedSettings(settings, None), installed=plugins)
-    host.load()
-    return host
+
+    def make(**tables: Any) -> Host:
+        settings = Settings(state_dir=tmp_path / "state", **tables)
+        plugins = [info for info in installed_plugins() if info.name == "shelf"]
+        host = Host(LoadedSettings(settings, None), installed=plugins)
+        host.load()
+        return host
+
+    return make
+
+
+@pytest.fixture(params=["local", "isolated"])
+def host(request: pytest.FixtureRequest, make_shelf: MakeHost) -> Host:
+    return make_shelf(plugins={"shelf": {"isolate": request.param == "isolated"}})
 
 
 class Ears:
@@ -225,15 +228,10 @@ async def test_only_subscribers_are_notified_of_an_updated_resource(
 
 @pytest.mark.parametrize("how", ["raises", "exits", "twice"])
 async def test_a_change_with_a_mistake_is_refused_and_the_old_items_stay(
-    install: Install, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
+    make_shelf: MakeHost, caplog: pytest.LogCaptureFixture, how: str
 ):
     logging.getLogger("standards_mcp").propagate = True
-    install("shelf", PLUGIN)
-    loaded = LoadedSettings(Settings(state_dir=tmp_path / "state"), None)
-    plugins = [info for info in installed_plugins() if info.name == "shelf"]
-    host = Host(loaded, installed=plugins)
-    host.load()
-    async with started(host):
+    async with started(make_shelf()) as host:
         await host.call_tool("break_it", {"how": how})
         await until(lambda: any("is refused" in each.getMessage() for each in caplog.records))
         assert [each.resource.uri for each in host.visible().resources] == ["books://emma"]
@@ -246,45 +244,15 @@ async def test_a_change_with_a_mistake_is_refused_and_the_old_items_stay(
         await until(lambda: len(host.visible().resources) == 2)
 
 
-@pytest.mark.slow
-async def test_any_thread_may_announce_a_change_also_without_listeners(host: Host):
-    def tell() -> None:
-        for _ in range(1000):
-            host.manager.changes.note_contributions("shelf")
-            host.manager.changes.note_resource("shelf", "books://emma")
-
-    updated: list[str] = []
-    host.manager.changes.on_updated.append(updated.append)
-    tell()
-    with pytest.raises(TypeError, match="takes a URI as text"):
-        host.manager.changes.note_resource("shelf", None)  # type: ignore[arg-type]
-    async with started(host):
-        threads = [threading.Thread(target=tell) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        await until(lambda: updated)
-        await anyio.to_thread.run_sync(lambda: [thread.join() for thread in threads])
-    tell()
-    assert set(updated) == {"books://emma"}
-    updated.clear()
-    async with started(host):
-        tell()
-        await until(lambda: updated)
-
-
 async def test_a_name_that_a_server_had_first_is_the_plugins_once_it_wants_it(
-    install: Install, tmp_path: Path
+    make_shelf: MakeHost, tmp_path: Path
 ):
-    install("shelf", PLUGIN)
     peer = tmp_path / "peer"
     server = entry_of("content_server.py")(peer, prefix="")
     (peer / "lists.json").write_text(
         '{"tools": [], "prompts": [{"name": "discuss"}], "resources": [{"uri": "books://dune"}]}'
     )
-    settings = Settings(state_dir=tmp_path / "state", servers={"peer": server})
-    plugins = [info for info in installed_plugins() if info.name == "shelf"]
-    host = Host(LoadedSettings(settings, None), installed=plugins)
-    host.load()
+    host = make_shelf(servers={"peer": server})
 
     def owners() -> list[str]:
         found = host.visible()

@@ -13,17 +13,13 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from support.conversations import INITIALIZE, request
+from support.hosts import Install
+from support.http import MODERN
 from support.marks import WARNING
 from support.peer import COMMAND, WAIT, Peer
 
 pytestmark = pytest.mark.processes
-
-MODERN = "io.modelcontextprotocol/"
-MODERN_META = {
-    f"{MODERN}protocolVersion": "2026-07-28",
-    f"{MODERN}clientCapabilities": {},
-    f"{MODERN}clientInfo": {"name": "peer", "version": "1"},
-}
 
 NOISY = """
     import asyncio, atexit, os, subprocess, sys, threading, time
@@ -94,11 +90,12 @@ def content(answer: dict[str, Any]) -> dict[str, Any]:
     return result["structuredContent"]
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-def test_every_handshake_version_is_served(start: Start, version: str):
-    peer = start()
-    assert peer.initialize(version)["protocolVersion"] == version
-    peer.send("tools/list", number=1)
+@pytest.mark.smoke
+@pytest.mark.measured
+def test_both_tools_answer_on_raw_lines(start: Start):
+    peer = start("serve")
+    peer.initialize()
+    peer.send("tools/list", number=3)
     tools = peer.answer()["result"]["tools"]
     assert [tool["name"] for tool in tools] == ["get_standard_details", "find_relevant_standards"]
     for tool in tools:
@@ -106,34 +103,12 @@ def test_every_handshake_version_is_served(start: Start, version: str):
         assert tool["annotations"]["openWorldHint"] is False
         assert tool["_meta"]["standards-mcp/untrusted-text"] is True
         assert tool["description"].endswith(WARNING)
-    assert peer.end() == 0
-
-
-@pytest.mark.smoke
-@pytest.mark.measured
-def test_both_tools_answer_on_raw_lines(start: Start):
-    peer = start("serve")
-    peer.initialize()
     peer.call(1, "find_relevant_standards", activity="comparing fractions", max_results=3)
     found = content(peer.answer())
     assert found["message"].startswith("Found 3 matching standards")
     peer.call(2, "get_standard_details", standard_id=found["results"][0]["statement_notation"])
     details = content(peer.answer())
     assert details["results"][0]["_id"] == found["results"][0]["_id"]
-    assert peer.end() == 0
-
-
-def test_the_2026_generation_needs_no_handshake(start: Start):
-    peer = start()
-    peer.send("server/discover", {"_meta": MODERN_META}, 1)
-    assert peer.answer()["result"]["supportedVersions"] == ["2026-07-28"]
-    arguments = {"activity": "telling time on a clock", "max_results": 1}
-    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": MODERN_META}
-    peer.send("tools/call", params, 2)
-    assert content(peer.answer())["success"] is True
-    params = {"name": "nonsense", "arguments": {}, "_meta": MODERN_META}
-    peer.send("tools/call", params, 3)
-    assert peer.answer()["error"]["code"] == -32602
     assert peer.end() == 0
 
 
@@ -158,13 +133,8 @@ async def test_the_sdk_client_uses_both_tools(mode: str):
         assert missing.structured_content["error_type"] == "not_found"
 
 
-@pytest.mark.parametrize("meta", [{}, MODERN_META], ids=["handshake", "2026"])
-def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(
-    start: Start, meta: dict[str, Any]
-):
+def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(start: Start):
     peer = start()
-    if not meta:
-        peer.initialize()
     wrong = [
         (b"not json", -32700, None),
         (b"\xff\xfe", -32700, None),
@@ -179,7 +149,7 @@ def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(
         assert (answer["error"]["code"], answer["id"]) == (code, number)
     half_an_emoji = "counting pizzas \ud83c"
     arguments = {"activity": half_an_emoji, "max_results": 1}
-    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": meta}
+    params = {"name": "find_relevant_standards", "arguments": arguments, "_meta": MODERN}
     peer.send("tools/call", params, 9)
     assert content(peer.answer())["success"] is True
     assert peer.end() == 0
@@ -188,9 +158,7 @@ def test_an_invalid_line_gets_an_error_and_the_next_one_is_served(
 
 
 @pytest.mark.smoke
-def test_stdout_carries_only_json_rpc_while_a_plugin_prints(
-    start: Start, install: Callable[..., Path]
-):
+def test_stdout_carries_only_json_rpc_while_a_plugin_prints(start: Start, install: Install):
     install("noisy", NOISY)
     peer = start()
     peer.initialize()
@@ -202,47 +170,43 @@ def test_stdout_carries_only_json_rpc_while_a_plugin_prints(
 
 
 @pytest.mark.parametrize("backend", ["local", "pinecone"])
-def test_nothing_heavy_is_imported_before_a_call_needs_it(
-    start: Start, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, backend: str
+def test_before_a_call_needs_it_nothing_heavy_is_imported_and_pinecone_not_asked(
+    start: Start, install: Install, monkeypatch: pytest.MonkeyPatch, backend: str
 ):
-    if backend == "pinecone":
-        monkeypatch.setenv("PINECONE_API_KEY", "pcsk_fake")
     install("noisy", NOISY)
-    peer = start()
-    peer.initialize()
-    peer.send("tools/list", number=1)
-    peer.answer()
-    peer.call(2, "modules")
-    modules = set(json.loads(peer.answer()["result"]["content"][0]["text"])["result"])
-    assert not modules & {"jinja2", "numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers"}
-    assert peer.end() == 0
-
-
-def test_the_start_asks_nothing_of_pinecone(start: Start, monkeypatch: pytest.MonkeyPatch):
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        host = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        monkeypatch.setenv("PINECONE_API_KEY", "pcsk_fake")
-        monkeypatch.setenv("PINECONE_HOST", host)
-        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", host)
+        if backend == "pinecone":
+            host = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            monkeypatch.setenv("PINECONE_API_KEY", "pcsk_fake")
+            monkeypatch.setenv("PINECONE_HOST", host)
+            monkeypatch.setenv("PINECONE_CONTROLLER_HOST", host)
         peer = start()
         peer.initialize()
+        peer.send("tools/list", number=1)
+        peer.answer()
+        peer.call(2, "modules")
+        modules = set(json.loads(peer.answer()["result"]["content"][0]["text"])["result"])
+        assert not modules & {"jinja2", "numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers"}
         assert peer.end() == 0
         listening.setblocking(False)
         with pytest.raises(BlockingIOError):
             listening.accept()
     (started,) = [event for event in peer.events() if event["event"] == "started"]
-    assert started["services"]["Catalog"] == {
-        "backend": "pinecone",
-        "reason": '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is set',
-        "index": "common-core-standards",
-    }
+    catalog = started["services"]["Catalog"]
+    assert catalog["backend"] == backend
+    if backend == "pinecone":
+        assert catalog == {
+            "backend": "pinecone",
+            "reason": '[plugins.catalog] backend = "auto", and PINECONE_API_KEY is set',
+            "index": "common-core-standards",
+        }
 
 
 @pytest.mark.smoke
 @pytest.mark.measured
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_while_a_call_is_running(
-    start: Start, install: Callable[..., Path], number: signal.Signals
+    start: Start, install: Install, number: signal.Signals
 ):
     install("noisy", NOISY)
     peer = start()
@@ -254,24 +218,13 @@ def test_a_signal_ends_the_process_while_a_call_is_running(
     assert peer.end() == 0
 
 
-def test_a_client_that_vanishes_mid_call_leaves_no_process_behind(
-    start: Start, install: Callable[..., Path]
-):
+def test_a_client_that_vanishes_mid_call_leaves_no_process_behind(start: Start, install: Install):
     install("noisy", NOISY)
     del start  # only for its catalog
-    client = {"name": "peer", "version": "1"}
-    initialize = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-    messages = [
-        {"id": 1, "method": "initialize", "params": initialize},
-        {"id": 2, "method": "tools/call", "params": {"name": "shout", "arguments": {"seconds": 9}}},
-        {"id": 3, "method": "ping"},
-    ]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [*COMMAND, "--set", "tools.timeout=1"], stdin=pipe, stdout=pipe
-    ) as process:
-        for message in messages:
-            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+    shout = request(2, "tools/call", name="shout", arguments={"seconds": 9})
+    pipe, command = subprocess.PIPE, [*COMMAND, "--set", "tools.timeout=1"]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        process.stdin.write(request(1, "initialize", **INITIALIZE) + shout + request(3, "ping"))
         process.stdin.flush()
         process.stdout.readline()
         process.stdout.close()
@@ -279,14 +232,13 @@ def test_a_client_that_vanishes_mid_call_leaves_no_process_behind(
         assert process.wait(WAIT) == 0
 
 
-@pytest.mark.parametrize("tool", ["shout", "offload"])
 def test_a_tool_that_overruns_its_deadline_is_a_timeout_and_does_not_hold_up_the_end(
-    start: Start, install: Callable[..., Path], tool: str
+    start: Start, install: Install
 ):
     install("noisy", NOISY)
     peer = start("--set", "tools.timeout=0.2")
     peer.initialize()
-    peer.call(1, tool, seconds=3 * WAIT)
+    peer.call(1, "offload", seconds=3 * WAIT)
     assert content(peer.answer())["error_type"] == "timeout"
     assert peer.end() == 0
 
@@ -299,7 +251,7 @@ BROKEN = {
         class StartlessPlugin(Plugin):
             @hookimpl
             def lifespan(self):
-                raise ConnectionError("no database")
+                raise ConnectionError("no")
     """,
 }
 
@@ -309,16 +261,15 @@ BROKEN = {
     ("name", "setting", "reason"),
     [
         ("importing", "strict=true", "RuntimeError: not today"),
-        ("importing", "plugins.importing.required=true", "RuntimeError: not today"),
         (
             "startless",
             "plugins.startless.required=true",
-            "its lifespan failed: ConnectionError: no database",
+            "its lifespan failed: ConnectionError: no",
         ),
     ],
 )
 def test_a_failure_that_matters_ends_the_process_with_one_line(
-    start: Start, install: Callable[..., Path], name: str, setting: str, reason: str
+    start: Start, install: Install, name: str, setting: str, reason: str
 ):
     install(name, BROKEN[name])
     peer = start("--set", setting)
@@ -328,9 +279,8 @@ def test_a_failure_that_matters_ends_the_process_with_one_line(
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("options", [(), ("-v", "serve")], ids=["by default", "verbose"])
-def test_the_log_has_a_line_for_the_start_and_for_each_call(start: Start, options: tuple[str, ...]):
-    peer = start(*options)
+def test_the_log_has_a_line_for_the_start_and_for_each_call(start: Start):
+    peer = start("-v", "serve")
     peer.initialize()
     arguments = {"activity": "sorting shapes", "max_results": 2}
     peer.call(1, "find_relevant_standards", **arguments)
@@ -345,4 +295,4 @@ def test_the_log_has_a_line_for_the_start_and_for_each_call(start: Start, option
     assert (called["tool"], called["plugin"]) == ("find_relevant_standards", "search")
     assert (called["outcome"], called["results"]) == ("ok", 2)
     assert called["duration_ms"] > 0
-    assert called.get("arguments") == (arguments if options else None)
+    assert called["arguments"] == arguments

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 from mcp import Client
+from support.hosts import MakeHost, OpenClient, plugin_with
 
-from standards_mcp import CallContext, Plugin, Tool, hookimpl
-from standards_mcp.host import Host
+from standards_mcp import CallContext, Plugin, Tool
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
-OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 Report = tuple[float, float | None, str | None]
 
 
 def with_tool(function: Callable[..., Any]) -> type[Plugin[Any]]:
-    tool = Tool(name="work", description="Work.", function=function)
-    return type("Work", (Plugin,), {"register_tools": hookimpl(lambda _: [tool])})
+    return plugin_with(Tool(name="work", description="Work.", function=function))
 
 
 @asynccontextmanager

@@ -8,11 +8,8 @@ import gc
 import json
 import logging
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +18,9 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest, ToolListChangedNotification
+from mcp_types import JSONRPCNotification, JSONRPCRequest
 from support.conversations import INITIALIZE
-from support.hosts import served
+from support.hosts import MakeHost, served
 from support.peer import Peer
 from support.waiting import WAIT, let_time_pass, until
 
@@ -47,7 +44,6 @@ from standards_mcp.server.reload import Reload, Reloading, reload, reload_on_cha
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 QUIET = f'state_dir = {json.dumps("state")}\ntrusted = ["standards-mcp"]\n'
 
 
@@ -88,9 +84,8 @@ def test_a_change_for_some_principals_only_is_announced(make_host: MakeHost):
 
 
 def test_selection_and_overrides_are_taken_over(host: Host):
-    done = reload(
-        host, loaded(host, '[tools]\ndisable = ["web.*"]\n[tools.overrides.work]\nname = "do"')
-    )
+    text = '[tools]\ndisable = ["web.*"]\n[tools.overrides.work]\nname = "do"'
+    done = reload(host, loaded(host, text))
     assert done == Reload(changed=("tools",), needs_restart=())
     assert served(host) == ["do"]
     assert reload(host, loaded(host, "")).changed
@@ -111,14 +106,8 @@ class SearchPlugin(Plugin):
 class NarrowPlugin(Plugin):
     @hookimpl
     def register_filters(self):
-        return [
-            Filter(
-                name="depth",
-                annotation=int,
-                description="How deep.",
-                to_expression=lambda depth: {"depth": depth},
-            )
-        ]
+        deep = {"annotation": int, "description": "How deep."}
+        return [Filter(name="depth", to_expression=lambda depth: {"depth": depth}, **deep)]
 
     @hookimpl
     def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
@@ -149,13 +138,6 @@ async def test_a_disabled_plugin_stays_loaded_and_its_filters_and_wrappers_go(
     assert host.manager.records["acme"].plugin is not None
 
 
-def test_a_profile_that_leaves_a_plugin_out_leaves_its_filters_out(make_host: MakeHost):
-    plugins = {"acme": SearchPlugin, "narrow": NarrowPlugin}
-    profiles = {"plain": {"plugins": ["acme"]}, "all": {"plugins": ["*"]}}
-    assert arguments(make_host(plugins, profiles=profiles, profile="plain")) == []
-    assert arguments(make_host(plugins, profiles=profiles, profile="all")) == ["depth"]
-
-
 def test_settings_that_need_a_restart_are_named(host: Host):
     text = """
         autoload = false
@@ -169,14 +151,9 @@ def test_settings_that_need_a_restart_are_named(host: Host):
         enabled = true
         isolate = true
     """
-    assert reload(host, loaded(host, text)).needs_restart == (
-        "autoload",
-        "tools.storage",
-        "services",
-        "plugins.acme",
-        "plugins.off",
-        "plugins.off.enabled",
-    )
+    of_plugins = ("plugins.acme", "plugins.off", "plugins.off.enabled")
+    named = ("autoload", "tools.storage", "services", *of_plugins)
+    assert reload(host, loaded(host, text)).needs_restart == named
     assert host.settings.services == {}
     assert host.settings.tools.storage is None
 
@@ -206,7 +183,7 @@ def count_offerings() -> int:
 
 
 @pytest.mark.slow
-async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(host: Host):
+async def test_no_call_is_lost_and_nothing_is_left_over_in_many_reloads(host: Host):
     texts = [
         "",
         '[tools.overrides.work]\nname = "do"\nconcurrency = 60\ncache_ttl = 0',
@@ -230,7 +207,7 @@ async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(ho
     await anyio.sleep(0.01)
     gc.collect()
     threads, offerings = {thread.name for thread in threading.enumerate()}, count_offerings()
-    for number in range(1000):
+    for number in range(200):
         reload(host, configurations[number % len(configurations)])
         await anyio.lowlevel.checkpoint()
     finished = True
@@ -239,29 +216,6 @@ async def test_no_call_is_lost_and_nothing_is_left_over_in_a_thousand_reloads(ho
     assert answers >= 50
     assert {thread.name for thread in threading.enumerate()} == threads
     assert count_offerings() <= offerings + 1
-
-
-@pytest.mark.parametrize("generation", ["legacy", "auto"])
-async def test_clients_of_both_generations_are_notified(host: Host, generation: str):
-    notified = asyncio.Event()
-
-    async def hear(message: object) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            notified.set()
-
-    server = build_server(host, "1")
-    async with Client(server, mode=generation, message_handler=hear) as client:
-        assert client.server_capabilities.tools.list_changed is True
-        if generation == "legacy":
-            await client.list_tools()
-            await server.tell_changed(["tools"])
-            with anyio.fail_after(WAIT):
-                await notified.wait()
-            return
-        async with client.listen(tools_list_changed=True) as changes:
-            await server.tell_changed(["tools"])
-            with anyio.fail_after(WAIT):
-                assert "ToolsListChanged" in type(await anext(aiter(changes))).__name__
 
 
 async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(
@@ -289,7 +243,7 @@ async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(
         return to_server, to_client
 
     async with host.running(), anyio.create_task_group() as tasks:
-        streams = [await connect_and_read_no_more() for _ in range(20)]
+        streams = [await connect_and_read_no_more() for _ in range(5)]
         async with Client(server, mode="legacy", message_handler=hear) as client:
             await client.list_tools()
             telling = asyncio.ensure_future(server.tell_changed(["tools", "prompts"]))
@@ -367,8 +321,7 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
     watching.cancel()
 
 
-@pytest.mark.parametrize("watch", [False, True])
-async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *, watch: bool):
+async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host):
     told = asyncio.Event()
 
     async def tell(kinds: object) -> None:
@@ -378,44 +331,12 @@ async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host, *,
     host.loaded = loaded(host, "")
     loaded(host, '[tools]\ndisable = ["web.*"]')
     waiting = asyncio.ensure_future(
-        reload_on_change(host, Reloading(sources=Sources(), watch=watch), tell)
+        reload_on_change(host, Reloading(sources=Sources(), watch=False), tell)
     )
     with anyio.fail_after(WAIT):
         await told.wait()
     assert served(host) == ["work"]
     waiting.cancel()
-
-
-HANG_UP = """
-    import os, signal, sys
-
-    class AtImport:
-        def find_spec(self, name, *rest):
-            if name == MODULE:
-                os.kill(os.getpid(), signal.SIGHUP)
-
-    sys.meta_path.insert(0, AtImport())
-    sys.argv[0] = "standards-mcp"
-    from standards_mcp.__main__ import main
-    main()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
-@pytest.mark.parametrize(
-    ("command", "module", "code"),
-    [
-        ("serve", "standards_mcp.server.server", 0),
-        ("tools", "standards_mcp_search", -1),
-    ],
-)
-def test_a_hangup_during_the_start_ends_no_server(command: str, module: str, code: int):
-    source = f"MODULE = {module!r}\n{textwrap.dedent(HANG_UP)}"
-    done = subprocess.run(
-        [sys.executable, "-c", source, command], stdin=subprocess.DEVNULL, check=False, timeout=WAIT
-    )
-    assert done.returncode == code
 
 
 @pytest.mark.slow

@@ -86,18 +86,6 @@ def test_a_file_that_another_program_renamed_or_removed_is_begun_again(tmp_path:
 
 
 @posix
-def test_a_link_is_written_to_and_not_renamed(tmp_path: Path):
-    path = tmp_path / "log"
-    path.symlink_to("real")
-    file = RotatedFile(path, 100, 1)
-    for _ in range(3):
-        file.append(b"x" * 80 + b"\n")
-    file.close()
-    assert path.is_symlink()
-    assert len((tmp_path / "real").read_bytes()) == 3 * 81
-
-
-@posix
 def test_a_file_that_cannot_be_renamed_grows_and_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -120,9 +108,9 @@ WRITER = """
     from pathlib import Path
     from standards_mcp.server.audit import RotatedFile
 
-    file = RotatedFile(Path(sys.argv[1]), 2000, 1000)
+    file = RotatedFile(Path(sys.argv[1]), 1000, 1000)
     sys.stdin.readline()
-    for number in range(500):
+    for number in range(150):
         file.append(f'["{sys.argv[2]}", {number}]\\n'.encode())
 """
 
@@ -141,7 +129,7 @@ def test_several_processes_lose_and_mix_no_line(tmp_path: Path):
         assert each.communicate()[1] == ""
     found = [json.loads(line) for line in lines_of(tmp_path / "log")]
     assert len(files_of(tmp_path / "log")) > 2
-    assert sorted(map(tuple, found)) == sorted((name, n) for name in "abc" for n in range(500))
+    assert sorted(map(tuple, found)) == sorted((name, n) for name in "abc" for n in range(150))
 
 
 LIMITED = """

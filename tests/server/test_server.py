@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
-from mcp import Client, MCPError
+from mcp import MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import BaseModel
+from support.hosts import MakeHost, OpenClient
 from support.marks import WARNING
 
-from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, ToolResult, hookimpl
+from standards_mcp import InvalidInputError, NotFoundError, Plugin, Tool, hookimpl
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-
-OpenClient = Callable[[Host], AbstractAsyncContextManager[Client]]
 
 
 class Total(BaseModel):
@@ -62,7 +60,7 @@ class SumsPlugin(Plugin):
 
 
 @pytest.fixture
-def host(make_host: Callable[..., Host]) -> Host:
+def host(make_host: MakeHost) -> Host:
     return make_host({"sums": SumsPlugin}, tools={"disable": ["hidden"]})
 
 
@@ -112,7 +110,7 @@ async def test_a_client_gets_the_title_and_the_instructions_of_the_server(
 
 @pytest.mark.parametrize("published", ["sums_add", "sums.add"])
 async def test_both_spellings_of_a_dotted_name_are_accepted_and_the_admin_chooses_one(
-    open_client: OpenClient, make_host: Callable[..., Host], published: str
+    open_client: OpenClient, make_host: MakeHost, published: str
 ):
     names = {"tool_names": "declared"} if "." in published else {}
     async with open_client(make_host({"sums": SumsPlugin}, **names)) as client:
@@ -133,69 +131,20 @@ async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(
     assert caught.value.error.code == INVALID_PARAMS
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "error_type", "message"),
-    [
+async def test_refusals_are_error_results_in_the_envelope(open_client: OpenClient, host: Host):
+    refusals = [
         ("sums_add", {}, "invalid_input", "a: this argument is required"),
         ("sums_add", {"a": "x"}, "invalid_input", "a: should be a valid integer"),
         ("sums_add", {"a": 1, "c": 2}, "invalid_input", "c: unknown argument; known: a, b"),
         ("find", {"code": "empty"}, "invalid_input", "code is empty"),
         ("find", {"code": "gone"}, "not_found", "no such code"),
-        ("hidden", {"code": "x"}, "disabled", "hidden is not served here"),
-    ],
-)
-async def test_refusals_are_error_results_in_the_envelope(
-    open_client: OpenClient,
-    host: Host,
-    name: str,
-    arguments: dict[str, Any],
-    error_type: str,
-    message: str,
-):
+        ("hidden", {"code": "x"}, "disabled", "hidden is not served here ([tools] disable"),
+    ]
     async with open_client(host) as client:
-        result = await client.call_tool(name, arguments)
-    assert result.is_error
-    assert result.structured_content == {
-        "success": False,
-        "results": [],
-        "message": result.structured_content["message"],
-        "error_type": error_type,
-    }
-    assert result.structured_content["message"].startswith(message)
-    assert json.loads(result.content[0].text) == result.structured_content
-
-
-ODD_PARTS: dict[str, dict[str, Any]] = {
-    "letters": {"notes": "abc"},
-    "numbers": {"notes": (5,)},
-    "half_a_letter": {"notes": ("\ud800",)},
-    "unknown_block": {"content": ({"type": "hologram"},)},
-    "one_block": {"content": {"type": "text", "text": "x"}},
-    "no_blocks": {"content": None},
-    "no_flag": {"is_error": "no"},
-    "no_meta": {"meta": None},
-    "no_text": {"text": None},
-}
-
-
-class OddPlugin(Plugin):
-    @hookimpl
-    def register_tools(self):
-        def answering(parts: dict[str, Any]) -> Callable[[], ToolResult]:
-            return lambda: ToolResult(**{"text": "odd", **parts})
-
-        return [
-            Tool(name=name, description="Odd.", function=answering(parts))
-            for name, parts in ODD_PARTS.items()
-        ]
-
-
-async def test_a_result_of_odd_parts_is_the_tools_fault_and_ends_no_connection(
-    open_client: OpenClient, make_host: Callable[..., Host]
-):
-    async with open_client(make_host({"odd": OddPlugin})) as client:
-        for name in ODD_PARTS:
-            result = await client.call_tool(name, {})
-            assert (name, result.is_error) == (name, True)
-            assert result.structured_content["error_type"] == "internal_error"
-            assert name in result.structured_content["message"]
+        for name, arguments, error_type, message in refusals:
+            result = await client.call_tool(name, arguments)
+            assert result.is_error
+            said = result.structured_content["message"]
+            assert said.startswith(message)
+            envelope = {"success": False, "results": [], "message": said, "error_type": error_type}
+            assert result.structured_content == json.loads(result.content[0].text) == envelope

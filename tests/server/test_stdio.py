@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
 from support.conversations import INITIALIZE, conversation, request
+from support.hosts import MakeHost
+from support.http import MODERN
 
 from standards_mcp import Plugin, Tool, hookimpl
 from standards_mcp._utils.messages import MAX_LINE
@@ -29,7 +30,7 @@ class NapPlugin(Plugin):
 
 
 @pytest.fixture
-def host(make_host: Callable[..., Host]) -> Host:
+def host(make_host: MakeHost) -> Host:
     return make_host({"nap": NapPlugin})
 
 
@@ -121,3 +122,24 @@ async def test_the_error_without_a_handshake_names_initialize(host: Host):
     assert said[6] == "Method not found"
     assert answers[5]["result"] == {}
     assert answers[8]["result"]["tools"]
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_every_handshake_version_is_served(host: Host, version: str):
+    opening = request(1, "initialize", **INITIALIZE | {"protocolVersion": version})
+    answers = await conversation(host, opening, request(2, "tools/list"), opens=False)
+    assert answers[1]["result"]["protocolVersion"] == version
+    assert [tool["name"] for tool in answers[2]["result"]["tools"]] == ["nap"]
+
+
+async def test_the_2026_generation_needs_no_handshake(host: Host):
+    answers = await conversation(
+        host,
+        request(1, "server/discover", _meta=MODERN),
+        request(2, "tools/call", name="nap", arguments={}, _meta=MODERN),
+        request(3, "tools/call", name="nonsense", arguments={}, _meta=MODERN),
+        opens=False,
+    )
+    assert answers[1]["result"]["supportedVersions"] == ["2026-07-28"]
+    assert answers[2]["result"]["content"][0]["text"] == "z"
+    assert answers[3]["error"]["code"] == -32602

@@ -7,19 +7,19 @@ import json
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from support.http import http_client, patient_client
+from support.hosts import MakeHost
+from support.http import ACCEPT, MODERN, http_client, patient_client, rpc
 from support.peer import COMMAND, Peer
 from support.waiting import WAIT, until
+from support.web_server import QuietHandler, in_thread
 
 from standards_mcp.errors import ConfigError
-from standards_mcp.host import Host
 from standards_mcp.server.tracing import traced
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
@@ -40,18 +40,13 @@ class Collector:
         self.requests: list[ExportTraceServiceRequest] = []
         collector = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:  # noqa: N802
                 body = self.rfile.read(int(self.headers["content-length"]))
                 collector.requests.append(ExportTraceServiceRequest.FromString(body))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
+                self.reply(200)
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
     def url(self) -> str:
@@ -91,9 +86,8 @@ def collector(monkeypatch: pytest.MonkeyPatch, starter_catalog: Path) -> Generat
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
     monkeypatch.setenv("STANDARDS_MCP_SERVER__REST", "true")
     monkeypatch.setenv("STANDARDS_MCP_SERVER__TELEMETRY__TRACES", "true")
-    yield collector
-    collector.server.shutdown()
-    collector.server.server_close()
+    with in_thread(collector.server):
+        yield collector
 
 
 @pytest.fixture
@@ -116,25 +110,15 @@ def url(collector: Collector) -> Generator[str]:
 async def test_a_span_of_a_call_belongs_to_the_trace_of_its_request(url: str, collector: Collector):
     async with http_client(url.removesuffix("/mcp"), mode="legacy") as client:
         await client.call_tool(**DETAILS)
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": "get_standard_details",
-    }
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", **ACCEPT}
+    headers["mcp-name"] = "get_standard_details"
     async with patient_client(headers=headers) as http:
         for params, trace, more in (
             (UNKNOWN, OF_FAILURE, {}),
             (DETAILS, OF_REQUEST, {}),
             (DETAILS, OF_REQUEST, {"traceparent": traceparent(OF_MESSAGE)}),
         ):
-            meta = more | {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            }
-            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-            message["params"] = {**params, "_meta": meta}
+            message = rpc("tools/call", **params, _meta=more | MODERN)
             of_http = {"traceparent": traceparent(trace)}
             (await http.post(url, json=message, headers=of_http)).raise_for_status()
         rest = url.replace("/mcp", "/tools/get_standard_details")
@@ -184,7 +168,7 @@ def test_calls_over_stdio_have_spans_and_lines_in_the_audit_log(
 
 
 async def test_a_service_without_the_exporter_says_what_to_install(
-    make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
 ):
     exporter = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
     monkeypatch.setitem(sys.modules, exporter, None)

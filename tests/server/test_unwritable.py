@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from support.conversations import conversation, request
+from support.hosts import MakeHost
 
 from standards_mcp import (
     CallContext,
@@ -33,7 +34,6 @@ from standards_mcp.loading.records import PluginInfo, Status
 
 pytestmark = pytest.mark.anyio
 
-MakeHost = Callable[..., Host]
 
 HALF = "half \ud83d"
 INTERNAL = "failed with an internal error (id "
@@ -58,9 +58,7 @@ def fine() -> str:
     return "fine"
 
 
-async def answered(
-    host: Host, *lines: bytes, **capabilities: Any
-) -> dict[int | None, dict[str, Any]]:
+async def answered(host: Host, *lines: bytes, **capabilities: Any) -> dict[Any, dict[str, Any]]:
     """Send lines to a server, which must still answer a last one."""
     found = await conversation(host, *lines, request(99, "ping"), **capabilities)
     assert found[99]["result"] == {}
@@ -109,18 +107,6 @@ async def test_a_plugin_with_a_declaration_that_cannot_be_sent_fails(
     assert f"{kind[:-1]} 'odd'" in host.manager.records["odd"].reason
 
 
-async def test_changes_of_a_declaration_after_registration_have_no_effect(make_host: MakeHost):
-    default, meta = ["a"], {"b": ["c"]}
-    schema = {"type": "object", "properties": {"d": {"type": "array", "default": default}}}
-    schema["properties"]["d"]["items"] = {"type": "string"}
-    host = make_host({"odd": declaring("tools", fine, input_schema=schema, meta=meta)})
-    before = await answered(host, request(1, "tools/list"))
-    default.append(object())
-    meta["b"].append(HALF)
-    schema["properties"]["d"] = object()
-    assert await answered(host, request(1, "tools/list")) == before
-
-
 # What is said
 
 
@@ -155,10 +141,9 @@ async def test_a_completion_with_half_a_character_is_an_internal_error(
 
     fields = {"uri": "odd://{word}"} if kind == "resources" else {}
     host = make_host({"odd": declaring(kind, function, complete={"word": completed}, **fields)})
-    ref = {"type": "ref/prompt", "name": "odd"}
-    if kind == "resources":
-        ref = {"type": "ref/resource", "uri": "odd://{word}"}
-    argument = {"name": "word", "value": ""}
+    references = {"prompts": {"type": "ref/prompt", "name": "odd"}}
+    references["resources"] = {"type": "ref/resource", "uri": "odd://{word}"}
+    ref, argument = references[kind], {"name": "word", "value": ""}
     found = await answered(host, request(1, "completion/complete", ref=ref, argument=argument))
     assert INTERNAL in message_of(found[1])
     incident = message_of(found[1]).partition("(id ")[2][:12]
@@ -194,36 +179,40 @@ def _in_a_group(*inner: BaseException) -> BaseExceptionGroup[BaseException]:
     return BaseExceptionGroup("group", inner)
 
 
+ENDING = [
+    KeyboardInterrupt,
+    GeneratorExit,
+    SystemExit,
+    StopAsyncIteration,
+    lambda: _in_a_group(KeyboardInterrupt(), GeneratorExit()),
+    lambda: _in_a_group(_in_a_group(SystemExit())),
+]
+
+
 @pytest.mark.parametrize("kind", CALLS)
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize(
-    "make",
-    [
-        KeyboardInterrupt,
-        GeneratorExit,
-        SystemExit,
-        StopAsyncIteration,
-        lambda: _in_a_group(KeyboardInterrupt(), GeneratorExit()),
-        lambda: _in_a_group(_in_a_group(SystemExit())),
-    ],
-)
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 async def test_an_exception_that_ends_programs_is_a_crash_like_any_other(
-    make_host: MakeHost, kind: str, *, is_async: bool, make: Callable[[], BaseException]
+    make_host: MakeHost, kind: str, *, is_async: bool
 ):
+    makers = iter(ENDING)
+
     def fail() -> str:
+        make = next(makers)
         raise make()
 
     async def fail_later() -> str:
-        raise make()
+        return fail()
 
     host = make_host({"odd": declaring(kind, fail_later if is_async else fail)})
     method, params = CALLS[kind]
-    found = await answered(host, request(1, method, **params))
-    assert f"odd {INTERNAL}" in message_of(found[1])
+    found = await answered(host, *(request(n, method, **params) for n in range(1, 7)))
+    for number in range(1, 7):
+        assert f"odd {INTERNAL}" in message_of(found[number])
 
 
 # Whatever it is
 
+searching = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXTS = st.text(st.characters(), max_size=8)
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -267,7 +256,7 @@ def _host_of(plugin: type[Plugin[Any]], state: Path) -> Host:
 
 
 @pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@searching
 @given(data=st.data(), kind=st.sampled_from(list(KINDS)))
 async def test_nothing_that_is_said_costs_more_than_its_own_answer(
     data: st.DataObject, kind: str, tmp_path: Path
@@ -287,21 +276,7 @@ async def test_nothing_that_is_said_costs_more_than_its_own_answer(
 
 
 @pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(given=st.tuples(ANYTHING, ANYTHING, ANYTHING))
-async def test_no_progress_costs_its_call(given: tuple[Any, Any, Any], tmp_path: Path):
-    async def reports(context: CallContext) -> str:
-        await context.report_progress(*given)
-        return "fine"
-
-    method, params = CALLS["tools"]
-    host = _host_of(declaring("tools", reports), tmp_path)
-    found = await answered(host, request(1, method, **params))
-    assert message_of(found[1]) == "fine"
-
-
-@pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@searching
 @given(question=TEXTS | ANYTHING, description=TEXTS)
 async def test_no_question_costs_more_than_its_call(
     question: Any, description: str, tmp_path: Path
@@ -319,19 +294,3 @@ async def test_no_question_costs_more_than_its_call(
     lines = (request(1, method, **params), request(99, "ping"))
     found = await conversation(host, *lines, drain_seconds=0.05, until=99, elicitation={})
     assert found[99]["result"] == {}
-
-
-@pytest.mark.slow
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(values=ANYTHING | st.lists(TEXTS))
-async def test_no_completion_costs_more_than_its_own_answer(values: Any, tmp_path: Path):
-    def completed(_typed: str, _others: object) -> Any:
-        return values
-
-    def function(word: str) -> str:
-        return word
-
-    host = _host_of(declaring("prompts", function, complete={"word": completed}), tmp_path)
-    ref, argument = {"type": "ref/prompt", "name": "odd"}, {"name": "word", "value": ""}
-    found = await answered(host, request(1, "completion/complete", ref=ref, argument=argument))
-    assert "completion" in found[1].get("result", {}) or INTERNAL in message_of(found[1])

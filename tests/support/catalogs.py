@@ -10,18 +10,16 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
+from emulator.server import PineconeServer
+from emulator.store import StoredIndex
 from filelock import FileLock
 
 from standards_mcp_catalog import StandardRecord, open_local
 from standards_mcp_catalog.base import Catalog
 from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.pinecone.client import PineconeClient, Tuning
-
-from .pinecone_server import KEY, PineconeServer
-from .pinecone_store import StoredIndex
 
 STORES = ("local", "pinecone")
-FAST = Tuning(metadata_rate=1000)
+FAST = 1000
 """Without the pauses that Pinecone asks of clients; a server has to be told, too."""
 
 
@@ -68,13 +66,13 @@ class FilledCatalogs:
     @asynccontextmanager
     async def _pinecone(self) -> AsyncIterator[Catalog]:
         with PineconeServer() as server:
-            server.metadata_rate = FAST.metadata_rate
+            server.metadata_rate = FAST
             if self._index is None:
                 server.add_index()
-                await self._fill(PineconeClient(KEY, host=server.url, tuning=FAST))
+                await self._fill(server.client(metadata_rate=FAST))
                 self._index = deepcopy(server.only_index)
             server.indexes = {self._index.name: deepcopy(self._index)}
-            client = PineconeClient(KEY, host=server.url, tuning=FAST)
+            client = server.client(metadata_rate=FAST)
             yield client
             await client.aclose()
 

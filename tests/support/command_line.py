@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner, Result
 
@@ -29,6 +31,8 @@ ACME = """
         weights: dict[str, float] = {"a b": 0.5}
         profile: Profile = Profile()
         by_name: dict[str, Profile] = {}
+        more: tuple[SecretStr, ...] = ()
+        by_place: dict[str, SecretStr] = {}
 
     class AcmePlugin(Plugin):
         settings_type = AcmeSettings
@@ -46,6 +50,16 @@ ACME = """
 WITH_TOKEN = '[plugins.acme]\ntoken = "opensesame"\n'  # noqa: S105
 
 
+def with_settings(name: str, *fields: str, before: str = "") -> str:
+    """Return the source of a plugin with settings, and with what comes before them."""
+    title = name.capitalize()
+    lines = ["from pydantic import BaseModel, SecretStr"]
+    lines += ["from standards_mcp import Plugin, PluginSettings", before]
+    lines += [f"class {title}Settings(PluginSettings):", *(f"    {field}" for field in fields)]
+    lines += [f"class {title}Plugin(Plugin):", f"    settings_type = {title}Settings"]
+    return "\n".join(lines)
+
+
 def run(*arguments: str, timing: Timing = DEFAULT_TIMING) -> Result:
     """Run a command."""
     return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp", obj=timing)
@@ -56,6 +70,11 @@ def done(*arguments: str) -> str:
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def data(*arguments: str) -> Any:
+    """Run a command that succeeds and prints JSON, and return what it prints."""
+    return json.loads(done(*arguments, "--json"))
 
 
 def backups(file: Path = FILE) -> list[str]:

@@ -81,9 +81,7 @@ def capabilities() -> dict[str, object]:
     able.pop("resourceTemplates", None)
     if "resources" in able:
         able["resources"] = {"subscribe": True, "listChanged": True}
-    if not (FOLDER / "no-completions").exists():
-        able["completions"] = {}
-    return able
+    return able | {"completions": {}}
 
 
 def call(name: str, value: object) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from standards_mcp.calls.context import LOCAL, Principal
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp.server.stdio import serve_stdio
@@ -36,6 +37,7 @@ async def conversation(
     pause: float = 0,
     until: int | None = None,
     opens: bool = True,
+    principal: Principal = LOCAL,
     **capabilities: Any,
 ) -> dict[int | None, dict[str, Any]]:
     """Serve a client that sends all lines at once and the end after them; return the answers.
@@ -44,6 +46,7 @@ async def conversation(
         pause: Seconds that the client takes before it reads.
         until: The request whose answer the client waits for before its end.
         opens: Whether the client sends ``initialize`` before its lines.
+        principal: The caller.
         capabilities: What the client can do.
 
     Returns:
@@ -71,7 +74,7 @@ async def conversation(
     for thread in threads:
         thread.start()
     with anyio.fail_after(WAIT):
-        server = build_server(host, "1")
+        server = build_server(host, "1", lambda _: principal)
         await serve_stdio(server, reader=their_end, writer=wire, drain_seconds=drain_seconds)
     os.close(wire)
     for thread in threads:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
+from mcp import Client
 
-from standards_mcp import ToolResult
+from standards_mcp import Plugin, Tool, ToolResult, hookimpl
+from standards_mcp.config.loading import load_settings
+from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
 
 from .waiting import PAUSE, WAIT
 
+MakeHost: TypeAlias = Callable[..., Host]
+Install: TypeAlias = Callable[..., Path]
+OpenClient: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
+"""The fixtures `make_host`, `install` and `open_client` return these."""
+
 Entry: TypeAlias = Callable[..., dict[str, Any]]
 """Returns the table of a server that uses a folder, with more keys."""
+
+
+MODERN = ["-P", str(Path(__file__).with_name("modern_server.py"))]
+"""The program of a server of the 2026 generation, without this folder on its path: see `http`."""
 
 
 def entry_of(script: str) -> Entry:
@@ -28,6 +40,13 @@ def entry_of(script: str) -> Entry:
         return {"command": sys.executable, "args": [str(file), str(folder)], **keys}
 
     return entry
+
+
+def configured(timing: Timing = DEFAULT_TIMING, **settings: Any) -> Host:
+    """Load a host of all installed plugins, by the configuration and these settings."""
+    host = Host(load_settings(overrides=settings), timing=timing)
+    host.load()
+    return host
 
 
 @asynccontextmanager
@@ -51,3 +70,24 @@ async def until_answered(
         while (result := await host.call_tool(tool, dict(arguments or {}))).is_error:  # noqa: ASYNC110
             await anyio.sleep(PAUSE)
     return result
+
+
+def plugin_with(*tools: Tool) -> type[Plugin[Any]]:
+    """Return a plugin that declares these tools."""
+    return type("Made", (Plugin,), {"register_tools": hookimpl(lambda _: tools)})
+
+
+def message_of(result: ToolResult) -> str:
+    """Return what the result of a call that failed says."""
+    assert result.is_error
+    return (result.structured or {})["message"]
+
+
+def error_type(result: ToolResult) -> str:
+    """Return the type of the error that a call came to, or an empty text."""
+    return (result.structured or {}).get("error_type", "")
+
+
+async def names_of(client: Client) -> list[str]:
+    """Return the names of the tools that a client gets."""
+    return [tool.name for tool in (await client.list_tools()).tools]

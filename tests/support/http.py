@@ -14,9 +14,11 @@ from typing import Any
 
 import anyio
 import httpx2
+import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from standards_mcp._utils.secrets import token_hash
 from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import Principals
 from standards_mcp.server.http.listening import listen, url_of
@@ -34,6 +36,37 @@ INITIALIZE = {
     "method": "initialize",
     "params": conversations.INITIALIZE,
 }
+BOOKS = """
+    import os, pathlib
+    import anyio
+    from pydantic import BaseModel
+    from standards_mcp import CallContext, Plugin, tool
+
+    class Reply(BaseModel):
+        value: bool
+
+    class BooksPlugin(Plugin):
+        @tool
+        def who(self) -> str:
+            '''Tell.'''
+            return str(os.getpid())
+
+        @tool
+        async def lend(self, context: CallContext) -> str:
+            '''Ask.'''
+            answer = await context.ask("Sure?", Reply)
+            return f"{answer.value} {os.getpid()}"
+
+        @tool
+        async def wait(self, context: CallContext) -> str:
+            '''Wait until there is a file.'''
+            pathlib.Path("waiting").touch()
+            await context.report_progress(1)
+            while not pathlib.Path("go").exists():
+                await anyio.sleep(0.01)
+            return "waited"
+"""
+"""A plugin for processes: who answers, and that it asks and waits."""
 ACCEPT = {"accept": "application/json, text/event-stream"}
 patient_client = partial(httpx2.AsyncClient, timeout=WAIT)
 """Opens an HTTP client that waits for as long as a busy machine may take."""
@@ -54,6 +87,20 @@ def told_url(peer: Peer) -> str:
 
 def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
+
+
+def auth_of(scopes: Mapping[str, Any] | None = None, **holders: Any) -> dict[str, Any]:
+    """Return settings with tokens: of each name a token, or a tuple of it and its scopes."""
+    tokens: dict[str, Any] = {}
+    for name, held in holders.items():
+        token, *of_token = (held, "*") if isinstance(held, str) else held
+        tokens[name] = {"sha256": token_hash(token), "scopes": of_token}
+    return {"tokens": tokens, "scopes": scopes or {}}
+
+
+def refused_clients(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the addresses from which requests were refused, as the log has them."""
+    return [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
 
 
 @asynccontextmanager

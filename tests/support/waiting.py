@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 
@@ -47,6 +49,16 @@ def let_time_pass(seconds: float = 10 * WAIT) -> None:
     loop = asyncio.get_running_loop()
     now = loop.time
     loop.time = lambda: now() + seconds
+
+
+def is_alive(pid: int) -> bool:
+    """Return True while a process runs; one that has ended and is not waited for is not alive."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 def _told(message: str | Callable[[], str], seconds: float) -> str:

@@ -8,9 +8,41 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 TOOLS = [{"name": "count", "inputSchema": {"type": "object"}}]
+
+
+Server = TypeVar("Server", bound=http.server.ThreadingHTTPServer)
+
+
+@contextmanager
+def in_thread(server: Server) -> Iterator[Server]:
+    """Let a server serve while the context is open."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class QuietHandler(http.server.BaseHTTPRequestHandler):
+    """Answers requests, and writes nothing about them."""
+
+    def reply(self, status: int, body: bytes = b"", **headers: str) -> None:
+        # Some servers quote the address in their refusal.
+        reason = f"no access to {self.path}" if status >= 400 else None
+        self.send_response(status, reason)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
 
 
 class WebServer(http.server.ThreadingHTTPServer):
@@ -51,66 +83,46 @@ class WebServer(http.server.ThreadingHTTPServer):
         return {"content": [{"type": "text", "text": str(self.calls)}]}
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: WebServer
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         method, session = message["method"], self.headers.get("Mcp-Session-Id", "")
         if self.server.status:
-            self.reply(self.server.status)
+            self.say(self.server.status)
         elif self.server.page:
-            self.reply(200, self.server.page, kind="text/html")
+            self.say(200, self.server.page, kind="text/html")
         elif method == "server/discover":
             error = {"code": -32601, "message": "Method not found"}
-            self.reply(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+            self.say(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
         elif method == "initialize":
             session = uuid.uuid4().hex
             self.server.sessions.add(session)
             self.respond(message, session)
         elif method == "tools/call" and self.server.refusal:
             error = {"code": -32000, "message": self.server.refusal}
-            self.reply(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+            self.say(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
         elif session not in self.server.sessions:
-            self.reply(404)
+            self.say(404)
         elif "id" in message:
             self.respond(message, session)
         else:
-            self.reply(202)
+            self.say(202)
 
     def do_GET(self) -> None:
-        self.reply(405)
+        self.say(405)
 
     def do_DELETE(self) -> None:
-        self.reply(200)
+        self.say(200)
 
     def respond(self, message: dict[str, Any], session: str) -> None:
         result = self.server.answer(message["method"])
         text = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
-        self.reply(200, text, session=session)
+        self.say(200, text, session=session)
 
-    def reply(
+    def say(
         self, status: int, text: str = "", *, kind: str = "application/json", session: str = ""
     ) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(text)))
-        if session:
-            self.send_header("Mcp-Session-Id", session)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_: object) -> None:
-        """Write nothing."""
-
-
-@contextmanager
-def web_server() -> Iterator[WebServer]:
-    with WebServer() as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+        of_session = {"Mcp_Session_Id": session} if session else {}
+        self.reply(status, text.encode(), Content_Type=kind, **of_session)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,7 +35,9 @@ from standards_mcp import (
     ToolCall,
     ToolHandler,
     ToolResult,
+    Variable,
     hookimpl,
+    tool,
 )
 from standards_mcp.testing import Allowed, Connect, check_plugin
 
@@ -82,9 +83,10 @@ def add(number: Number) -> int:
     return number + 1
 
 
-def plugin(**hooks: Any) -> type[Plugin]:
-    """Return a plugin class with these hooks."""
-    return type("MadePlugin", (Plugin,), {name: hookimpl(hook) for name, hook in hooks.items()})
+def plugin(**members: Any) -> type[Plugin]:
+    """Return a plugin class with these hooks and attributes."""
+    functions = {name: hookimpl(each) for name, each in members.items() if callable(each)}
+    return type("MadePlugin", (Plugin,), {**members, **functions})
 
 
 def with_tool(**fields: Any) -> type[Plugin]:
@@ -108,9 +110,11 @@ def raise_(exc: BaseException) -> None:
 
 def faults(plugin_type: type[Plugin], **arguments: Any) -> list[str]:
     """Return what the kit finds wrong with a plugin."""
-    with pytest.raises(AssertionError) as caught:
+    try:
         check_plugin(plugin_type, name="made", **arguments)
-    return [line.removeprefix("  - ") for line in str(caught.value).splitlines()[1:]]
+    except AssertionError as error:
+        return [line.removeprefix("  - ") for line in str(error).splitlines()[1:]]
+    return []
 
 
 # Connecting
@@ -120,8 +124,8 @@ def faults(plugin_type: type[Plugin], **arguments: Any) -> list[str]:
 @pytest.mark.parametrize("generation", ["auto", "legacy", "2026-07-28"])
 async def test_a_client_of_either_generation_calls_the_tools(connect: Connect, generation: str):
     async with connect(SumsPlugin, name="sums", generation=generation, start=40) as client:
-        (tool,) = (await client.list_tools()).tools
-        result = await client.call_tool(tool.name, {"number": 2})
+        (listed,) = (await client.list_tools()).tools
+        result = await client.call_tool(listed.name, {"number": 2})
     assert result.structured_content == {"result": 42}
 
 
@@ -149,106 +153,54 @@ class Choice(BaseModel):
     grade: str
 
 
+async def choose(call: CallContext) -> str:
+    choice = await call.ask("Which grade?", Choice)
+    return choice.grade if choice else "none"
+
+
+async def accept(*_: object) -> ElicitResult:
+    return ElicitResult(action="accept", content={"grade": "3"})
+
+
+ASKING = with_tool(function=choose, description="Choose a grade to plan for.")
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("generation", ["auto", "legacy"])
 async def test_what_a_tool_asks_is_answered_by_the_test(connect: Connect, generation: str):
-    async def choose(call: CallContext) -> str:
-        choice = await call.ask("Which grade?", Choice)
-        return choice.grade if choice else "none"
-
-    async def answer(*_: object) -> ElicitResult:
-        return ElicitResult(action="accept", content={"grade": "3"})
-
-    async with connect(
-        with_tool(function=choose, description="Choose."),
-        name="made",
-        generation=generation,
-        client={"elicitation_callback": answer},
-    ) as client:
+    options: dict[str, Any] = {"client": {"elicitation_callback": accept}}
+    async with connect(ASKING, name="made", generation=generation, **options) as client:
         result = await client.call_tool("made", {})
     assert result.content[0].text == "3"
 
 
 @pytest.mark.parametrize("generation", ["auto", "legacy"])
 def test_the_check_tries_a_tool_that_asks(generation: str):
-    async def choose(call: CallContext) -> str:
-        choice = await call.ask("Which grade?", Choice)
-        assert choice
-        return choice.grade
-
-    async def agree(*_: object) -> ElicitResult:
-        return ElicitResult(action="accept", content={"grade": "3"})
-
     async def refuse(*_: object) -> ErrorData:
         return ErrorData(code=-1, message="no forms today")
 
-    asking = with_tool(function=choose, description="Choose a grade to plan for.")
     options: dict[str, Any] = {"calls": [("made", {})], "generation": generation}
-    check_plugin(asking, name="made", client={"elicitation_callback": agree}, **options)
-    (unasked,) = faults(asking, **options)
+    check_plugin(ASKING, name="made", client={"elicitation_callback": accept}, **options)
+    (unasked,) = faults(ASKING, **options)
     assert "This client cannot ask its user." in unasked
-    (refused,) = faults(asking, client={"elicitation_callback": refuse}, **options)
+    (refused,) = faults(ASKING, client={"elicitation_callback": refuse}, **options)
     assert "tool 'made' answers with an error: " in refused
 
 
-class Kind(StrEnum):
-    QUIZ = "quiz"
-
-
-@pytest.mark.parametrize(
-    ("field", "fits"),
-    [
-        (Literal["quiz", "game"], True),
-        (list[Literal["quiz", "game"]], True),
-        (bool, True),
-        (Kind, False),
-        (list[str], False),
-        (Choice, False),
-    ],
-)
-def test_a_form_has_plain_fields_only(field: Any, fits: bool):
+@pytest.mark.parametrize("field", [list[Literal["quiz", "game"]], bool, list[str], Choice])
+def test_a_form_has_plain_fields_only(field: Any):
     form = create_model("Form", field=field)
-
-    async def decide(call: CallContext) -> str:
-        return str(await call.ask("What is it to be?", form))
 
     async def decline(*_: object) -> ElicitResult:
         return ElicitResult(action="decline")
 
+    async def decide(call: CallContext) -> str:
+        return str(await call.ask("What is it to be?", form))
+
     asking = with_tool(function=decide, description="Decide what it is to be.")
-    options: dict[str, Any] = {
-        "calls": [("made", {})],
-        "client": {"elicitation_callback": decline},
-    }
-    if fits:
-        check_plugin(asking, name="made", **options)
-    else:
-        (found,) = faults(asking, **options)
-        assert "crashes: TypeError: Elicitation schema field 'field'" in found
-
-
-def test_the_check_gives_the_plugin_the_services_of_the_test():
-    given: list[object] = []
-    shelf = {"title": "books"}
-
-    class Finder(Plugin):
-        needs = (dict,)
-
-        @hookimpl
-        def register_tools(self):
-            return [Tool(name="find", function=self.find, read_only=True)]
-
-        def find(self) -> None:
-            """Note which service the plugin was given."""
-            given.append(self.context.service(dict))
-
-    check_plugin(Finder, name="finder", services={dict: shelf}, calls=[("find", {})])
-    assert given == [shelf]
-
-
-def test_an_event_loop_that_is_not_of_asyncio_is_refused(connect: Connect):
-    with pytest.raises(RuntimeError, match="plugins run on asyncio"):
-        connect(SumsPlugin, name="sums").__aenter__().send(None)
+    found = faults(asking, calls=[("made", {})], client={"elicitation_callback": decline})
+    assert bool(found) == (field in (list[str], Choice))
+    assert all("crashes: TypeError: Elicitation schema field 'field'" in each for each in found)
 
 
 @pytest.mark.anyio
@@ -269,20 +221,22 @@ def sum_up(*, tools: dict[str, str]) -> str:
     return f"Call {tools['sums.add']}."
 
 
+class Finder(Plugin):
+    needs = (dict,)
+
+    @hookimpl
+    def register_tools(self):
+        return [Tool(name="count", function=self.count, read_only=True)]
+
+    def count(self) -> list[str]:
+        """Count what the service has."""
+        return [str(self.context.state_dir), *self.context.service(dict)]
+
+
 @pytest.mark.anyio
 async def test_plugins_get_services_and_keep_state_in_a_folder_of_the_test(
     connect: Connect, tmp_path: Path
 ):
-    class Finder(Plugin):
-        needs = (dict,)
-
-        @hookimpl
-        def register_tools(self):
-            return [Tool(name="count", description="Count", function=self.count)]
-
-        def count(self) -> list[str]:
-            return [str(self.context.state_dir), *self.context.service(dict)]
-
     async with connect(Finder, name="finder", services={dict: {"title": "books"}}) as client:
         result = await client.call_tool("count", {})
     folder, *titles = result.structured_content["result"]
@@ -300,40 +254,97 @@ async def test_check_plugin_says_that_it_is_not_for_async_tests():
 
 
 def test_a_plugin_without_a_fault_passes(capfd: pytest.CaptureFixture[str]):
+    @asynccontextmanager
+    async def lifespan(_):
+        await anyio.to_process.run_sync(os.getpid)  # such a worker process may stay
+        yield
+
+    async def check_health(_):
+        return Health(status="failed", message="No network.")
+
     check_plugin(SumsPlugin, name="sums", start=1, calls=[("sums.add", {"number": 1})])
+    check_plugin(plugin(lifespan=lifespan, check_health=check_health), name="made")
+    check_plugin(Finder, name="finder", services={dict: {}}, calls=[("count", {})])
+    check_plugin(with_tool(read_only=False), name="made", allow=Allowed(destructive=("made",)))
     assert capfd.readouterr() == ("", "")
 
 
+NO_SUBCLASS = "its settings_type is not a subclass of PluginSettings"
+HOOKS = ("tools", "prompts", "resources", "filters", "commands")
+
+
+def forgets(_: Plugin, call_next: object) -> None:
+    del call_next
+
+
+def with_schema(**schema: Any) -> type[Plugin]:
+    return with_tool(input_schema={"type": "object", "properties": {"a": schema}})
+
+
+class Odd(PluginSettings):
+    """Settings.
+
+    Attributes:
+        compare: How to compare.
+    """
+
+    compare: Callable[[], int] | None = None
+
+
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    ("made", "expected"),
     [
-        ({"name": "a b"}, "'a b' is not a valid tool name"),
-        ({"name": "x" * 51}, "its name has 51 characters; use 50 at most"),
+        (with_tool(name="a b"), "'a b' is not a valid tool name"),
+        (with_tool(name="x" * 51), "its name has 51 characters; use 50 at most"),
         (
-            {"description": "Adds."},
+            with_tool(description="Adds."),
             "its description has 5 characters; describe its effect and its use in 20 to 1024",
         ),
-        ({"description": "x" * 1025}, "its description has 1025 characters"),
+        (with_tool(description="x" * 1025), "its description has 1025 characters"),
         (
-            {"function": lambda number: number, "description": "x"},
+            with_tool(function=lambda number: number, description="x"),
             "its argument 'number' has no annotation",
         ),
         (
-            {"read_only": False},
+            with_tool(read_only=False),
             "tool 'made': without a flag, clients assume that it may delete or overwrite",
         ),
-        (
-            {"input_schema": {"type": "object", "properties": {"a": {"type": "array"}}}},
-            "has an array without 'items' at a",
-        ),
-        (
-            {"input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}},
-            "its argument 'a' is not described",
-        ),
+        (with_schema(type="array"), "has an array without 'items' at a"),
+        (with_schema(type="integer"), "its argument 'a' is not described"),
+        (plugin(register_tools=lambda _: raise_(OSError("no file"))), "OSError: no file"),
     ],
 )
-def test_what_a_tool_declares_is_checked(fields: dict[str, Any], expected: str):
-    assert any(expected in fault for fault in faults(with_tool(**fields)))
+def test_what_a_plugin_declares_is_checked(made: type[Plugin], expected: str):
+    assert any(expected in fault for fault in faults(made))
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (type("Odd", (), {}), "its entry point is not a subclass of Plugin"),
+        (plugin(settings_type=3), NO_SUBCLASS),
+        (type("Odd", (Plugin,), {"settings_type": dict}), NO_SUBCLASS),
+        (
+            type("Odd", (Plugin,), {"settings_type": Odd}),
+            "its settings cannot be described as JSON Schema: ",
+        ),
+        (
+            type("Odd", (Plugin,), {"register_tools": lambda _: []}),
+            "its method 'register_tools' is not marked with @hookimpl",
+        ),
+        *(
+            (
+                plugin(**{f"register_{name}": lambda _: None}),
+                f"its register_{name} returns nothing; is a `return` missing?",
+            )
+            for name in HOOKS
+        ),
+        (plugin(wrap_tool_call=forgets), "its wrap_tool_call returns nothing; is a `return`"),
+    ],
+)
+def test_what_makes_no_plugin_is_found_and_told_once(made: type[Plugin], expected: str):
+    (found,) = faults(made)
+    assert found.startswith(expected)
 
 
 def test_one_fault_does_not_hide_another():
@@ -341,10 +352,8 @@ def test_one_fault_does_not_hide_another():
     found = faults(plugin(register_tools=lambda _: tools))
     assert len(found) == 3
     assert found[0].startswith("'a b' is not a valid tool name")
-
-
-def test_a_tool_that_is_meant_to_delete_is_allowed_to():
-    check_plugin(with_tool(read_only=False), name="made", allow=Allowed(destructive=("made",)))
+    with pytest.raises(AssertionError, match="its entry-point name is not lower_snake_case"):
+        check_plugin(plugin(), name="Made-up")
 
 
 def test_prompts_resources_and_filters_are_checked_too():
@@ -388,108 +397,74 @@ def test_settings_are_described_and_secrets_declared():
 
         Attributes:
             password: Declared.
+            access: What the service asks for.
         """
 
         api_key: str = ""
         password: SecretStr | None = None
         max_tokens: int = 0
+        access: Annotated[str, Variable("FIND_API_KEY")] = ""
 
-    class Keyed(Plugin[Keys]):
-        settings_type = Keys
-
-    found = faults(Keyed)
+    found = faults(type("Keyed", (Plugin,), {"settings_type": Keys}))
     assert [fault.partition(";")[0] for fault in found] == [
         "its setting 'api_key' is not described",
         "its setting 'api_key' looks like a secret",
         "its setting 'max_tokens' is not described",
+        "its setting 'access' looks like a secret",
     ]
 
 
-def test_a_method_that_is_not_marked_is_found():
-    class Forgetful(Plugin):
-        def register_tools(self):
-            return []
+class ShopPlugin(Plugin):
+    @tool(read_only=True)
+    def price(self) -> str:
+        """Say what a book costs."""
+        return "9"
 
-    assert faults(Forgetful) == ["its method 'register_tools' is not marked with @hookimpl"]
+
+def test_a_method_that_takes_away_a_declared_one_is_told():
+    (found,) = faults(type("SalePlugin", (ShopPlugin,), {"price": lambda _: "7"}))
+    assert "'price' overrides a declared one" in found
+    check_plugin(type("QuietPlugin", (ShopPlugin,), {"price": None}), name="shop")
+    check_plugin(ShopPlugin, name="shop", calls=[("price", {})])
 
 
-def test_settings_that_no_schema_can_describe_are_found():
-    class Odd(PluginSettings):
-        """Settings.
+def wrapping(change: Callable[[ToolResult], ToolResult]) -> type[Plugin]:
+    """Return a plugin with a tool and a wrapper that changes its results."""
 
-        Attributes:
-            compare: How to compare.
-        """
+    def wrap_tool_call(_: Plugin, call_next: ToolHandler) -> ToolHandler:
+        async def handle(call: ToolCall) -> ToolResult:
+            return change(await call_next(call))
 
-        compare: Callable[[], int] | None = None
+        return handle
 
-    (found,) = faults(type("OddPlugin", (Plugin,), {"settings_type": Odd}))
-    assert found.startswith("its settings cannot be described as JSON Schema: ")
+    made = Tool(name="made", function=add, read_only=True)
+    return plugin(wrap_tool_call=wrap_tool_call, register_tools=lambda _: [made])
 
 
 @pytest.mark.parametrize(
-    ("odd", "fault"),
+    ("made", "arguments", "expected"),
     [
-        (type("Odd", (), {}), "its entry point is not a subclass of Plugin"),
         (
-            type("Odd", (Plugin,), {"settings_type": 3}),
-            "its settings_type is not a subclass of PluginSettings",
+            wrapping(lambda result: replace(result, structured={"result": "many"})),
+            {"number": 1},
+            "tool 'made' gives an answer that clients refuse: Invalid structured",
         ),
         (
-            type("Odd", (Plugin,), {"settings_type": dict}),
-            "its settings_type is not a subclass of PluginSettings",
+            wrapping(lambda _: raise_(RuntimeError("broken"))),
+            {"number": 1},
+            "tool 'made' crashes: RuntimeError: broken at test_testing.py:",
+        ),
+        (
+            with_tool(function=lambda: raise_(LookupError("row 3")), description="x" * 20),
+            {},
+            "tool 'made' crashes: LookupError: row 3 at test_testing.py:",
         ),
     ],
+    ids=["a wrapper that breaks the schema", "a wrapper that crashes", "a tool that crashes"],
 )
-def test_what_is_no_plugin_is_found_and_told_once(odd: type[Plugin], fault: str):
-    assert faults(odd) == [fault]
-
-
-HOOKS = ("tools", "prompts", "resources", "filters", "commands")
-
-
-@pytest.mark.parametrize("hook", [*(f"register_{name}" for name in HOOKS), "wrap_tool_call"])
-def test_a_hook_that_forgets_to_return_is_found(hook: str):
-    def wrap_tool_call(_: Plugin, call_next: object) -> None:
-        del call_next
-
-    forgetful = wrap_tool_call if hook == "wrap_tool_call" else lambda _: None
-    fault = f"its {hook} returns nothing; is a `return` missing?"
-    assert faults(plugin(**{hook: forgetful})) == [fault]
-
-
-def test_a_wrapper_that_breaks_the_output_schema_is_found():
-    def wrap_tool_call(_: Plugin, call_next: ToolHandler) -> ToolHandler:
-        async def handle(call: ToolCall) -> ToolResult:
-            return replace(await call_next(call), structured={"result": "many"})
-
-        return handle
-
-    made = plugin(
-        wrap_tool_call=wrap_tool_call,
-        register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
-    )
-    (found,) = faults(made, calls=[("made", {"number": 1})])
-    assert found.startswith("tool 'made' gives an answer that clients refuse: Invalid structured")
-    assert "'many' is not of type 'integer'" in found
-
-
-def test_a_wrapper_that_crashes_is_found_though_the_call_succeeds():
-    def wrap_tool_call(_: Plugin, call_next: object) -> object:
-        del call_next
-
-        async def handle(call: object) -> object:
-            del call
-            raise RuntimeError("broken")
-
-        return handle
-
-    made = plugin(
-        wrap_tool_call=wrap_tool_call,
-        register_tools=lambda _: [Tool(name="made", function=add, read_only=True)],
-    )
-    (found,) = faults(made, calls=[("made", {"number": 1})])
-    assert found.startswith("tool 'made' crashes: RuntimeError: broken at test_testing.py:")
+def test_a_call_that_breaks_is_found(made: type[Plugin], arguments: Any, expected: str):
+    (found,) = faults(made, calls=[("made", arguments)])
+    assert found.startswith(expected)
 
 
 def test_prompts_and_resources_are_tried_as_tools_are():
@@ -522,16 +497,7 @@ def test_prompts_and_resources_are_tried_as_tools_are():
     ]
 
 
-def test_a_worker_process_that_a_lifespan_has_warmed_may_stay():
-    @asynccontextmanager
-    async def lifespan(_):
-        await anyio.to_process.run_sync(os.getpid)
-        yield
-
-    check_plugin(plugin(lifespan=lifespan), name="made")
-
-
-def test_a_lifespan_that_hangs_is_found():
+def test_a_lifespan_that_hangs_or_can_be_entered_only_once_is_found():
     @asynccontextmanager
     async def lifespan(_):
         await asyncio.sleep(60)
@@ -539,16 +505,9 @@ def test_a_lifespan_that_hangs_is_found():
 
     (found,) = faults(plugin(lifespan=lifespan), allow=Allowed(start_seconds=0.2))
     assert found == "its lifespan fails: TimeoutError: it does not start within 0.2 seconds"
-
-
-def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():
-    def fail(_):
-        raise OSError("no file")
-
-    (found,) = faults(plugin(register_tools=fail))[-1:]
-    assert "OSError: no file" in found
-    with pytest.raises(AssertionError, match="its entry-point name is not lower_snake_case"):
-        check_plugin(plugin(), name="Made-up")
+    chances = [None]
+    found = faults(starting(chances.pop))[0]
+    assert found == "its lifespan fails the second time: IndexError: pop from empty list"
 
 
 @pytest.mark.parametrize(
@@ -563,7 +522,6 @@ def test_a_hook_that_raises_is_found_with_a_name_that_is_not_valid():
         (lambda: os.chdir("/"), "its lifespan changes the working directory"),
         (lambda: time.sleep(0.5), "it blocks the event loop for more than 100 ms at test_testing"),
         (lambda: 1 / 0, "its lifespan fails: ZeroDivisionError: division by zero"),
-        (lambda: sys.exit(3), "its lifespan fails: it called sys.exit(3)"),
         (lambda: raise_(asyncio.CancelledError()), "its lifespan fails: CancelledError"),
         (
             lambda: asyncio.get_running_loop().create_task(asyncio.sleep(60)),
@@ -583,18 +541,6 @@ def test_a_thread_that_is_left_behind_is_found():
     found = faults(starting(lambda: started.append(start()) if not started else None))
     ended.set()
     assert any("its lifespan leaves thread 'poller' running" in fault for fault in found)
-
-
-def test_a_lifespan_that_can_be_entered_only_once_is_found():
-    used: list[bool] = []
-
-    def start() -> None:
-        if used:
-            raise RuntimeError("the pool is closed")
-        used.append(True)
-
-    found = faults(starting(start))
-    assert found[0] == "its lifespan fails the second time: RuntimeError: the pool is closed"
 
 
 def test_what_is_printed_while_tools_are_registered_or_called_is_found():
@@ -623,15 +569,6 @@ def test_what_is_printed_while_tools_are_registered_or_called_is_found():
 def test_calls_that_do_not_succeed_are_found(call: tuple[str, dict[str, Any]], expected: str):
     (found,) = faults(SumsPlugin, calls=[call])
     assert expected in found
-
-
-def test_a_tool_that_crashes_is_found_with_its_line():
-    def crash() -> str:
-        """Crash without a reason that anybody could see."""
-        raise LookupError("row 3")
-
-    (found,) = faults(with_tool(function=crash), calls=[("made", {})])
-    assert found.startswith("tool 'made' crashes: LookupError: row 3 at test_testing.py:")
 
 
 @pytest.mark.slow
@@ -676,13 +613,6 @@ def test_a_health_check_that_does_not_answer_is_found(check: Callable[[], Any], 
     assert found.startswith(expected)
 
 
-def test_a_plugin_whose_health_is_bad_breaks_no_rule():
-    async def check_health(_):
-        return Health(status="failed", message="No network.")
-
-    check_plugin(plugin(check_health=check_health), name="made")
-
-
 # Imports
 
 
@@ -710,7 +640,6 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], t
         ("import numpy\n", "its import imports numpy; import it in the function that needs it"),
         ("print('hello')\n", "its import writes to stdout ('hello'); log it or write to"),
         ("import os\nos.environ['MADE'] = '1'\n", "its import changes the environment (MADE)"),
-        ("import os\nos.chdir('/')\n", "its import changes the working directory"),
         (
             "import threading as t\nt.Thread(target=t.Event().wait, daemon=True).start()\n",
             "its import starts a thread",

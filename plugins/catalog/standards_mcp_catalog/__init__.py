@@ -2,7 +2,7 @@
 
 It is usable as a library, without the plugin host::
 
-    catalog = open_catalog()
+    catalog = open_local()
     result = await catalog.search("comparing fractions with fraction strips", top_k=5)
 """
 
@@ -21,7 +21,6 @@ from .base import (
     CatalogStats,
     Facets,
     FieldValues,
-    PineconeAccess,
     SearchHit,
     SearchResult,
     StandardSets,
@@ -33,64 +32,24 @@ from .sets import StandardSet
 if TYPE_CHECKING:
     from .base import Seed
     from .local.catalog import LocalCatalog
-    from .pinecone.client import PineconeClient
-
-
-def open_catalog(
-    path: Path | None = None,
-    model: str = "minilm",
-    access: PineconeAccess | None = None,
-    *,
-    key: SecretStr | None = None,
-) -> Catalog:
-    """Return the embedded catalog, or the one in Pinecone. Nothing is read before its first use.
-
-    Args:
-        path: The embedded catalog's folder; by default one in the user's data folder. A new one
-            is filled with the starter set.
-        model: Its text encoder, see `standards_mcp_encoders.spec`.
-        access: The index to use in place of the embedded catalog.
-        key: The key of the text encoder, where it needs one.
-
-    Raises:
-        ValueError: The host of the index is wrong.
-    """
-    if access is None:
-        return open_local(path, model, key)
-    client = open_pinecone(access)
-    if not access.fallback:
-        return client
-    from .pinecone.client import FallbackCatalog  # noqa: PLC0415  - imported when it is chosen
-
-    return FallbackCatalog(client, open_local(path, model, key))
 
 
 def open_local(
     path: Path | None = None, model: str = "minilm", key: SecretStr | None = None
 ) -> LocalCatalog:
-    """Return the embedded catalog; the arguments are those of `open_catalog`."""
+    """Return the embedded catalog. Nothing is read before its first use.
+
+    Args:
+        path: Its folder; by default one in the user's data folder. A new one is filled with the
+            starter set.
+        model: Its text encoder, see `standards_mcp_encoders.spec`.
+        key: The key of the text encoder, where it needs one.
+    """
     from .local.catalog import LocalCatalog  # noqa: PLC0415  - imported when it is chosen
     from .local.seeding import SeedSource  # noqa: PLC0415  - as above
 
     seed = SeedSource(name="starter set", edition=_starter_edition, load=_starter)
     return LocalCatalog(path or default_path(), model, key=key, seed=seed)
-
-
-def open_pinecone(access: PineconeAccess) -> PineconeClient:
-    """Return the client of an index, without a fallback. Nothing is sent before its first use.
-
-    Raises:
-        ValueError: The host of the index is wrong.
-    """
-    from .pinecone.client import PineconeClient  # noqa: PLC0415  - a store is imported when it is chosen
-
-    return PineconeClient(
-        access.api_key,
-        index_name=access.index_name,
-        namespace=access.namespace,
-        host=access.host,
-        deadline=access.deadline,
-    )
 
 
 def _starter_edition() -> str:
@@ -121,14 +80,11 @@ __all__ = [
     "FieldValues",
     "FilterError",
     "FilterExpression",
-    "PineconeAccess",
     "SearchHit",
     "SearchResult",
     "StandardRecord",
     "StandardSet",
     "StandardSets",
     "default_path",
-    "open_catalog",
     "open_local",
-    "open_pinecone",
 ]

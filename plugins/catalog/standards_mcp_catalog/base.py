@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from pydantic import SecretStr
-
 from standards_mcp.errors import FilterError
 from standards_mcp.filters import (
     And,
@@ -80,12 +78,15 @@ class SearchResult:
             for the store, as with Pinecone, whose results are never marked as weak.
         subjects: The probability of each school subject that the text may be about, see
             `vocabulary.subject_model`; empty if the store does not know.
+        read_as: The text that was searched in place of the query, with misspelt words corrected;
+            empty if nothing was.
     """
 
     hits: tuple[SearchHit, ...]
     notes: tuple[str, ...] = ()
     weak_below: float = 0
     subjects: Mapping[str, float] = field(default_factory=dict[str, float])
+    read_as: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,25 +163,6 @@ class Seed:
     model: str
     hashes: Sequence[str]
     vectors: Any
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PineconeAccess:
-    """Address and credentials of the index in Pinecone.
-
-    Attributes:
-        host: The host of the index; without it the control plane is asked. It may be http only
-            on loopback.
-        deadline: Seconds for one call.
-        fallback: True if the embedded catalog answers while Pinecone cannot be reached.
-    """
-
-    api_key: SecretStr
-    index_name: str
-    namespace: str
-    host: str | None = None
-    deadline: float = 20.0
-    fallback: bool = False
 
 
 # Methods are asynchronous, because a deadline can interrupt the retries of Pinecone's client only

@@ -9,7 +9,7 @@ import click
 
 from standards_mcp import Health, Plugin, Service, ServiceError, hookimpl
 
-from . import open_catalog
+from .backends import open_configured
 from .base import Catalog, CatalogStats
 from .settings import CatalogSettings
 
@@ -33,18 +33,12 @@ class CatalogPlugin(Plugin[CatalogSettings]):
             facts["index"] = self.settings.pinecone.index_name
         return Service(
             type=Catalog,
-            factory=self.open,
+            factory=lambda: open_configured(self.settings),
             health=self._health,
             close=lambda catalog: catalog.aclose(),
             facts=facts,
             is_remote=backend == "pinecone",
         )
-
-    def open(self) -> Catalog:
-        """Return the configured catalog. Nothing is read before its first use."""
-        settings, local = self.settings, self.settings.local
-        access = settings.pinecone.access if settings.choice[0] == "pinecone" else None
-        return open_catalog(settings.path, local.model, access, key=local.api_key)
 
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:

@@ -18,15 +18,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
-from standards_mcp import PluginSettings, Variable, is_unencrypted
+from standards_mcp import PluginSettings, Variable, is_loopback, is_unencrypted
 from standards_mcp_encoders.spec import (
     KEY_IN_THE_OPEN,
     check_model,
     is_address,
     shown_spec,
 )
-
-from .base import PineconeAccess
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 
@@ -111,23 +109,29 @@ class PineconeCatalogSettings(PluginSettings):
     @field_validator("host", mode="after")
     @classmethod
     def _check_host(cls, host: str | None) -> str | None:
-        from standards_mcp_catalog.pinecone.connection import checked_host  # noqa: PLC0415  - rarely set
-
         return checked_host(host) if host else None
 
-    @property
-    def access(self) -> PineconeAccess | None:
-        """The key and the place of the index; None without a key."""
-        if self.api_key is None:
-            return None
-        return PineconeAccess(
-            api_key=self.api_key,
-            index_name=self.index_name,
-            namespace=self.namespace,
-            host=self.host,
-            deadline=self.deadline,
-            fallback=self.fallback == "local",
+
+def checked_host(host: str) -> str:
+    """Return *host* with its scheme: https unless it says http, which loopback alone may.
+
+    Raises:
+        ValueError: The key would be sent unencrypted, or *host* is not a host.
+    """
+    url = host.strip().removesuffix("/")
+    url = url if "://" in url else f"https://{url}"
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise ValueError("a host has no user name and no password in it; leave them out")
+    is_host = "." in (parts.hostname or "") or is_loopback(parts.hostname or "")
+    if parts.scheme not in ("http", "https") or not is_host or parts.path or parts.query:
+        raise ValueError(
+            f"{host!r} is not a host; give the one that Pinecone's console shows for the index, "
+            "such as my-index-abc123.svc.aped-1234.pinecone.io"
         )
+    if is_unencrypted(url):
+        raise ValueError(f"{host!r}: the key would be sent unencrypted; use https")
+    return url
 
 
 class CspSettings(PluginSettings):

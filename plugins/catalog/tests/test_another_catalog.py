@@ -61,7 +61,6 @@ def found(result: Any) -> list[str]:
         ({}, ["M.5.2", "M.5.1"]),
         ({"grade": "5", "subject": "Mathematik"}, ["M.5.2", "M.5.1"]),
         ({"notation_prefix": "M.5.1"}, ["M.5.1"]),
-        ({"jurisdiction": "Musterland"}, ["M.5.2", "M.5.1"]),
     ],
 )
 async def test_it_is_searched_with_filters(client: Client, more: dict[str, str], codes: list[str]):

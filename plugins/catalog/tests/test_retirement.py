@@ -54,40 +54,36 @@ async def test_retired_is_what_its_source_says_what_ended_and_what_is_replaced(t
     }  # fmt: skip
 
 
-async def test_a_successor_that_is_over_is_told_as_such(tmp_path: Path):
-    found = await retired(
-        tmp_path,
-        standard("A", publication_status="Deprecated", replaced_by=["B"]),
-        standard("B", publication_status="Deprecated"),
-    )
-    told = "Q.A is retired (Deprecated); replaced by Q.B (retired too)"
-    assert found["A"].told("Q.A") == told
-
-
 @pytest.mark.parametrize(
-    ("end", "is_over"),
+    ("successors", "told"),
     [
-        ("2030-06-15", True),
-        ("2030-06-16", False),
-        ("2030-06-14 23:59", True),
-        ("2030-05", True),
-        ("2030-06", False),
-        ("2029", True),
-        ("2030", False),
-        ("06/30/2031", False),
-        ("06/30/2029", False),
-        ("20290630", False),
-        ("2029-13-01", False),
-        ("2029-02-30", False),
-        ("0000", False),
-        ("unknown", False),
+        ([], "replaced by B (not loaded here)"),
+        ([standard("B", publication_status="Deprecated")], "replaced by Q.B (retired too)"),
+        ([standard("B")], "replaced by Q.B"),
     ],
+    ids=["not loaded", "over", "in force"],
 )
-async def test_an_end_is_an_iso_date_and_a_year_or_month_ends_with_its_last_day(
-    tmp_path: Path, end: str, *, is_over: bool
+async def test_a_successor_is_told_as_what_it_is(
+    tmp_path: Path, successors: list[StandardRecord], told: str
 ):
-    found = await retired(tmp_path, standard("A", status_end_date=end))
-    assert bool(found) == is_over
+    found = await retired(tmp_path, standard("A", replaced_by=["B"]), *successors)
+    assert found["A"].told("Q.A") == f"Q.A is retired (Superseded); {told}"
+
+
+async def test_an_end_is_an_iso_date_and_a_year_or_month_ends_with_its_last_day(tmp_path: Path):
+    over = ["2030-06-15", "2030-06-14 23:59", "2030-05", "2029"]
+    not_over = [
+        "2030-06-16",
+        "2030-06",
+        "2030",
+        "06/30/2029",
+        "20290630",
+        "2029-13-01",
+        "0000",
+        "x",
+    ]
+    records = [standard(end, status_end_date=end) for end in over + not_over]
+    assert list(await retired(tmp_path, *records)) == over
 
 
 async def test_the_new_standard_alone_may_say_what_it_replaces(tmp_path: Path):
@@ -121,20 +117,6 @@ async def test_a_circle_and_a_long_chain_end(tmp_path: Path):
     assert len(found["N0"].successors) == 10
     assert found["N0"].told("Q.N0").endswith("replaced by Q.N1 (retired too)")
     assert "N40" not in found
-
-
-async def test_how_a_chain_goes_on_is_not_claimed_beyond_what_was_followed(tmp_path: Path):
-    chain = [standard(f"N{each}", replaced_by=[f"N{each + 1}"]) for each in range(11)]
-    catalog = LocalCatalog(tmp_path / "catalog", "none")
-    await catalog.upsert([*chain, standard("N11")])
-    found = await retirements(catalog, [chain[0]], TODAY)
-    assert found["N0"].in_force == ()
-    await catalog.aclose()
-
-
-async def test_a_successor_that_is_not_loaded_is_named(tmp_path: Path):
-    found = await retired(tmp_path, standard("A", replaced_by=["Elsewhere"]))
-    assert found["A"].told("Q.A").endswith("replaced by Elsewhere (not loaded here)")
 
 
 async def test_of_many_a_few_are_told(tmp_path: Path):

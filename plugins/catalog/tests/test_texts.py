@@ -43,23 +43,23 @@ def test_no_content_is_too_odd(content: str, description: str):
     assert found is None or all(isinstance(each, str) for each in found)
 
 
-def test_the_hash_of_a_text_is_the_same_everywhere() -> None:
+def test_the_hash_of_a_text_is_the_same_everywhere():
     assert text_hash("Count to ten.") == "f8603040e13dbb19b1c38ee263aef8b0"
     assert text_hash("\ud800") == text_hash("?")
 
 
-def test_ancestors_are_read_from_the_content() -> None:
+def test_ancestors_are_read_from_the_content():
     content = "Depth 0 (3.NF): Fractions\nDepth 1: Parts: of a whole\nDepth 2 (3.NF.1): Say it."
     record = {"content": content, "description": "Say it."}
     assert ancestors_text(record) == "Fractions\nParts: of a whole"
 
 
-def test_texts_that_differ_in_marks_and_case_only_are_comparable() -> None:
+def test_texts_that_differ_in_marks_and_case_only_are_comparable():
     assert comparable("Add, “subtract”.") == comparable('add  "Subtract"')
     assert comparable("Add 1") != comparable("Add 2")
 
 
-def test_a_long_text_is_read_in_the_beginnings_of_its_parts() -> None:
+def test_a_long_text_is_read_in_the_beginnings_of_its_parts():
     first, second = "students compare fractions " * 20, "children read two poems aloud " * 20
     parts = passages(first + second)
     assert len(parts) == 2
@@ -67,7 +67,4 @@ def test_a_long_text_is_read_in_the_beginnings_of_its_parts() -> None:
     assert "poems" in parts[1]
     assert max(map(len, parts)) <= 400
     assert passages("short") == ["short"]
-
-
-def test_reading_a_text_takes_no_more_than_four_parts() -> None:
     assert [len(part) for part in passages("x" * 8000)] == [400] * 4

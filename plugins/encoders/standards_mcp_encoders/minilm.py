@@ -14,7 +14,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -216,6 +216,12 @@ def _open_tokenizer() -> Any:
     )
     tokenizer.enable_truncation(_MAX_TOKENS)
     return tokenizer
+
+
+@cache
+def whole_words() -> frozenset[str]:
+    """Return the words that the tokenizer does not split: the common words of English."""
+    return frozenset(token for token in _vocabulary() if token.isalpha())
 
 
 def _vocabulary() -> dict[str, int]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from emulator.server import PineconeServer
 from hypothesis import given
 from hypothesis import strategies as st
 from support.catalogs import STORES, FilledCatalogs
-from support.pinecone_server import KEY, PineconeServer
 
 from standards_mcp import InvalidInputError
 from standards_mcp.config.loading import LoadedSettings
@@ -22,7 +22,6 @@ from standards_mcp.loading.records import PluginInfo
 from standards_mcp.testing import check_plugin
 from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.pinecone.client import PineconeClient
 from standards_mcp_catalog.vocabulary.grades import GRADES, SCHOOL_GRADES
 from standards_mcp_filters import FiltersPlugin
 from standards_mcp_filters.grades import grade_filter
@@ -355,7 +354,7 @@ async def test_a_value_beyond_what_an_index_can_list_is_looked_for(tmp_path: Pat
     late = standard("Z", "Z.1", "03", florida, standard_set_id="set Z")
     with PineconeServer() as server:
         server.add_index()
-        client = PineconeClient(KEY, host=server.url)
+        client = server.client()
         await client.upsert([*many, late])
         host = host_of(client, tmp_path)
         for name, value in [

@@ -18,8 +18,8 @@ class DetailsEnvelope(TypedDict):
 
     A standard that is no longer in force has ``retired``: its status and its successors. After a
     request for several codes, ``asked_for`` is the code of each result, and ``not_found`` has the
-    codes without a result. A standard of the NGSS has its ``core_idea``. Errors have the same shape,
-    with ``error_type``.
+    codes without a result. A standard of the NGSS has its ``core_idea``. Errors have the same
+    shape, with ``error_type``.
     """
 
     success: bool

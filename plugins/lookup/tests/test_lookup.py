@@ -14,8 +14,9 @@ from standards_mcp import ToolResult
 from standards_mcp.testing import Connect, check_plugin
 from standards_mcp_catalog import Catalog, CatalogError, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
-from standards_mcp_catalog.pinecone.client import FallbackCatalog, PineconeClient
+from standards_mcp_catalog.settings import PineconeCatalogSettings
 from standards_mcp_lookup import LookupPlugin
+from standards_mcp_pinecone.client import FallbackCatalog, PineconeClient
 
 Lookup = Callable[[str], ToolResult]
 
@@ -113,12 +114,12 @@ def test_several_standards_under_one_code_come_back_ranked(lookup: Lookup):
 def test_an_answer_from_the_embedded_index_in_place_of_pinecone_says_so(
     ask: Callable[..., ToolResult], catalog: LocalCatalog, written: str, answer: str
 ):
-    nobody = PineconeClient("pcsk_fake", host="http://127.0.0.1:9", deadline=90)
+    settings = PineconeCatalogSettings(api_key="k", host="http://127.0.0.1:9", deadline=90)
     result = ask(
         LookupPlugin,
         "get_standard_details",
         standard_id=written,
-        catalog=FallbackCatalog(nobody, catalog),
+        catalog=FallbackCatalog(PineconeClient(settings), catalog),
     )
     note = "Answered from the embedded index, because of Pinecone: "
     assert f"{answer}{note}" in result.structured["message"]

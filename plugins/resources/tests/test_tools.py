@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from standards_mcp.host import Host
-from standards_mcp_catalog import Catalog, CatalogError, StandardRecord, open_catalog
+from standards_mcp_catalog import Catalog, CatalogError, StandardRecord, open_local
 from standards_mcp_catalog.local.catalog import LocalCatalog
 
 pytestmark = pytest.mark.anyio
@@ -374,7 +374,7 @@ async def test_a_catalog_that_cannot_be_read_is_an_error_of_its_own(
 
 
 async def test_the_starter_set_knows_the_grade_before_and_after(make_host: MakeHost, planted: Path):
-    catalog = open_catalog(planted)
+    catalog = open_local(planted)
     host = make_host(catalog)
 
     async def related(standard: str, relation: str) -> dict[str, Any]:
@@ -448,7 +448,7 @@ AFTER = {
 async def test_a_step_of_a_grade_has_no_fillers(
     make_host: MakeHost, planted: Path, relation: str, expected: dict[str, list[str]]
 ):
-    catalog = open_catalog(planted)
+    catalog = open_local(planted)
     host = make_host(catalog)
     for standard, codes in expected.items():
         given = {"standard_id": standard, "relation": relation}

@@ -107,6 +107,8 @@ _AFTER_GRADE: Final = re.compile(
     r"(?!\s*[/&+])",
     re.IGNORECASE,
 )
+# A subject at the beginning counts before a grade, too: "math grade 5".
+_BEFORE_GRADE: Final = re.compile(rf"(?:^|[.,;:]\ |\bfor\ )({_SUBJECTS})[\s,:-]+$", re.IGNORECASE)
 _STATES: Final = "|".join(re.escape(name) for name in STATES)
 _TOPIC_FOLLOWS: Final = r"(?:\s+(?:about|covering|for|of|on)\b)?"
 _PUBLISHER: Final = re.compile(
@@ -206,9 +208,11 @@ def _grades(plain: str) -> Iterable[tuple[_Span, tuple[str, ...]]]:
 def _subjects(plain: str, grades: Iterable[_Span]) -> Iterable[tuple[_Span, str]]:
     for match in _SUBJECT.finditer(plain):
         yield match.span(), next(filter(None, match.groups())).casefold()
-    for _, end in grades:
+    for start, end in grades:
         if after := _AFTER_GRADE.match(plain, end):
             yield after.span(), after[1].casefold()
+        if before := _BEFORE_GRADE.search(plain, 0, start):
+            yield before.span(1), before[1].casefold()
 
 
 def _publishers(plain: str) -> Iterable[tuple[_Span, str]]:

@@ -29,9 +29,9 @@ DESCRIPTION = """\
 Find the educational standards that are loaded here (Common Core mathematics and English language \
 arts, NGSS, C3 and CSTA, unless others were added) that a learning activity, lesson, worksheet or \
 question meets. \
-Describe the activity in plain words: the actions of the students and the topic. Pass the grade \
-whenever the user has named one, also earlier in the conversation: it decides more than any \
-wording. If it is unknown and the results are of several grades, ask for it. Without grade and \
+Describe the activity in plain English or Spanish: the actions of the students and the topic. Pass \
+the grade whenever the user has named one, also earlier in the conversation: it decides more than \
+any wording. If it is unknown and the results are of several grades, ask for it. Without grade and \
 subject, all are searched. Answers with the best matches first, each with its official code \
 (statement_notation), its text and a relevance score from 0 to 1. For one standard's full record, \
 its parts and its headings, call get_standard_details with its code or _id."""
@@ -161,6 +161,7 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
     ) -> SearchEnvelope:
         from standards_mcp_catalog.relations import retired_hits  # noqa: PLC0415  - as below
 
+        from .languages import message_in  # noqa: PLC0415  - as above
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
         from .text_search import search_by_text  # noqa: PLC0415  - costs start-up time
 
@@ -176,9 +177,13 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
         )
         if answer.result.hits:
             retired = await retired_hits(catalog, answer.result.hits)
-            return found(answer.result, retired, answer.missing, full=detail == "full")
-        advice = await how_to_widen(catalog, text, grade, subject, filter)
-        return no_results(advice, (*answer.missing, *answer.result.notes))
+            envelope = found(answer.result, retired, answer.missing, full=detail == "full")
+        else:
+            advice = await how_to_widen(catalog, answer.text, grade, subject, filter)
+            envelope = no_results(advice, (*answer.missing, *answer.result.notes))
+        if answer.language:
+            envelope["message"] = message_in(answer.language, envelope["message"])
+        return envelope
 
     return find_relevant_standards
 

@@ -7,8 +7,9 @@ answer says so first, and marks all results as weak, because they are of somethi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from standards_mcp import FilterExpression
@@ -20,7 +21,7 @@ from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.notation import codes_in
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
-from .language import foreign_language
+from .languages import Reading, read_text
 from .named import Named, read_named
 from .scope import grade_not_loaded, levels_filter, subject_not_loaded, subjects_filter
 
@@ -29,6 +30,8 @@ _MOST_NAMED: Final = 3
 # Measured by `scripts/measure_loaded.py`.
 _PROBABLY: Final = 0.2
 """Subjects that are not loaded are missed from this probability on, which they have together."""
+_PROBABLY_TRANSLATED: Final = 0.5
+"""The same for a text that was translated word by word, which says less of its subject."""
 _CLEAR_MATCH: Final = 0.55
 """A standard with this score fits, whatever subject the text may be about."""
 
@@ -41,10 +44,14 @@ class Answer:
         result: The hits; its notes say how the text was read.
         missing: What the text asks for and the catalog lacks, as sentences with the command that
             loads it. Then all hits count as weak.
+        text: The text that was searched, in English.
+        language: The language that the text was translated from, or an empty string.
     """
 
     result: SearchResult
     missing: tuple[str, ...] = ()
+    text: str = ""
+    language: str = ""
 
 
 async def search_by_text(
@@ -58,7 +65,8 @@ async def search_by_text(
 ) -> Answer:
     """Search for the topic of a text, among the standards of the grade and subject it names.
 
-    A code in the text is clearer than a grade: its standard comes first.
+    A text in a language of `languages.translation` is searched in English. A code in the text is
+    clearer than a grade: its standard comes first.
 
     Args:
         reads_grade: True if the grade in the text counts, because the argument has none.
@@ -67,25 +75,49 @@ async def search_by_text(
     Raises:
         CatalogError: The catalog cannot be read.
     """
+    reading = read_text(text)
+    text, notes = reading.text, _reading_notes(reading)
     reads_grade = reads_grade and "education_levels" not in fields(given)
-    named = read_named(text, reads_grade=reads_grade, reads_subject=reads_subject)
-    scope = await _scope(catalog, named, given)
-    result = await catalog.search(named.topic, count, combine(scope.expression, given))
+    read = partial(read_named, reads_grade=reads_grade, reads_subject=reads_subject)
+    named, scope, result = await _search_named(catalog, read, text, count, given)
+    if result.read_as:
+        text = result.read_as
+        notes.append(f"Read as: {text}.")
     missing = scope.missing
     if not missing and reads_subject and not named.subject:
-        missing = await _missing_by_topic(catalog, result)
-    notes = list[str]()
+        probably = _PROBABLY_TRANSLATED if reading.language else _PROBABLY
+        missing = await _missing_by_topic(catalog, result, probably)
     if scope.expression is not None and not missing:
-        result, notes = await _within(catalog, scope, named.topic, count, given, result)
+        result, scope_notes = await _within(catalog, scope, named.topic, count, given, result)
+        notes += scope_notes
     elif reads_grade and not missing and (grades := _several_grades(result.hits)):
         notes.append(f"They are of grades {grades}; give a grade to narrow the search.")
     # Without a scope, the text itself was searched, and the store puts its codes first.
     if codes_in(text) and (named.topic != text or scope.expression is not None):
         by_code = [hit for hit in (await catalog.search(text, count, given)).hits if hit.score == 1]
         result = replace(result, hits=_each_once((*by_code, *result.hits))[:count])
-    notes += [*_language_note(text), *result.notes]
+    notes += result.notes
     weak_below = math.inf if missing else result.weak_below
-    return Answer(replace(result, notes=tuple(notes), weak_below=weak_below), missing)
+    result = replace(result, notes=tuple(notes), weak_below=weak_below)
+    return Answer(result, missing, text, reading.language)
+
+
+async def _search_named(
+    catalog: Catalog,
+    read: Callable[[str], Named],
+    text: str,
+    count: int,
+    given: Node | None,
+) -> tuple[Named, _Scope, SearchResult]:
+    """Search within the grade and subject of a text, also if only its corrected words name them."""
+    named = read(text)
+    scope = await _scope(catalog, named, given)
+    result = await catalog.search(named.topic, count, combine(scope.expression, given))
+    corrected = result.read_as
+    if corrected and named.topic == text and read(corrected).topic != corrected:
+        named, scope, result = await _search_named(catalog, read, corrected, count, given)
+        result = replace(result, read_as=corrected)
+    return named, scope, result
 
 
 async def _within(
@@ -158,7 +190,9 @@ async def _scope(catalog: Catalog, named: Named, given: Node | None) -> _Scope:
     return _Scope(parse_filter(combine(*limits)), name, note, tuple(sentences))
 
 
-async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str, ...]:
+async def _missing_by_topic(
+    catalog: Catalog, result: SearchResult, probably: float
+) -> tuple[str, ...]:
     """Return the subject that the topic is probably about, as a sentence, if it is not loaded."""
     if not result.subjects or not result.hits or result.hits[0].score >= _CLEAR_MATCH:
         return ()
@@ -166,12 +200,12 @@ async def _missing_by_topic(catalog: Catalog, result: SearchResult) -> tuple[str
     # To compare a subject with hundreds of loaded ones takes milliseconds, so the least probable
     # ones are left out once they cannot decide.
     for subject, share in sorted(result.subjects.items(), key=lambda item: -item[1]):
-        if absent_share >= _PROBABLY or absent_share + open_share < _PROBABLY:
+        if absent_share >= probably or absent_share + open_share < probably:
             break
         open_share -= share
         if not _is_loaded(subject, facets):
             likely, absent_share = likely or subject, absent_share + share
-    if absent_share < _PROBABLY:
+    if absent_share < probably:
         return ()
     if likely == "none":
         return ("The text names no topic of a school subject; say what the students learn or do.",)
@@ -200,11 +234,13 @@ def _several_grades(hits: Sequence[SearchHit]) -> str:
     return spoken_levels({level for each in levels for level in each}) if len(levels) > 1 else ""
 
 
-def _language_note(text: str) -> list[str]:
-    if not (language := foreign_language(text)):
+def _reading_notes(reading: Reading) -> list[str]:
+    if reading.language:
+        return [f"Searched in English as: {reading.text}."]
+    if not reading.foreign:
         return []
     advice = "the standards here are in English: search again with an English text."
-    return [f"The text seems to be {language}, and {advice}"]
+    return [f"The text seems to be {reading.foreign}, and {advice}"]
 
 
 def _each_once(hits: Iterable[SearchHit]) -> tuple[SearchHit, ...]:

@@ -98,9 +98,11 @@ def without_a_code(number: int = 1) -> StandardRecord:
     )
 
 
-async def serving(folder: Path, records: list[StandardRecord]) -> tuple[LocalCatalog, Host]:
-    """Return a catalog of these records, searched by words, and a host that searches it."""
-    catalog = LocalCatalog(folder / "catalog", "none")
+async def serving(
+    folder: Path, records: list[StandardRecord], model: str = "none"
+) -> tuple[LocalCatalog, Host]:
+    """Return a catalog of these records, by default searched by words, and a host with it."""
+    catalog = LocalCatalog(folder / "catalog", model)
     await catalog.upsert(records)
     installed = [PluginInfo(name="search", load=lambda: SearchPlugin)]
     loaded = LoadedSettings(Settings(state_dir=folder / "state", strict=True), None)
@@ -292,7 +294,7 @@ def test_a_subject_of_which_nothing_is_loaded_comes_with_the_command_that_loads_
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        ("los niños cortan una pizza en partes iguales", "Spanish"),
+        ("les enfants coupent une pizza en parts pour la classe", "French"),
         ("couper une pizza en parts pour comparer des fractions", "French"),
         ("把披萨切成相等的几份", "Chinese"),
     ],
@@ -302,9 +304,34 @@ def test_a_text_in_another_language_is_told_what_to_do(search: Search, text: str
     assert f"The text seems to be {language}, and the standards here are in English" in message
 
 
-def test_words_of_another_language_in_an_english_text_are_no_matter(search: Search):
-    result = search(activity="students read El sol y la luna, and share a pizza with pi\u00f1a")
-    assert "The text seems to be Spanish" not in result.text
+def test_misspelt_words_are_corrected_and_the_answer_says_how_they_were_read(search: Search):
+    result = search(activity="franctions on a numbr lyne")
+    assert codes(result)[0] == "3.NF.A.2"
+    assert "Read as: fractions on a number line." in result.text
+    assert "Read as" not in search(activity="fractions on a number line").text
+
+
+def test_a_misspelt_grade_is_read_too(tmp_path: Path):
+    fable, other = (
+        without_a_code(number).model_copy(
+            update={"description": text, "content": text, "education_levels": (level,)}
+        )
+        for number, text, level in (
+            (1, "Readers of the third grade retell a fable", "03"),
+            (2, "Retell a fable and a story", "04"),
+        )
+    )
+
+    async def ask() -> ToolResult:
+        catalog, host = await serving(tmp_path, [fable, other], "minilm")
+        arguments = {"activity": "retell a fable, thrid grade"}
+        result = await host.call_tool("find_relevant_standards", arguments)
+        await catalog.aclose()
+        return result
+
+    result = anyio.run(ask)
+    assert [standard["_id"] for standard in result.structured["results"]] == [fable.id]
+    assert "Read as: retell a fable, third grade. The text names grade 3, so" in result.text
 
 
 def test_a_huge_subject_is_not_given_back_whole(search: Search):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -88,6 +88,65 @@ class Choices(BaseModel):
     )
 
 
+CONTENTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "test_image_content": (IMAGE,),
+    "test_audio_content": ({"type": "audio", "data": WAV, "mimeType": "audio/wav"},),
+    "test_embedded_resource": (
+        embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."),
+    ),
+    "test_multiple_content_types": (
+        {"type": "text", "text": "Multiple content types test:"},
+        IMAGE,
+        embedded(
+            "test://mixed-content-resource", "application/json", '{"test":"data","value":123}'
+        ),
+    ),
+}
+
+
+def showing(blocks: tuple[dict[str, Any], ...]) -> Callable[[], ToolResult]:
+    def show() -> ToolResult:
+        return ToolResult(text="", content=blocks)
+
+    return show
+
+
+async def ask_name(call: CallContext) -> str:
+    """Ask the user for a name."""
+    return f"Hello, {await call.ask('What is your name?', Name, key='user_name')}!"
+
+
+async def confirm(call: CallContext) -> str:
+    """Ask the user to confirm."""
+    await call.ask("Please confirm", Confirmation)
+    return "state-ok"
+
+
+async def ask_model(call: CallContext) -> str:
+    """Ask the client's model."""
+    return await call.sample("What is the capital of France?", max_tokens=100)
+
+
+async def log(call: CallContext) -> str:
+    """Write to the client's log."""
+    for line in ("started", "processing data", "completed"):
+        await call.log(f"Tool execution {line}")
+        await anyio.sleep(PAUSE)
+    return "done"
+
+
+SEVERAL: dict[str, Callable[..., Any]] = {
+    "test_streaming_elicitation": ask_name,
+    "test_input_required_result_elicitation": ask_name,
+    "test_input_required_result_request_state": confirm,
+    "test_input_required_result_tampered_state": confirm,
+    "test_missing_capability": ask_model,
+    "test_input_required_result_sampling": ask_model,
+    "test_logging_tool": log,
+    "test_tool_with_logging": log,
+}
+
+
 class ConformancePlugin(Plugin):
     """Answers as the scenarios of the suite say."""
 
@@ -95,39 +154,10 @@ class ConformancePlugin(Plugin):
         super().__init__(*args)
         self._more: list[str] = []
 
-    # Contents
-
     @tool(read_only=True)
     def test_simple_text(self) -> str:
         """Return a text."""
         return "This is a simple text response for testing."
-
-    @tool(read_only=True)
-    def test_image_content(self) -> ToolResult:
-        """Return an image."""
-        return ToolResult(text="", content=(IMAGE,))
-
-    @tool(read_only=True)
-    def test_audio_content(self) -> ToolResult:
-        """Return a sound."""
-        sound = {"type": "audio", "data": WAV, "mimeType": "audio/wav"}
-        return ToolResult(text="", content=(sound,))
-
-    @tool(read_only=True)
-    def test_embedded_resource(self) -> ToolResult:
-        """Return a resource."""
-        text = "This is an embedded resource content."
-        return ToolResult(
-            text="", content=(embedded("test://embedded-resource", "text/plain", text),)
-        )
-
-    @tool(read_only=True)
-    def test_multiple_content_types(self) -> ToolResult:
-        """Return contents of several kinds."""
-        text = {"type": "text", "text": "Multiple content types test:"}
-        data = '{"test":"data","value":123}'
-        mixed = embedded("test://mixed-content-resource", "application/json", data)
-        return ToolResult(text="", content=(text, IMAGE, mixed))
 
     @tool(read_only=True)
     def test_error_handling(self) -> str:
@@ -166,40 +196,6 @@ class ConformancePlugin(Plugin):
         return f"LLM response: {await call.sample(prompt, max_tokens=100)}"
 
     @tool(read_only=True)
-    async def test_tool_with_logging(self, call: CallContext) -> str:
-        """Write to the client's log."""
-        for line in ("started", "processing data", "completed"):
-            await call.log(f"Tool execution {line}")
-            await anyio.sleep(PAUSE)
-        return "done"
-
-    @tool(read_only=True)
-    async def test_logging_tool(self, call: CallContext) -> str:
-        """Write to the client's log."""
-        await call.log("One line")
-        return "done"
-
-    @tool(read_only=True)
-    async def test_missing_capability(self, call: CallContext) -> str:
-        """Ask the client's model."""
-        return await call.sample("Hello")
-
-    @tool(read_only=True)
-    async def test_streaming_elicitation(self, call: CallContext) -> str:
-        """Ask the user for a name."""
-        return f"Hello, {await call.ask('What is your name?', Name)}!"
-
-    @tool(read_only=True)
-    async def test_input_required_result_elicitation(self, call: CallContext) -> str:
-        """Ask the user for a name."""
-        return f"Hello, {await call.ask('What is your name?', Name, key='user_name')}!"
-
-    @tool(read_only=True)
-    async def test_input_required_result_sampling(self, call: CallContext) -> str:
-        """Ask the client's model."""
-        return await call.sample("What is the capital of France?", max_tokens=100)
-
-    @tool(read_only=True)
     async def test_input_required_result_list_roots(self, call: CallContext) -> str:
         """Ask where the user works."""
         return f"{len(await call.roots())} roots"
@@ -223,18 +219,6 @@ class ConformancePlugin(Plugin):
             return await call.sample("Say hello")
 
     @tool(read_only=True)
-    async def test_input_required_result_request_state(self, call: CallContext) -> str:
-        """Ask the user to confirm."""
-        await call.ask("Please confirm", Confirmation)
-        return "state-ok"
-
-    @tool(read_only=True)
-    async def test_input_required_result_tampered_state(self, call: CallContext) -> str:
-        """Ask the user to confirm."""
-        await call.ask("Please confirm", Confirmation)
-        return "state-ok"
-
-    @tool(read_only=True)
     async def test_input_required_result_multi_round(self, call: CallContext) -> str:
         """Ask the user two things, one after the other."""
         name = await call.ask("Step 1: What is your name?", Name)
@@ -249,10 +233,15 @@ class ConformancePlugin(Plugin):
     # Changes
 
     @hookimpl
-    def register_tools(self) -> list[Tool]:
-        return [
-            Tool(name=name, description="One more.", function=lambda: "more") for name in self._more
-        ]
+    def register_tools(self) -> Iterator[Tool]:
+        for name in self._more:
+            yield Tool(name=name, description="One more.", function=lambda: "more")
+        for name, blocks in CONTENTS.items():
+            yield Tool(name=name, description="Show.", function=showing(blocks), read_only=True)
+        for name in ("test_trigger_tool_change", "test_trigger_prompt_change"):
+            yield Tool(name=name, function=self.change)
+        for name, function in SEVERAL.items():
+            yield Tool(name=name, function=function, read_only=True)
 
     @hookimpl
     def register_prompts(self) -> list[Prompt]:
@@ -261,17 +250,8 @@ class ConformancePlugin(Plugin):
             for name in self._more
         ]
 
-    @tool
-    async def test_trigger_tool_change(self) -> str:
+    def change(self) -> str:
         """Add a tool and a prompt, or take them away."""
-        return self._change()
-
-    @tool
-    async def test_trigger_prompt_change(self) -> str:
-        """Add a tool and a prompt, or take them away."""
-        return self._change()
-
-    def _change(self) -> str:
         self._more = [] if self._more else ["test_one_more"]
         self.context.contributions_changed()
         return "changed"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.hosts import started
+from support.hosts import Install, MakeHost, configured, started
 
-from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import Status
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
-Install = Callable[..., Path]
-MakeHost = Callable[..., Host]
 
 PLUGIN = '''
     import os, sys
@@ -58,7 +54,7 @@ KEY, TOKEN = "declared-key-4242", "passed-token-4242"
 
 
 @pytest.fixture
-def configured(install: Install, monkeypatch: pytest.MonkeyPatch) -> MakeHost:
+def isolated(install: Install, monkeypatch: pytest.MonkeyPatch) -> MakeHost:
     """Install the plugin among secrets of others; return a function that loads it isolated."""
     install("acme", PLUGIN)
     install("other", PLUGIN.replace("Acme", "Other"))
@@ -73,9 +69,7 @@ def configured(install: Install, monkeypatch: pytest.MonkeyPatch) -> MakeHost:
 
     def load(name: str = "acme", **keys: Any) -> Host:
         table = {"enabled": True, "isolate": True, **keys}
-        host = Host(load_settings(overrides={"autoload": False, "plugins": {name: table}}))
-        host.load()
-        return host
+        return configured(autoload=False, plugins={name: table})
 
     return load
 
@@ -87,9 +81,9 @@ async def look(host: Host) -> Any:
 
 
 async def test_a_plugin_gets_what_programs_need_and_the_variables_that_it_declares(
-    configured: MakeHost,
+    isolated: MakeHost,
 ):
-    async with started(configured()) as host:
+    async with started(isolated()) as host:
         seen = await look(host)
     assert (seen["key"], seen["color"]) == (KEY[::-1], "blue")
     assert seen["stolen"] == "", "variables of the host are not for plugins"
@@ -104,21 +98,19 @@ async def test_a_plugin_gets_what_programs_need_and_the_variables_that_it_declar
 
 
 async def test_a_process_is_started_twice_only_while_its_variables_are_not_known(
-    configured: MakeHost,
+    isolated: MakeHost,
 ):
     for _ in range(2):
-        async with started(configured()) as host:
+        async with started(isolated()) as host:
             await host.manager.records["acme"].plugin.wait_started()
             assert (await look(host))["key"] == KEY[::-1]
     assert Path.home().joinpath("starts").read_text() == "xxx"
 
 
-async def test_an_admin_passes_more_variables(
-    configured: MakeHost, monkeypatch: pytest.MonkeyPatch
-):
+async def test_an_admin_passes_more_variables(isolated: MakeHost, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TOKEN_OF_ACME", TOKEN)
     env = {"ACME_TOKEN": "${TOKEN_OF_ACME}", "AWS_PROFILE": "${AWS_PROFILE:-none}"}
-    async with started(configured(env=env)) as host:
+    async with started(isolated(env=env)) as host:
         seen = await look(host)
         assert seen["token"] == TOKEN[::-1]
         assert "AWS_PROFILE" in seen["variables"]
@@ -126,18 +118,9 @@ async def test_an_admin_passes_more_variables(
     assert TOKEN not in repr(host.settings)
 
 
-async def test_a_variable_that_is_not_set_is_named_with_its_key(configured: MakeHost):
-    host = configured(env={"ACME_TOKEN": "${TOKEN_OF_ACME}"})
+async def test_a_variable_that_is_not_set_is_named_with_its_key(isolated: MakeHost):
+    host = isolated(env={"ACME_TOKEN": "${TOKEN_OF_ACME}"})
     record = host.manager.records["acme"]
     assert record.status is Status.FAILED
     assert "[plugins.acme.env] ACME_TOKEN:" in record.reason
     assert "${TOKEN_OF_ACME} is not set; set TOKEN_OF_ACME in the environment" in record.reason
-
-
-async def test_a_plugin_that_needs_its_variable_starts_at_the_first_attempt(
-    install: Install, configured: MakeHost
-):
-    source = PLUGIN.replace("SecretStr | None, ", "SecretStr, ").replace('Y")] = None', 'Y")]')
-    install("strict", source.replace("Acme", "Strict"))
-    async with started(configured("strict")) as host:
-        assert (await look(host))["key"] == KEY[::-1]

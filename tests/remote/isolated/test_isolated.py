@@ -11,8 +11,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,10 +31,10 @@ from mcp_types import (
     Root,
     TextContent,
 )
-from support.hosts import started, until_answered
+from support.hosts import Install, MakeHost, OpenClient, message_of, started, until_answered
 from support.waiting import WAIT, until
 
-from standards_mcp import ToolResult
+from standards_mcp import ApiError, ToolResult
 from standards_mcp._utils.logs import configure_logging
 from standards_mcp.calls.context import HostContext, Principal
 from standards_mcp.config.loading import LoadedSettings, load_settings
@@ -46,24 +45,14 @@ from standards_mcp.host import Host
 from standards_mcp.loading.discovery import installed_plugins
 from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginRecord, Status
-from standards_mcp.remote.isolated import isolate, isolated_resources
+from standards_mcp.remote.isolated import isolate
 from standards_mcp.remote.processes import processes_of
-from standards_mcp.remote.worker import Described, Description, WorkerCalls
+from standards_mcp.remote.worker import Described, Description
 from standards_mcp.server.server import build_server
 from standards_mcp.testing.serving import route_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
-Install = Callable[..., Path]
-MakeHost = Callable[..., Host]
-OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
-TOOL_FACTS = (
-    "read_only",
-    "idempotent",
-    "open_world",
-    "returns_untrusted_text",
-    "meta",
-    "accepts_filters",
-)
+TOOL_FACTS = ("read_only", "idempotent", "open_world", "returns_untrusted_text", "meta")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of the Linux kernel")
 
 PLUGIN = '''
@@ -72,7 +61,7 @@ PLUGIN = '''
     from typing import Annotated
     from pydantic import BaseModel, Field, SecretStr
     from standards_mcp import (
-        CallContext, Health, InvalidInputError, Message, NotFoundError, Plugin,
+        ApiError, CallContext, Health, InvalidInputError, Message, NotFoundError, Plugin,
         PluginSettings, Prompt,
         Resource, Tool, ToolResult, hookimpl
     )
@@ -93,7 +82,7 @@ PLUGIN = '''
 
     class AcmePlugin(Plugin[AcmeSettings]):
         settings_type = AcmeSettings
-        started = False
+        started, runs = False, 0
 
         @hookimpl
         @asynccontextmanager
@@ -124,14 +113,18 @@ PLUGIN = '''
             """Show the filter."""
             return {"filter": filter}
 
+        def be_busy(self):
+            details = {"key": self.settings.key.get_secret_value()}
+            raise ApiError("Busy.", retry_after=12.5, status=503, details=details)
+
         def fail(self, how: str) -> str:
             """Fail in some way."""
             if how == "input":
                 raise InvalidInputError("wrong: " + self.settings.key.get_secret_value())
             if how == "crash":
                 raise RuntimeError("inside")
-            if how == "exit":
-                os._exit(7)
+            if how == "busy":
+                self.be_busy()
             if how == "tell":
                 os.write(2, self.settings.key.get_secret_value().encode() + b" is wrong\\n")
                 os._exit(7)
@@ -186,6 +179,11 @@ PLUGIN = '''
             said, roots = await asyncio.gather(call.sample("Hello"), call.roots())
             return f"{said} in {roots[0]}"
 
+        async def count(self, call: CallContext) -> str:
+            """Count the calls."""
+            self.runs += 1
+            return f"{call.caller} {self.runs}"
+
         def image(self) -> ToolResult:
             """Show an image."""
             block = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
@@ -204,6 +202,7 @@ PLUGIN = '''
                 Tool(name="greet", function=self.greet),
                 Tool(name="image", function=self.image, returns_untrusted_text=True),
                 Tool(name="confer", function=self.confer),
+                Tool(name="count", function=self.count, read_only=True, cache_ttl=60),
             ]
 
         @hookimpl
@@ -211,6 +210,8 @@ PLUGIN = '''
             def align(lesson: str, grade: str = "3", *, tools: dict) -> list:
                 if lesson == "none":
                     raise InvalidInputError("no lesson")
+                if lesson == "busy":
+                    self.be_busy()
                 return [Message(f"{lesson} {grade} {tools}"), Message("ok", role="assistant")]
 
             async def invite(where: str, call: CallContext) -> str:
@@ -275,11 +276,6 @@ async def recovered(host: Host) -> ToolResult:
     return await until_answered(host, "rest", {"seconds": 0})
 
 
-def message(result: ToolResult) -> str:
-    assert result.is_error
-    return (result.structured or {})["message"]
-
-
 @pytest.mark.smoke
 async def test_an_isolated_plugin_looks_as_if_it_were_local(isolated: MakeHost, tmp_path: Path):
     local = load(tmp_path / "local")
@@ -292,6 +288,7 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(isolated: MakeHost, 
             assert mine.limits == theirs.limits
             for name in TOOL_FACTS:
                 assert getattr(mine.tool, name) == getattr(theirs.tool, name)
+            assert mine.tool.accepts_filters == theirs.tool.accepts_filters
         for tool, arguments in (
             ("acme_add", {"a": 2, "b": 3}),
             ("acme.add", {"a": 2, "b": None}),
@@ -302,6 +299,7 @@ async def test_an_isolated_plugin_looks_as_if_it_were_local(isolated: MakeHost, 
             ("filtered", {"query": "x", "odd": 3}),
             ("image", {}),
             ("fail", {"how": "nothing"}),
+            ("fail", {"how": "busy"}),
         ):
             one = await local.call_tool(tool, arguments)
             other = await host.call_tool(tool, arguments)
@@ -368,7 +366,22 @@ async def test_it_asks_the_user_and_tells_of_its_progress_as_a_local_plugin_does
             assert len(heard) == count
 
 
-async def test_it_asks_the_model_and_the_roots_of_the_client(
+async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
+    isolated: MakeHost, tmp_path: Path, open_client: OpenClient
+):
+    host = isolated()
+    async with open_client(load(tmp_path / "local")) as local, open_client(host) as client:
+        ours, theirs = [await outcome(each.call_tool("greet", {})) for each in (client, local)]
+        assert ours == theirs
+        with pytest.raises(MCPError, match=r"Ask in the conversation: 'Whom\?'") as caught:
+            await client.get_prompt("invite", {"where": "Rome"})
+        assert caught.value.error.data == {"requiredCapabilities": {"elicitation": {}}}
+        assert "Ask in the conversation: 'Your name?'" in message_of(
+            await host.call_tool("greet", {})
+        )
+
+
+async def test_its_tools_ask_the_model_and_the_roots_and_its_prompts_the_user(
     isolated: MakeHost, open_client: OpenClient
 ):
     async def sample(_: ClientRequestContext, params: CreateMessageRequestParams) -> Any:
@@ -378,39 +391,15 @@ async def test_it_asks_the_model_and_the_roots_of_the_client(
     async def roots(_: ClientRequestContext) -> ListRootsResult:
         return ListRootsResult(roots=[Root(uri="file:///home/ada")])
 
-    able = {"sampling_callback": sample, "list_roots_callback": roots}
-    async with open_client(isolated(), **able) as client:
-        result = await client.call_tool("confer", {})
-    assert result.content[0].text == "You said: Hello in file:///home/ada"
-
-
-async def test_its_prompts_ask_the_user(isolated: MakeHost, open_client: OpenClient):
     async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="accept", content={"name": f"Ada ({params.message})"})
 
-    async with open_client(isolated(), elicitation_callback=answer) as client:
+    able = {"sampling_callback": sample, "list_roots_callback": roots}
+    async with open_client(isolated(), elicitation_callback=answer, **able) as client:
+        result = await client.call_tool("confer", {})
+        assert result.content[0].text == "You said: Hello in file:///home/ada"
         told = await client.get_prompt("invite", {"where": "Rome"})
         assert told.messages[0].content.text == "Invite Ada (Whom?) to Rome."
-    async with open_client(isolated()) as client:
-        with pytest.raises(MCPError, match=r"Ask in the conversation: 'Whom\?'") as told:
-            await client.get_prompt("invite", {"where": "Rome"})
-        assert told.value.error.data == {"requiredCapabilities": {"elicitation": {}}}
-
-
-async def test_where_nobody_can_be_asked_it_hears_so_as_a_local_plugin_does(
-    isolated: MakeHost, tmp_path: Path, open_client: OpenClient
-):
-    async def told(client: Client) -> Any:
-        try:
-            return (await client.call_tool("greet", {})).structured_content
-        except MCPError as exc:
-            return exc.error
-
-    async with open_client(load(tmp_path / "local")) as local, open_client(isolated()) as client:
-        ours, theirs = [await told(each) for each in (client, local)]
-    assert ours == theirs
-    async with started(isolated()) as host:
-        assert "Ask in the conversation: 'Your name?'" in message(await host.call_tool("greet", {}))
 
 
 async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
@@ -419,19 +408,8 @@ async def test_its_prompts_and_resources_are_those_of_a_local_plugin(
     local, host = load(tmp_path / "local"), isolated()
     ours, theirs = await seen(host), await seen(local)
     assert ours == theirs
-    assert [item.hidden_reason for item in host.visible().prompts] == [
-        "",
-        "it needs the tool 'gone', which is not served",
-        "",
-    ]
-
-
-async def test_errors_of_prompts_and_resources_keep_their_types(isolated: MakeHost):
-    async with started(isolated()) as host:
-        with pytest.raises(InvalidInputError, match="no lesson"):
-            await host.content.get_prompt("align", {"lesson": "none"})
-        with pytest.raises(NotFoundError, match="no such thing"):
-            await host.content.read_resource("acme://things/none")
+    reasons = [item.hidden_reason for item in host.visible().prompts]
+    assert reasons == ["", "it needs the tool 'gone', which is not served", ""]
 
 
 async def test_a_prompt_that_needs_a_tool_of_another_plugin_is_completed(
@@ -486,14 +464,13 @@ async def test_filters_of_other_plugins_reach_an_isolated_tool(
         answer = await host.call_tool("filtered", {"query": "x"})
         assert answer.structured == {"filter": None}
         wrong = await host.call_tool("filtered", {"query": "x", "even": 3})
-        assert message(wrong) == "even: it must be even (plugin 'rest')"
+        assert message_of(wrong) == "even: it must be even (plugin 'rest')"
         crashed = await host.call_tool("filtered", {"query": "x", "even": 8})
-        assert "(in plugin 'rest') failed with an internal error (id " in message(crashed)
+        assert "(in plugin 'rest') failed with an internal error (id " in message_of(crashed)
 
 
 @pytest.mark.parametrize(
-    ("how", "reason"),
-    [("exit", "exit code 7"), ("segfault", "SIGSEGV"), ("close", "failed during the call: it ")],
+    ("how", "reason"), [("segfault", "SIGSEGV"), ("close", "failed during the call: it ")]
 )
 async def test_a_plugin_that_dies_costs_the_calls_in_flight_and_comes_back(
     isolated: MakeHost, how: str, reason: str
@@ -501,26 +478,36 @@ async def test_a_plugin_that_dies_costs_the_calls_in_flight_and_comes_back(
     async with started(isolated()) as host:
         result = await host.call_tool("fail", {"how": how})
         assert result.structured["error_type"] == "api_error"
-        assert reason in message(result)
+        assert reason in message_of(result)
         assert (await check_health(host.manager))["acme"].status == "failed"
         assert (await recovered(host)).text == "rested"
         assert (await check_health(host.manager))["acme"].message == "so so"
 
 
-async def test_a_crash_and_a_refusal_are_those_of_a_local_plugin(
+async def test_errors_are_those_of_a_local_plugin(
     isolated: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.ERROR, "standards_mcp")
     async with started(isolated(key="s3cret-key")) as host:
+        with pytest.raises(InvalidInputError, match="no lesson"):
+            await host.content.get_prompt("align", {"lesson": "none"})
+        with pytest.raises(NotFoundError, match="no such thing"):
+            await host.content.read_resource("acme://things/none")
+        data = {"retry_after": 12.5, "status": 503, "details": {"key": "***"}}
+        busy = await host.call_tool("fail", {"how": "busy"})
+        assert busy.structured.items() >= data.items()
+        with pytest.raises(ApiError, match="Busy") as caught:
+            await host.content.get_prompt("align", {"lesson": "busy"})
+        assert caught.value.data == data
         crash = await host.call_tool("fail", {"how": "crash"})
         assert crash.structured["error_type"] == "internal_error"
-        assert "inside" not in message(crash)
+        assert "inside" not in message_of(crash)
         refusal = await host.call_tool("fail", {"how": "input"})
         assert refusal.structured["error_type"] == "invalid_input"
-        assert message(refusal) == "wrong: ***"
+        assert message_of(refusal) == "wrong: ***"
     (told,) = caplog.records
     assert (told.getMessage(), told.plugin, told.tool) == ("tool crashed", "acme", "fail")
-    assert f"(id {told.incident})" in message(crash)
+    assert f"(id {told.incident})" in message_of(crash)
     assert "inside" in told.exception
 
 
@@ -530,7 +517,7 @@ async def test_a_plugin_that_blocks_is_ended_and_comes_back(isolated: MakeHost):
         await anyio.sleep(0.1)
         result = await host.call_tool("block", {})
         assert result.structured["error_type"] == "timeout"
-        assert "it did not answer within 0.5 s" in message(await beside)
+        assert "it did not answer within 0.5 s" in message_of(await beside)
         assert (await recovered(host)).text == "rested"
 
 
@@ -542,9 +529,9 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
     isolated: MakeHost, caplog: pytest.LogCaptureFixture
 ):
     logging.getLogger("standards_mcp").propagate = True
-    async with started(isolated()) as host:
+    async with started(isolated(Timing(stuck=2, drain=0.1))) as host:
         before = await pid_of(host)
-        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 8}))
+        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 5}))
         await anyio.sleep(0.1)
         assert (await host.call_tool("spin", {})).structured["error_type"] == "timeout"
         with anyio.fail_after(WAIT):
@@ -556,25 +543,17 @@ async def test_a_process_in_which_a_function_never_returns_is_ended_once_nothing
     assert "it was ended: a function went on after its call was given up" in ends[0]
 
 
-async def test_a_process_with_a_function_that_never_returns_is_not_ended_under_other_calls(
-    isolated: MakeHost,
-):
-    async with started(isolated(Timing(drain=0.1))) as host:
-        beside = asyncio.create_task(host.call_tool("rest", {"seconds": 8}))
-        await host.call_tool("spin", {})
-        assert (await beside).text == "rested"
-
-
 async def test_calls_that_are_given_up_keep_a_process_whose_function_soon_returns(
     isolated: MakeHost,
 ):
-    async with started(isolated()) as host:
+    stuck = 2
+    async with started(isolated(Timing(stuck=stuck))) as host:
         before = await pid_of(host)
         call = asyncio.create_task(host.call_tool("rest", {"seconds": 20}))
         await anyio.sleep(0.1)
         call.cancel()
         await host.call_tool("spin", {"seconds": 0.6})
-        await anyio.sleep(1.5 * DEFAULT_TIMING.stuck)
+        await anyio.sleep(1.5 * stuck)
         assert await pid_of(host) == before
 
 
@@ -591,24 +570,9 @@ async def test_a_plugin_that_multiplies_is_ended_with_all_its_processes(isolated
     async with started(isolated(processes=4)) as host:
         session = (await host.call_tool("state", {})).structured["session"]
         result = await host.call_tool("fail", {"how": "many"})
-        assert "it had more than 4 processes" in message(result)
+        assert "it had more than 4 processes" in message_of(result)
         await until(lambda: not processes_of(session, {}))
         assert (await recovered(host)).text == "rested"
-
-
-def test_a_template_reads_no_resource_that_the_process_would_take_in_its_place():
-    fields = {"title": None, "description": "A thing.", "input_schema": {"properties": {}}}
-    template, plain = isolated_resources(
-        "acme",
-        [
-            Described(name="any", declared={"uri": "acme://{id}"}, **fields),
-            Described(name="secret", declared={"uri": "acme://secret"}, **fields),
-        ],
-        WorkerCalls(pytest.fail, DEFAULT_TIMING),
-    )
-    assert template.match("acme://1") == {"uri": "acme://1"}
-    assert template.match("acme://secret") is None
-    assert plain.match("acme://secret") == {}
 
 
 @linux
@@ -624,8 +588,6 @@ async def test_the_process_of_a_plugin_that_failed_is_not_kept(install: Install,
     ("source", "reason"),
     [
         ("raise RuntimeError('no')", "RuntimeError: no"),
-        ("import sys; sys.exit(3)", "it called sys.exit(3)"),
-        ("import os; os._exit(3)", "exit code 3"),
         ("AcmePlugin = 5", "its entry point is not a subclass of Plugin"),
     ],
 )
@@ -635,12 +597,13 @@ async def test_a_plugin_that_cannot_be_loaded_fails_with_the_reason(
     install("acme", source)
     host = load(tmp_path, plugins={"acme": {"isolate": True}})
     async with started(host):
-        record = host.manager.records["acme"]
-        assert reason in record.reason
+        assert reason in host.manager.records["acme"].reason
         assert host.visible().tools == ()
-    with pytest.raises(PluginError, match="plugin 'acme' failed"):
-        async with started(load(tmp_path, plugins={"acme": {"isolate": True, "required": True}})):
-            pytest.fail("it started")
+    if "RuntimeError" in reason:
+        required = {"isolate": True, "required": True}
+        with pytest.raises(PluginError, match="plugin 'acme' failed"):
+            async with started(load(tmp_path, plugins={"acme": required})):
+                pytest.fail("it started")
 
 
 async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_a_local_plugin(
@@ -690,13 +653,6 @@ async def test_mistakes_in_its_settings_are_told_with_file_and_line_as_those_of_
     assert f"{config}:4: [plugins.acme] words: unknown key; did you mean 'word'?" in reasons[0]
     assert "environment: STANDARDS_MCP_PLUGINS__ACME__LIMIT: input should be" in reasons[0]
     assert "not a key: ***" in reasons[0]
-
-
-async def test_one_that_failed_is_there_at_the_start_after_it_is_mended(isolated: MakeHost):
-    async with started(isolated(limit="many")) as host:
-        assert host.visible().tools == ()
-    async with started(isolated()) as host:  # it waits for one that failed fast only
-        await until(lambda: "rest" in [item.published for item in host.visible().visible_tools])
 
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter is a shell script")
@@ -816,7 +772,7 @@ async def test_a_plugin_is_served_without_the_parts_that_need_the_process_of_the
         health = (await check_health(host.manager))["acme"]
         assert (health.status, health.message) == ("degraded", f"2 books; {LOST}")
         assert (await host.call_tool("find", {"query": "x"})).structured == {"filter": None}
-        refused = message(await host.call_tool("find", {"query": "x", "even": 4}))
+        refused = message_of(await host.call_tool("find", {"query": "x", "even": 4}))
         assert "even: unknown argument" in refused
         async with route_client(host, "acme") as client:
             assert (await client.get("/look")).status_code == 404
@@ -826,21 +782,18 @@ async def test_a_plugin_is_served_without_the_parts_that_need_the_process_of_the
     listed = Host(again.loaded, installed=isolate(each_of("acme"), again.loaded, again.state_dir))
     listed.restore()
     assert listed.manager.records["acme"].reason.startswith(LOST)
-
-
-async def test_a_plugin_that_misses_its_commands_only_is_well(install: Install, tmp_path: Path):
     only_commands = """
         from standards_mcp import Plugin, hookimpl
 
-        class AcmePlugin(Plugin):
+        class RestPlugin(Plugin):
             @hookimpl
             def register_commands(self):
                 return []
     """
-    install("acme", only_commands)
-    async with started(load(tmp_path, plugins={"acme": {"isolate": True}})) as host:
-        assert "isolated: commands; to use" in host.manager.records["acme"].reason
-        assert (await check_health(host.manager))["acme"].status == "ok"
+    install("rest", only_commands)
+    async with started(load(tmp_path, plugins={"rest": {"isolate": True}})) as host:
+        assert "isolated: commands; to use" in host.manager.records["rest"].reason
+        assert (await check_health(host.manager))["rest"].status == "ok", "nobody misses them"
 
 
 async def test_another_interpreter_runs_a_plugin_that_is_not_installed_here(
@@ -884,30 +837,6 @@ async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_re
     assert "install the version there that runs here" in reason
 
 
-async def test_its_last_words_are_those_of_its_end_without_its_secrets(isolated: MakeHost):
-    async with started(isolated(key="s3cret-key")) as host:
-        await host.call_tool("fail", {"how": "crash"})
-        reason = message(await host.call_tool("fail", {"how": "tell"}))
-    assert "it ended with exit code 7" in reason
-    assert "its last words: *** is wrong" in reason
-    assert "tool crashed" not in reason
-
-
-@posix
-async def test_an_interpreter_with_a_host_of_before_these_requests_is_told_as_the_reason(
-    install: Install, tmp_path: Path
-):
-    install("acme", PLUGIN)
-    python = tmp_path / "python"
-    peer = Path(__file__).parents[2] / "support" / "plain_server.py"
-    python.write_text(f"#!/bin/sh\nread config\nexec {sys.executable} {peer} {tmp_path}\n")
-    python.chmod(0o755)
-    async with started(load(tmp_path, plugins={"acme": {"python": str(python)}})) as host:
-        reason = host.manager.records["acme"].reason
-    assert f"the standards-mcp that {python} has describes plugins in another way" in reason
-    assert "install the version there that runs here" in reason
-
-
 @linux
 def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install, tmp_path: Path):
     install("acme", "import time; time.sleep(600)")
@@ -917,51 +846,11 @@ def test_it_ends_where_the_host_was_killed_before_it_could_know(install: Install
     subprocess.run(command, input=line, timeout=WAIT, check=True, stdout=subprocess.DEVNULL)
 
 
-async def test_what_it_prints_is_logged_without_its_secrets(isolated: MakeHost):
-    stream = io.StringIO()
-    host = isolated(key="s3cret-key", limit=100_000)
-    configure_logging(logging.INFO, host.secrets, stream=stream)
-    async with started(host):
-        await host.call_tool("fail", {"how": "print"})
-        await until(lambda: "the key is *** of 100000" in stream.getvalue())
-
-
-async def test_its_secrets_stand_in_no_list_of_processes(
-    isolated: MakeHost, caplog: pytest.LogCaptureFixture
-):
-    caplog.set_level(logging.DEBUG)
-    async with started(isolated(key="s3cret-key")) as host:
-        pid = (await host.call_tool("state", {})).structured["pid"]
-        for name in ("cmdline", "environ") if sys.platform == "linux" else ():
-            assert b"s3cret-key" not in Path(f"/proc/{pid}/{name}").read_bytes()
-        assert "s3cret-key" not in repr(host.manager.records["acme"])
-    assert "s3cret-key" not in caplog.text
-
-
-COUNTS = """
-    from standards_mcp import CallContext, Plugin, Tool, hookimpl
-
-    class AcmePlugin(Plugin):
-        runs = 0
-
-        @hookimpl
-        def register_tools(self):
-            return [
-                Tool(name="count", description="Count", function=self.count, read_only=True,
-                     cache_ttl=60)
-            ]
-
-        async def count(self, call: CallContext) -> str:
-            self.runs += 1
-            return f"{call.caller} {self.runs}"
-"""
-
-
 @pytest.mark.parametrize("ttl", [60, 0])
 async def test_each_caller_of_an_isolated_tool_has_answers_of_its_own(
     install: Install, tmp_path: Path, ttl: int
 ):
-    install("acme", COUNTS)
+    install("acme", PLUGIN)
     overrides = {"count": {"cache_ttl": ttl}}
     tables = {"plugins": {"acme": {"isolate": True}}, "tools": {"overrides": overrides}}
     async with started(load(tmp_path, DEFAULT_TIMING, **tables)) as host:
@@ -970,3 +859,24 @@ async def test_each_caller_of_an_isolated_tool_has_answers_of_its_own(
             for name in ("ada", "ben", "ada")
         ]
     assert found == ["ada 1", "ben 2", "ada 1" if ttl else "ada 3"]
+
+
+async def test_its_secrets_are_in_no_log_no_error_and_no_list_of_processes(
+    isolated: MakeHost, caplog: pytest.LogCaptureFixture
+):
+    stream = io.StringIO()
+    host = isolated(key="s3cret-key", limit=100_000)
+    configure_logging(logging.DEBUG, host.secrets, stream=stream)
+    async with started(host):
+        pid = await pid_of(host)
+        for name in ("cmdline", "environ") if sys.platform == "linux" else ():
+            assert b"s3cret-key" not in Path(f"/proc/{pid}/{name}").read_bytes()
+        assert "s3cret-key" not in repr(host.manager.records["acme"])
+        await host.call_tool("fail", {"how": "print"})
+        await until(lambda: "the key is *** of 100000" in stream.getvalue())
+        await host.call_tool("fail", {"how": "crash"})
+        reason = message_of(await host.call_tool("fail", {"how": "tell"}))
+    assert "it ended with exit code 7" in reason
+    assert "its last words: *** is wrong" in reason
+    assert "tool crashed" not in reason
+    assert "s3cret-key" not in stream.getvalue() + caplog.text

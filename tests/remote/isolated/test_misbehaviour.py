@@ -7,17 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from support.hosts import started, until_answered
-from support.waiting import PAUSE, WAIT, until, wait_until
+from support.hosts import Install, MakeHost, configured, started, until_answered
+from support.waiting import PAUSE, WAIT, is_alive, until, wait_until
 
-from standards_mcp.config.loading import load_settings
-from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.host import Host
 from standards_mcp.remote.processes import end_departed, new_mark
 
@@ -26,8 +23,6 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform != "linux", reason="the plugins find their pipes in /proc"),
 ]
-Install = Callable[..., Path]
-MakeHost = Callable[..., Host]
 
 PLUGIN = r'''
     import json, os, subprocess, sys, threading, time
@@ -62,7 +57,7 @@ PLUGIN = r'''
         for each in pipes(os.O_WRONLY):
             os.write(each, data)
 
-    def flood(line, seconds=5):
+    def flood(line, seconds=2):
         def run():
             end = time.monotonic() + seconds
             while time.monotonic() < end:
@@ -149,13 +144,6 @@ PLUGIN = r'''
             """Ask without an end, and read no answer."""
             while True:
                 write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n' * 1000)
-
-        @tool(timeout=60)
-        def act_in_thread(self, how: str) -> str:
-            """Act in a thread."""
-            if how == "survive" and os.fork():
-                os._exit(3)
-            return "done"
 '''
 GOOD = """
     from standards_mcp import Plugin, tool
@@ -174,13 +162,7 @@ def make(install: Install) -> MakeHost:
     install("acme", PLUGIN)
     install("good", GOOD)
 
-    def load(timing: Timing = DEFAULT_TIMING, **keys: Any) -> Host:
-        tables = {"acme": {"isolate": True, **keys}, "good": {}}
-        host = Host(load_settings(overrides={"plugins": tables}), timing=timing)
-        host.load()
-        return host
-
-    return load
+    return lambda **keys: configured(plugins={"acme": {"isolate": True, **keys}, "good": {}})
 
 
 async def text(host: Host, tool: str, **arguments: Any) -> str:
@@ -193,44 +175,31 @@ def memory() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return False
-    return fields[0] != b"Z"
-
-
-@pytest.mark.parametrize(
-    "how", ["garbage", "unasked", "asks", "progress", "lines", "empty", "stderr", "fork"]
-)
-async def test_what_it_writes_beside_its_answers_costs_nobody_an_answer(make: MakeHost, how: str):
+async def test_what_it_writes_beside_its_answers_costs_nobody_an_answer_and_its_stdin_is_empty(
+    make: MakeHost,
+):
     async with started(make()) as host:
         before = await text(host, "pid")
-        assert await text(host, "act", how=how) == "done"
-        for _ in range(5):
-            assert await text(host, "good") == "good"
-            assert await text(host, "pid") == before
-
-
-async def test_its_stdin_is_empty(make: MakeHost):
-    async with started(make()) as host:
         assert await text(host, "act", how="stdin") == "''b''"
+        for how in ("garbage", "unasked", "asks", "progress", "lines", "empty", "stderr", "fork"):
+            assert await text(host, "act", how=how) == "done"
+            for _ in range(5):
+                assert await text(host, "good") == "good"
+                assert await text(host, "pid") == before, how
 
 
 @pytest.mark.parametrize(
-    ("tool", "how", "reason"),
+    ("how", "reason"),
     [
-        ("act", "close", "it ended with exit code 1"),
-        ("act", "long", "it wrote a line of over 32 MiB on its stdout"),
-        ("act_in_thread", "survive", "it ended with exit code 3"),
+        ("close", "it ended with exit code 1"),
+        ("long", "it wrote a line of over 32 MiB on its stdout"),
     ],
 )
 async def test_one_that_takes_the_protocol_from_its_process_fails_by_name(
-    make: MakeHost, tool: str, how: str, reason: str
+    make: MakeHost, how: str, reason: str
 ):
     async with started(make()) as host:
-        told = await text(host, tool, how=how)
+        told = await text(host, "act", how=how)
         assert f"plugin 'acme' failed during the call: {reason}" in told
         assert await text(host, "good") == "good"
         assert (await until_answered(host, "pid")).text
@@ -259,15 +228,12 @@ async def test_requests_without_an_end_whose_answers_it_does_not_read_cost_no_me
         os.kill(pid, signal.SIGKILL)
 
 
-async def test_one_that_copies_itself_before_it_serves_is_served_once(make: MakeHost):
-    async with started(make(fork=True)) as host:
-        assert len({await text(host, "pid") for _ in range(10)}) == 1
-
-
-async def test_one_that_hangs_at_its_end_is_ended(make: MakeHost):
-    async with started(make(hang=True)) as host:
-        pid = int(await text(host, "pid"))
-    assert not is_alive(pid)
+async def test_one_that_copies_itself_before_it_serves_is_served_once_and_ended_if_it_hangs(
+    make: MakeHost,
+):
+    async with started(make(fork=True, hang=True)) as host:
+        (pid,) = {await text(host, "pid") for _ in range(10)}
+    assert not is_alive(int(pid))
 
 
 async def test_a_daemon_that_it_leaves_behind_is_ended_and_told(

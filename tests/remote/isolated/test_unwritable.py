@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.conversations import conversation, request
-from support.hosts import started
+from support.hosts import Install, configured, started
 
-from standards_mcp.config.loading import load_settings
-from standards_mcp.host import Host
 from standards_mcp.loading.records import Status
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
-Install = Callable[..., Path]
 
 DECLARES = r"""
     from standards_mcp import Plugin, Prompt, Resource, Tool, hookimpl
@@ -26,21 +21,15 @@ DECLARES = r"""
     def fine() -> str:
         return "fine"
 
-    def defaults(text: str = HALF) -> str:
-        return text
-
     class {type}Plugin(Plugin):
         @hookimpl
         def register_{kind}(self):
             return [{item}]
 """
 ITEMS = [
-    ("tools", 'Tool(name="odd", description=HALF, function=fine)'),
-    ("tools", 'Tool(name="odd", description="Odd.", function=defaults)'),
     ("tools", 'Tool(name="odd", description="Odd.", function=fine, meta={"a": object()})'),
     ("prompts", 'Prompt(name="odd", title=HALF, description="Odd.", function=fine)'),
     ("resources", 'Resource(uri=f"odd://{HALF}", name="odd", description="Odd.", function=fine)'),
-    ("resources", 'Resource(uri="odd://x", name="odd", mime_type=5, function=fine)'),
 ]
 
 SAYS = r"""
@@ -146,9 +135,7 @@ async def test_an_isolated_plugin_fails_that_declares_what_cannot_be_sent(instal
         source = DECLARES.replace("{type}", name.capitalize())
         install(name, source.replace("{kind}", kind).replace("{item}", item))
     tables = {name: {"isolate": True} for name in names}
-    host = Host(load_settings(overrides={"plugins": tables}))
-    host.load()
-    async with started(host):
+    async with started(configured(plugins=tables)) as host:
         for name, (kind, _) in zip(names, ITEMS, strict=True):
             record = host.manager.records[name]
             assert record.status is Status.FAILED, name
@@ -165,8 +152,7 @@ async def test_an_isolated_plugin_may_say_what_cannot_be_sent_as_a_local_one_may
     install("odd", SAYS)
     found: list[dict[int | None, str]] = []
     for isolate in (False, True):
-        host = Host(load_settings(overrides={"plugins": {"odd": {"isolate": isolate}}}))
-        host.load()
+        host = configured(plugins={"odd": {"isolate": isolate}})
         answers = await conversation(host, *LINES, elicitation={})
         found.append({number: said(answer) for number, answer in answers.items() if number})
     local, isolated = found
@@ -178,9 +164,7 @@ async def test_an_isolated_plugin_may_say_what_cannot_be_sent_as_a_local_one_may
 
 async def test_arguments_that_cannot_be_sent_are_refused_and_end_no_process(install: Install):
     install("odd", SAYS)
-    host = Host(load_settings(overrides={"plugins": {"odd": {"isolate": True}}}))
-    host.load()
-    async with started(host):
+    async with started(configured(plugins={"odd": {"isolate": True}})) as host:
         refused = await host.call_tool("answer", {"which": "half \ud83d"})
         assert refused.structured is not None
         assert refused.structured["error_type"] == "invalid_input"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -11,15 +11,14 @@ import pytest
 from anyio.abc import ByteStream, SocketAttribute
 from mcp.server.streamable_http import EventMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
+from support.hosts import MakeHost
 from support.http import http_client, served_over_http
 from support.waiting import WAIT, until
 
 from standards_mcp import CallContext, Plugin, tool
-from standards_mcp.host import Host
 from standards_mcp.server.http.sessions import SessionEvents
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 
 
 class BooksPlugin(Plugin):

@@ -6,7 +6,7 @@ import http.server
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from support.hosts import MakeHost, names_of
 from support.http import (
     bearer,
     http_client,
@@ -27,6 +28,7 @@ from support.http import (
     served_over_http,
 )
 from support.waiting import WAIT, let_time_pass, until
+from support.web_server import QuietHandler, in_thread
 
 from standards_mcp import CallContext, Plugin, Route, hookimpl, tool
 from standards_mcp.host import Host
@@ -95,30 +97,24 @@ class Issuer(http.server.ThreadingHTTPServer):
 
     def token(self, *, kid: str = "one", key: Any = None, alg: str = "RS256", **claims: Any) -> str:
         now = int(time.time())
-        given = {
-            "iss": self.url,
-            "aud": AUDIENCE,
-            "sub": "ann",
-            "exp": now + 600,
-            "scope": "reader",
-        }
+        given = {"iss": self.url, "aud": AUDIENCE, "sub": "ann", "exp": now + 600}
+        given["scope"] = "reader"
         wanted = {name: value for name, value in (given | claims).items() if value is not None}
         return jwt.encode(wanted, key or KEYS[kid], alg, {"kid": kid})
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: Issuer
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         self.server.may_answer.wait(WAIT)
         if self.server.drips.is_set():
             self.drip()
             return
-        body = b"" if self.server.is_down else json.dumps(self.server.page(self.path)).encode()
-        self.send_response(503 if self.server.is_down else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        if self.server.is_down:
+            self.reply(503)
+        else:
+            self.reply(200, json.dumps(self.server.page(self.path)).encode())
 
     def drip(self) -> None:
         self.send_response(200)
@@ -129,8 +125,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(b" ")
                 time.sleep(0.05)
 
-    def log_message(self, *_: object) -> None: ...
-
 
 def public_key(kid: str) -> dict[str, Any]:
     algorithm = jwt.algorithms.ECAlgorithm if kid == "two" else jwt.algorithms.RSAAlgorithm
@@ -139,24 +133,26 @@ def public_key(kid: str) -> dict[str, Any]:
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
-    server = Issuer()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.may_answer.set()
-    server.drips.clear()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with in_thread(Issuer()) as server:
+        yield server
+        server.may_answer.set()
+        server.drips.clear()
 
 
 @pytest.fixture
-def host(make_host: Callable[..., Host], issuer: Issuer) -> Host:
-    auth = {
-        "jwt": {"issuer": issuer.url, "audience": AUDIENCE},
-        "scopes": {"reader": ["find_*"]},
-    }
-    return make_host({"books": BooksPlugin}, server={"port": 0, "auth": auth})
+def served(make_host: MakeHost, issuer: Issuer) -> MakeHost:
+    """Return a function that makes a host which takes the issuer's tokens, with these scopes."""
+
+    def make(scopes: dict[str, Any], plugin: type[Plugin] = BooksPlugin, **server: Any) -> Host:
+        auth = {"jwt": {"issuer": issuer.url, "audience": AUDIENCE}, "scopes": scopes}
+        return make_host({"profile": plugin}, server={"port": 0, "auth": auth, **server})
+
+    return make
+
+
+@pytest.fixture
+def host(served: MakeHost) -> Host:
+    return served({"reader": ["find_*"]})
 
 
 async def status(url: str, token: str) -> int:
@@ -168,7 +164,7 @@ async def test_a_token_of_the_issuer_lists_only_the_tools_of_its_scopes(host: Ho
     async with served_over_http(host) as url:
         for scopes in ({"scope": "openid reader"}, {"scope": None, "scp": ["reader"]}):
             async with http_client(url, issuer.token(**scopes)) as client:
-                assert [each.name for each in (await client.list_tools()).tools] == ["find_book"]
+                assert await names_of(client) == ["find_book"]
                 answer = await client.call_tool("find_book", {})
                 assert answer.content[0].text == f"{issuer.url}:ann"
         async with http_client(url, issuer.token(scope="*")) as client:
@@ -176,11 +172,9 @@ async def test_a_token_of_the_issuer_lists_only_the_tools_of_its_scopes(host: Ho
 
 
 async def test_a_scope_that_the_configuration_does_not_have_opens_no_route(
-    make_host: Callable[..., Host], issuer: Issuer
+    served: MakeHost, issuer: Issuer
 ):
-    of_issuer = {"issuer": issuer.url, "audience": AUDIENCE}
-    auth = {"jwt": of_issuer, "scopes": {"pages": []}}
-    host = make_host({"profile": PagesPlugin}, server={"port": 0, "auth": auth})
+    host = served({"pages": []}, PagesPlugin)
     token = issuer.token(scope="openid profile pages")
     async with (
         served_over_http(host) as url,
@@ -192,16 +186,13 @@ async def test_a_scope_that_the_configuration_does_not_have_opens_no_route(
 
 @pytest.mark.slow
 async def test_signing_in_makes_an_operator_only_with_a_configured_scope(
-    make_host: Callable[..., Host], issuer: Issuer
+    served: MakeHost, issuer: Issuer
 ):
-    of_issuer = {"issuer": issuer.url, "audience": AUDIENCE}
     for scopes, tools, statuses in (
         ({}, 2, {"openid": [403, 403], "*": [403, 403], "admin metrics": [403, 403]}),
         ({"admin": []}, 0, {"openid": [403, 403], "admin metrics": [200, 403]}),
     ):
-        auth = {"jwt": of_issuer, "scopes": scopes}
-        server = {"port": 0, "auth": auth, "admin": True, "metrics": True}
-        books = make_host({"books": BooksPlugin}, server=server)
+        books = served(scopes, admin=True, metrics=True)
         async with served_over_http(books) as url, patient_client(base_url=url) as http:
             async with http_client(url, issuer.token(scope="openid")) as client:
                 assert len((await client.list_tools()).tools) == tools
@@ -338,19 +329,20 @@ async def test_a_key_is_for_the_algorithm_that_it_names_or_the_usual_one_of_its_
 async def test_a_key_of_a_kind_that_is_not_taken_is_passed_by(
     host: Host, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ):
-    secret = {"kty": "oct", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEyMw"}
-    for odd in (
-        secret | {"kid": "odd"},
-        public_key("one") | {"kid": "odd", "alg": "HS256"},
-        public_key("one") | {"kid": "odd", "alg": "none"},
-        {"kty": "RSA", "kid": "odd"},
-        {"kty": "EC", "crv": "secp256k1", "kid": "odd"},
-    ):
-        page = {"keys": [odd, public_key("one")], "jwks_uri": f"{issuer.url}/keys"}
-        monkeypatch.setattr(issuer, "page", lambda _, page=page: page)
-        async with served_over_http(host) as url:
-            assert await status(url, issuer.token(kid="odd", key=KEYS["one"])) == 401
-            assert await status(url, issuer.token()) == 200
+    odd = {
+        "secret": {"kty": "oct", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEyMw"},
+        "hmac": public_key("one") | {"alg": "HS256"},
+        "none": public_key("one") | {"alg": "none"},
+        "empty": {"kty": "RSA"},
+        "curve": {"kty": "EC", "crv": "secp256k1"},
+    }
+    keys = [key | {"kid": kid} for kid, key in odd.items()]
+    page = {"keys": [*keys, public_key("one")], "jwks_uri": f"{issuer.url}/keys"}
+    monkeypatch.setattr(issuer, "page", lambda _: page)
+    async with served_over_http(host) as url:
+        for kid in odd:
+            assert await status(url, issuer.token(kid=kid, key=KEYS["one"])) == 401, kid
+        assert await status(url, issuer.token()) == 200
 
 
 async def test_while_the_issuer_is_down_its_last_keys_count(

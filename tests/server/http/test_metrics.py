@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,15 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 from prometheus_client.parser import text_string_to_metric_families
-from support.http import bearer, http_client, patient_client, requests_to, served_over_http
+from support.hosts import MakeHost
+from support.http import auth_of, bearer, http_client, patient_client, requests_to, served_over_http
 from support.waiting import until
 
 from standards_mcp import Plugin, Prompt, ToolError, hookimpl, tool
-from standards_mcp._utils.secrets import new_token, token_hash
+from standards_mcp._utils.secrets import new_token
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 ANN, BOB, PROMETHEUS = (new_token() for _ in range(3))
 
 
@@ -137,12 +136,8 @@ async def test_all_metrics_are_documented(make_host: MakeHost, tmp_path: Path):
 
 
 async def test_metrics_are_for_holders_of_their_scope(make_host: MakeHost):
-    tokens = {
-        "ann": {"sha256": token_hash(ANN), "scopes": ["few"]},
-        "bob": {"sha256": token_hash(BOB)},
-        "prometheus": {"sha256": token_hash(PROMETHEUS), "scopes": ["metrics"]},
-    }
-    auth = {"tokens": tokens, "scopes": {"few": ["look"]}}
+    held = {"ann": (ANN, "few"), "bob": BOB, "prometheus": (PROMETHEUS, "metrics")}
+    auth = auth_of({"few": ["look"]}, **held)
     async with requests_to(make_desk(make_host, auth=auth)) as http:
         statuses = [
             (await http.get("/metrics", headers=headers)).status_code

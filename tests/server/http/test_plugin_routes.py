@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import anyio
@@ -12,16 +12,16 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from support.http import bearer, patient_client, requests_to, served_over_http
+from support.hosts import MakeHost
+from support.http import auth_of, bearer, patient_client, requests_to, served_over_http
 from support.waiting import WAIT
 
 from standards_mcp import NotFoundError, Plugin, Route, hookimpl
-from standards_mcp._utils.secrets import new_token, token_hash
+from standards_mcp._utils.secrets import new_token
 from standards_mcp.host import Host
 from standards_mcp.loading.records import Status
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 ANN, BOB = new_token(), new_token()
 
 
@@ -34,9 +34,8 @@ class ReportsPlugin(Plugin):
 
     async def read(self, request: Request) -> Response:
         """Read a report."""
-        return JSONResponse(
-            {"report": request.path_params["number"], "for": dict(request.query_params)}
-        )
+        number = request.path_params["number"]
+        return JSONResponse({"report": number, "for": dict(request.query_params)})
 
     async def write(self, request: Request) -> Response:
         return PlainTextResponse((await request.body())[::-1], 201)
@@ -46,15 +45,9 @@ class ReportsPlugin(Plugin):
         return await self.write(request)
 
     async def look(self, request: Request) -> Response:
-        return JSONResponse(
-            {
-                "keys": sorted(request.scope),
-                "headers": sorted(request.headers),
-                "user": request.user.display_name,
-                "scopes": request.auth.scopes,
-                "url": request.url.path,
-            }
-        )
+        seen = {"keys": sorted(request.scope), "headers": sorted(request.headers)}
+        who = {"user": request.user.display_name, "scopes": request.auth.scopes}
+        return JSONResponse({**seen, **who, "url": request.url.path})
 
     async def fail(self, request: Request) -> Response:
         how = request.path_params["how"]
@@ -66,19 +59,11 @@ class ReportsPlugin(Plugin):
             raise RuntimeError("secret detail")
         if how == "exit":
             raise SystemExit
-        if how == "unchanged":
-            raise HTTPException(304, headers={"etag": "a"})
         if how == "short":
             return Response(b"begun", headers={"content-length": "10"})
         if how == "nothing":
             return None  # type: ignore[return-value]
-        return StreamingResponse(self.endless() if how == "never" else self.broken())
-
-    async def endless(self) -> AsyncIterator[bytes]:
-        while True:
-            yield b"row"
-            self.waiting.set()
-            await anyio.sleep(0.01)
+        return StreamingResponse(self.broken())
 
     async def broken(self) -> AsyncIterator[bytes]:
         yield b"begun"
@@ -134,9 +119,8 @@ async def test_a_route_answers_below_the_name_of_its_plugin(client: httpx2.Async
     assert (later.status_code, later.text) == (201, "cba"), "the body waits until it is read"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
+async def test_other_paths_and_methods_are_refused(client: httpx2.AsyncClient):
+    for method, path, status in (
         ("GET", "/reports/seven", 404),
         ("GET", "/else", 404),
         ("GET", "", 404),
@@ -148,17 +132,12 @@ async def test_a_route_answers_below_the_name_of_its_plugin(client: httpx2.Async
         ("DELETE", "/reports", 405),
         ("OPTIONS", "/reports", 405),
         ("TRACE", "/look", 405),
-    ],
-)
-async def test_other_paths_and_methods_are_refused(
-    client: httpx2.AsyncClient, method: str, path: str, status: int
-):
-    answer = await client.request(method, path)
-    assert answer.status_code == status
-    assert answer.json()["success"] is False
-    if status == 405:
-        allowed = "GET, HEAD" if path != "/reports" else "POST, PUT"
-        assert answer.headers["allow"] == allowed
+    ):
+        answer = await client.request(method, path)
+        assert (answer.status_code, answer.json()["success"]) == (status, False), (method, path)
+        if status == 405:
+            allowed = "GET, HEAD" if path != "/reports" else "POST, PUT"
+            assert answer.headers["allow"] == allowed
 
 
 @pytest.mark.parametrize(
@@ -187,14 +166,6 @@ async def test_a_route_that_fails_answers_as_a_tool_does(
     assert line.outcome == (kind if how != "teapot" else "ok")
 
 
-async def test_a_route_may_raise_a_status_without_a_body(
-    client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
-):
-    answer = await client.get("/fail/unchanged")
-    assert (answer.status_code, answer.headers["etag"]) == (304, "a")
-    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
-
-
 @pytest.mark.parametrize("how", ["later", "short"])
 async def test_an_answer_that_breaks_in_the_midst_ends_the_connection(
     client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture, how: str
@@ -203,25 +174,6 @@ async def test_an_answer_that_breaks_in_the_midst_ends_the_connection(
         await client.get(f"/fail/{how}")
     assert any(getattr(each, "incident", "") for each in caplog.records)
     assert (await client.get("/reports/1")).status_code == 200
-
-
-async def test_an_answer_that_the_end_of_the_service_cuts_is_not_taken_for_whole(
-    make_reports: MakeHost,
-):
-    host = make_reports(drain=0.1)
-    plugin: Any = host.manager.records["reports"].plugin
-    broken = anyio.Event()
-
-    async def read(url: str) -> None:
-        async with patient_client(base_url=url) as client:
-            with pytest.raises(httpx2.RemoteProtocolError):
-                await client.get("/plugins/reports/fail/never")
-            broken.set()
-
-    async with anyio.create_task_group() as tasks, served_over_http(host) as url:
-        tasks.start_soon(read, url)
-        await plugin.waiting.wait()
-    assert broken.is_set()
 
 
 async def test_routes_have_the_same_limits_as_tools(client: httpx2.AsyncClient):
@@ -246,27 +198,20 @@ async def test_a_client_that_leaves_cancels_the_route(make_reports: MakeHost):
 
 
 async def test_a_route_needs_the_scope_that_it_names_or_that_of_its_plugin(make_reports: MakeHost):
-    auth = {
-        "tokens": {
-            "ann": {"sha256": token_hash(ANN), "scopes": ["reader", "everything"]},
-            "bob": {"sha256": token_hash(BOB), "scopes": ["reports"]},
-        },
-        "scopes": {"reader": [], "reports": [], "everything": ["*"]},
-    }
-    statuses = {("ann", "look"): 200, ("ann", "reports/7"): 403} | {
-        ("bob", "look"): 403,
-        ("bob", "reports/7"): 200,
-        ("nobody", "look"): 401,
-        ("nobody", "else"): 401,
-    }
-    tokens = {"ann": bearer(ANN), "bob": bearer(BOB), "nobody": {}}
+    scopes = {"reader": [], "reports": [], "everything": ["*"]}
+    auth = auth_of(scopes, ann=(ANN, "reader", "everything"), bob=(BOB, "reports"))
+    cases = [
+        *((bearer(ANN), path, status) for path, status in (("look", 200), ("reports/7", 403))),
+        *((bearer(BOB), path, status) for path, status in (("look", 403), ("reports/7", 200))),
+        *(({}, path, 401) for path in ("look", "else")),
+    ]
     async with (
         served_over_http(make_reports(auth=auth)) as url,
         patient_client(base_url=f"{url}/plugins/reports") as client,
     ):
-        for (who, path), status in statuses.items():
-            answer = await client.get(path, headers=tokens[who])
-            assert answer.status_code == status, (who, path)
+        for headers, path, status in cases:
+            answer = await client.get(path, headers=headers)
+            assert answer.status_code == status, (headers, path)
             if status == 403:
                 needed = "reader" if path == "look" else "reports"
                 assert f'scope="{needed}"' in answer.headers["www-authenticate"]
@@ -280,12 +225,8 @@ async def test_a_route_needs_the_scope_that_it_names_or_that_of_its_plugin(make_
 
 
 async def test_a_plugin_that_is_switched_off_has_no_routes(make_host: MakeHost):
-    host = make_host(
-        {"reports": ReportsPlugin},
-        server={"port": 0},
-        profile="small",
-        profiles={"small": {"plugins": ["other"]}},
-    )
+    small = {"profile": "small", "profiles": {"small": {"plugins": ["other"]}}}
+    host = make_host({"reports": ReportsPlugin}, server={"port": 0}, **small)
     async with requests_to(host) as client:
         assert (await client.get("/plugins/reports/reports/7")).status_code == 404
 
@@ -299,19 +240,15 @@ async def answer(_: Request) -> Response:
     [
         ({"path": "reports"}, "must begin with '/'"),
         ({"path": "/{id:what}"}, "cannot be read"),
-        ({"path": "/{id}/{id}"}, "cannot be read"),
-        ({"path": 1}, "must begin with '/'"),
         ({"methods": ("FETCH",)}, "its methods must be"),
-        ({"methods": ()}, "its methods must be"),
         ({"methods": "GET"}, "its methods must be"),
         ({"function": lambda _: Response()}, "must be async"),
-        ({"scope": 1}, "its scope must be a name"),
         ({"scope": 'a"b'}, "its scope must be a name"),
         ({"timeout": 0}, "positive number of seconds"),
         ({"rate_limit": "often"}, "60/minute"),
         (answer, "register_routes returned"),
     ],
-    ids=range(13),
+    ids=range(9),
 )
 async def test_a_route_that_is_declared_wrongly_fails_its_plugin(
     make_host: MakeHost, wrong: Any, why: str

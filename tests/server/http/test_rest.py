@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,8 @@ import anyio.to_thread
 import httpx2
 import pytest
 from pydantic import Field
-from support.http import bearer, requests_to, served_over_http
+from support.hosts import MakeHost
+from support.http import auth_of, bearer, requests_to, served_over_http
 from support.schemathesis import check_openapi
 from support.waiting import WAIT, until
 
@@ -27,15 +28,12 @@ from standards_mcp import (
     ToolResult,
     tool,
 )
-from standards_mcp._utils.secrets import new_token, token_hash
+from standards_mcp._utils.secrets import new_token
 from standards_mcp.host import Host
-from standards_mcp.remote.definitions import Origin, read_remote_tool
-from standards_mcp.server.http.rest import openapi
 from standards_mcp_lookup import LookupPlugin
 from standards_mcp_search import SearchPlugin
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 ANN = new_token()
 FAILURES = {
     "missing": (NotFoundError("there is no such shelf"), 404, "not_found"),
@@ -123,9 +121,7 @@ async def test_a_tool_answers_with_its_structured_content(client: httpx2.AsyncCl
     assert (await client.post("/tools/rare", json={})).json() == {"result": [1, 2]}
 
 
-async def test_the_list_of_tools_has_descriptions_schemas_and_annotations(
-    client: httpx2.AsyncClient,
-):
+async def test_tools_are_listed_with_schemas_and_annotations(client: httpx2.AsyncClient):
     listed = (await client.get("/tools")).json()["tools"]
     tools = {each["name"]: each for each in listed}
     assert tools["shelf_find"]["description"] == "Find."
@@ -148,65 +144,46 @@ async def test_the_notes_of_a_structured_answer_are_in_a_header(client: httpx2.A
     assert len(odd.headers["standards-mcp-notes"]) <= 1000
 
 
-@pytest.mark.parametrize("how", FAILURES)
-async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncClient, how: str):
-    error, status, kind = FAILURES[how]
-    answer = await client.post("/tools/fail", json={"how": how})
-    assert answer.status_code == status
-    body = answer.json()
-    assert (body["success"], body["results"], body["error_type"]) == (False, [], kind)
-    assert (str(error) in body["message"]) == (how != "crashing")
-    assert answer.headers.get("retry-after") == ("8" if how == "broken" else None)
+async def test_each_failure_has_a_status_and_the_envelope(client: httpx2.AsyncClient):
+    for how, (error, status, kind) in FAILURES.items():
+        answer = await client.post("/tools/fail", json={"how": how})
+        assert answer.status_code == status
+        body = answer.json()
+        assert (body["success"], body["results"], body["error_type"]) == (False, [], kind)
+        assert (str(error) in body["message"]) == (how != "crashing")
+        assert answer.headers.get("retry-after") == ("8" if how == "broken" else None)
 
 
-async def test_a_failure_of_another_form_gets_the_common_envelope(client: httpx2.AsyncClient):
-    answer = await client.post("/tools/odd", json={})
-    assert answer.status_code == 422
-    assert answer.json()["success"] is False
-    assert (answer.json()["message"], answer.json()["error_type"]) == ("no room", "tool_error")
+async def test_failures_of_another_form_get_the_common_envelope(client: httpx2.AsyncClient):
+    odd, slow = [await client.post(f"/tools/{name}", json={}) for name in ("odd", "slow")]
+    assert (odd.status_code, odd.json()["success"]) == (422, False)
+    assert (odd.json()["message"], odd.json()["error_type"]) == ("no room", "tool_error")
+    assert (slow.status_code, slow.json()["error_type"]) == (504, "timeout")
+    _, rare = [await client.post("/tools/rare", json={}) for _ in range(2)]
+    assert rare.status_code == 429
+    assert int(rare.headers["retry-after"]) > 80_000
 
 
-async def test_a_rate_limited_call_gets_the_time_of_the_next_one(client: httpx2.AsyncClient):
-    await client.post("/tools/rare", json={})
-    answer = await client.post("/tools/rare", json={})
-    assert answer.status_code == 429
-    assert int(answer.headers["retry-after"]) > 80_000
-
-
-async def test_a_call_that_takes_too_long_times_out(client: httpx2.AsyncClient):
-    answer = await client.post("/tools/slow", json={})
-    assert (answer.status_code, answer.json()["error_type"]) == (504, "timeout")
-
-
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
+async def test_arguments_that_do_not_fit_the_schema_are_refused(client: httpx2.AsyncClient):
+    headers = {"content-type": "application/json; charset=utf-8"}
+    for body, says in (
         (b"", "not JSON"),
         (b"{", "not JSON"),
-        (b'{"title": NaN}', "not JSON"),
         (b'{"title": "\\ud800"}', "not JSON"),
         (b"[" * 10_000, "not JSON"),
-        (b'{"title": ' + b"[" * 10_000, "not JSON"),
         (b"\xff", "not JSON"),
         (b"[]", "not a JSON object"),
-        (b"null", "not a JSON object"),
         (b"{}", "'title' is a required property"),
         (b'{"title": 1}', "title"),
         (b'{"title": "Emma", "copies": "2"}', "copies"),
         (b'{"title": "Emma", "copies": 0}', "copies"),
         (b'{"title": "Emma", "shelf": 1}', "shelf"),
         (b'{"title": "Emma", "shelf": [{"at": -1e999}]}', "number that is not finite"),
-    ],
-    ids=range(15),
-)
-async def test_arguments_that_do_not_fit_the_schema_are_refused(
-    client: httpx2.AsyncClient, body: bytes, says: str
-):
-    headers = {"content-type": "application/json; charset=utf-8"}
-    answer = await client.post("/tools/shelf_find", content=body, headers=headers)
-    assert answer.status_code == 400
-    assert answer.json()["error_type"] == "invalid_input"
-    assert says in answer.json()["message"]
+    ):
+        answer = await client.post("/tools/shelf_find", content=body, headers=headers)
+        assert answer.status_code == 400, body[:50]
+        assert answer.json()["error_type"] == "invalid_input"
+        assert says in answer.json()["message"]
 
 
 async def test_other_requests_are_refused_by_their_kind(make_shelf: MakeHost):
@@ -269,22 +246,15 @@ async def test_a_client_that_leaves_cancels_its_call(make_shelf: MakeHost):
 
 
 async def test_tokens_and_scopes_count_as_over_mcp(make_shelf: MakeHost):
-    auth = {
-        "tokens": {"ann": {"sha256": token_hash(ANN), "scopes": ["finder"]}},
-        "scopes": {"finder": ["say", "shelf_*"]},
-    }
+    auth = auth_of({"finder": ["say", "shelf_*"]}, ann=(ANN, "finder"))
     async with requests_to(make_shelf(auth=auth), headers=bearer(ANN)) as client:
         said = await client.post("/tools/say", json={})
         assert said.json()["content"][0]["text"] == "hello ann"
         for path in ("/tools/rare", "/tools/fail", "/x.rare"):
             assert (await client.post(path, json={})).status_code == 404
         described = (await client.get("/openapi.json")).json()
-        assert list(described["paths"]) == [
-            "/tools",
-            "/tools/shelf_find",
-            "/shelf.find",
-            "/tools/say",
-        ]
+        paths = ["/tools", "/tools/shelf_find", "/shelf.find", "/tools/say"]
+        assert list(described["paths"]) == paths
         assert described["security"] == [{"token": []}]
         for path in ("/tools", "/openapi.json", "/docs", "/docs/assets/swagger-ui.css"):
             assert (await client.get(path)).status_code == 200
@@ -292,8 +262,8 @@ async def test_tokens_and_scopes_count_as_over_mcp(make_shelf: MakeHost):
 
 
 async def test_a_browser_asks_for_the_token_as_a_password(make_shelf: MakeHost):
-    auth = {"tokens": {"ann": {"sha256": token_hash(ANN)}}}
-    async with requests_to(make_shelf(auth=auth), headers={"accept": "text/html,*/*"}) as client:
+    host = make_shelf(auth=auth_of(ann=ANN))
+    async with requests_to(host, headers={"accept": "text/html,*/*"}) as client:
         challenges = (await client.get("/docs")).headers.get_list("www-authenticate")
         assert [each.split()[0] for each in challenges] == ["Bearer", "Basic"]
         given = {"authorization": f"Basic {b64encode(f'anybody:{ANN}'.encode()).decode()}"}
@@ -311,34 +281,11 @@ async def test_schemathesis_finds_nothing_in_the_standards_tools(
 ):
     from standards_mcp_catalog.plugin import CatalogPlugin
 
-    auth = {"tokens": {"ann": {"sha256": token_hash(ANN)}}}
-    host = make_host(
-        {"catalog": CatalogPlugin, "lookup": LookupPlugin, "search": SearchPlugin},
-        server={"port": 0, "rest": True, "auth": auth},
-    )
+    plugins = {"catalog": CatalogPlugin, "lookup": LookupPlugin, "search": SearchPlugin}
+    host = make_host(plugins, server={"port": 0, "rest": True, "auth": auth_of(ann=ANN)})
     # A tool may refuse arguments for reasons that no schema tells, such as an unknown grade.
     accepted = ("2xx", "400", "404", "422")
     async with served_over_http(host) as url:
         printed = await check_openapi(url, tmp_path, accepted, token=ANN)
     assert "3 selected" in printed
     assert json.dumps(ANN) not in printed
-
-
-def test_a_schema_of_another_server_keeps_no_reference_that_would_lead_elsewhere():
-    schema = {
-        "type": "object",
-        "properties": {"default": {"$ref": "#/$defs/book"}},
-        "$defs": {"book": {"type": "string", "maxLength": 9}},
-    }
-    listed = {"name": "lend", "inputSchema": schema, "outputSchema": schema}
-
-    async def call(*_: Any) -> dict[str, Any]:
-        return {}
-
-    origin = Origin(name="library", prefix="", ask=call, completes=False, timeout=None)
-    item = read_remote_tool(origin, listed)
-    assert item.error == ""
-    document = openapi([item], "1", needs_token=False)
-    for part in ("arguments", "result"):
-        found = document["components"]["schemas"][f"lend.{part}"]["properties"]
-        assert found == {"default": schema["$defs"]["book"]}

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from support.http import patient_client, served_over_http
+from support.hosts import MakeHost
+from support.http import patient_client, refused_clients, served_over_http
 
 from standards_mcp import Plugin, tool
 from standards_mcp.config.loading import load_settings
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import StandardsMcpError
-from standards_mcp.host import Host
 from standards_mcp.server.http.listening import check_exposure, listen
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="Python has no Unix sockets there"),
 ]
-MakeHost = Callable[..., Host]
 
 
 class BooksPlugin(Plugin):
@@ -75,8 +71,7 @@ async def test_the_proxy_that_uses_it_may_say_from_where_a_request_comes(
     async with served_over_http(make_host({}, server=server)), through(path) as client:
         headers = {"x-forwarded-for": "203.0.113.7"}
         await client.get("/health/live", auth=("", "wrong"), headers=headers)
-    refused = [vars(each)["client"] for each in caplog.records if "is refused" in each.message]
-    assert refused == ["203.0.113.7"]
+    assert refused_clients(caplog) == ["203.0.113.7"]
 
 
 def test_it_is_for_the_user_and_the_group_on_this_machine(path: Path):
@@ -98,22 +93,7 @@ def test_a_file_is_replaced_only_where_a_process_has_left_a_socket(path: Path):
     assert path.read_text("utf-8") == "mine"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"), [("gone/socket", "No such file"), ("x" * 200, "too long")], ids=str
-)
-def test_the_error_names_a_path_that_cannot_be_listened_at(tmp_path: Path, wrong: str, why: str):
-    with pytest.raises(StandardsMcpError, match=rf"cannot listen at .*{why}.*\[server\] uds"):
-        listen(HttpSettings(uds=tmp_path / wrong))
-
-
 def test_a_path_in_the_file_is_relative_to_it(tmp_path: Path):
     file = tmp_path / "standards-mcp.toml"
     file.write_text('[server]\nuds = "run/socket"\n', encoding="utf-8")
     assert load_settings(file).settings.server.uds == tmp_path / "run" / "socket"
-
-
-def test_windows_has_no_unix_sockets(path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delattr(socket, "AF_UNIX")
-    with pytest.raises(StandardsMcpError, match="use host and port"):
-        listen(HttpSettings(uds=path))
-    assert not os.path.lexists(path)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.http import bearer, requests_to
+from support.hosts import MakeHost
+from support.http import auth_of, bearer, requests_to
 
 from standards_mcp import Plugin
-from standards_mcp._utils.secrets import new_token, token_hash
-from standards_mcp.host import Host
+from standards_mcp._utils.secrets import new_token
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
@@ -48,18 +46,9 @@ async def test_the_root_links_to_the_served_pages(
             assert answer.json()["message"] == told
 
 
-@pytest.mark.parametrize("rest", [False, True])
-async def test_browsers_get_no_icon(make_host: MakeHost, *, rest: bool):
-    host = make_host({"empty": Plugin}, server={"port": 0, "rest": rest})
-    async with requests_to(host) as client:
-        answer = await client.get("/favicon.ico")
-    assert (answer.status_code, answer.content) == (204, b"")
-
-
 async def test_the_root_needs_a_token_where_the_service_does(make_host: MakeHost):
     token = new_token()
-    server = {"port": 0, "auth": {"tokens": {"ann": {"sha256": token_hash(token)}}}}
-    host = make_host({"empty": Plugin}, server=server)
+    host = make_host({"empty": Plugin}, server={"port": 0, "auth": auth_of(ann=token)})
     async with requests_to(host) as client:
         assert (await client.get("/", headers=BROWSER)).status_code == 401
         assert (await client.get("/", headers=BROWSER | bearer(token))).status_code == 200

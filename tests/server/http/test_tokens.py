@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,16 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 from pydantic import ValidationError
-from support.http import bearer, open_session, patient_client, requests_to, rpc, served_over_http
+from support.hosts import MakeHost
+from support.http import (
+    auth_of,
+    bearer,
+    open_session,
+    patient_client,
+    requests_to,
+    rpc,
+    served_over_http,
+)
 from support.waiting import WAIT, let_time_pass
 
 from standards_mcp import Plugin
@@ -25,7 +33,6 @@ from standards_mcp.config.models.http import AuthSettings, TokenSection
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 ANN, BOB = new_token(), new_token()
 PAST = "2001-01-01T00:00:00Z"
 SCOPES = '[server.auth.scopes]\nteacher = ["find_*"]\nguest = ["get_*"]\n'
@@ -36,12 +43,9 @@ def in_seconds(seconds: float) -> str:
 
 
 def auth(ann_expires: str | None) -> dict[str, Any]:
-    return {
-        "tokens": {
-            "ann": {"sha256": token_hash(ANN), "expires": ann_expires},
-            "bob": {"sha256": token_hash(BOB)},
-        }
-    }
+    held = auth_of(ann=ANN, bob=BOB)
+    held["tokens"]["ann"]["expires"] = ann_expires
+    return held
 
 
 @pytest.fixture
@@ -86,39 +90,32 @@ async def test_a_browser_may_send_the_expired_token_as_a_password(make_service: 
         async with patient_client(base_url=url, auth=login) as client:
             refused = await client.get("/health", headers={"accept": "text/html"})
     assert "the token expired" in refused.text
-    assert [each.split()[0] for each in refused.headers.get_list("www-authenticate")] == [
-        "Bearer",
-        "Basic",
-    ]
+    challenges = refused.headers.get_list("www-authenticate")
+    assert [each.split()[0] for each in challenges] == ["Bearer", "Basic"]
 
 
-async def test_a_token_counts_until_it_expires_and_its_stream_ends_then(
-    make_service: MakeHost, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("new_expiry", "status"),
+    [(None, 401), (PAST, 401), (in_seconds(86_400), 404)],
+    ids=["it expires", "a reload sets one that is past", "a reload sets an earlier one"],
+)
+async def test_streams_and_sessions_end_with_their_token(
+    make_service: MakeHost, monkeypatch: pytest.MonkeyPatch, new_expiry: str | None, status: int
 ):
-    host, now = make_service(in_seconds(600)), time.time
+    host, now = make_service(in_seconds(172_800)), time.time
     async with requests_to(host, timeout=None) as client:
         session = await open_session(client, ANN)
         async with client.stream("GET", "/mcp", headers=session) as stream:
             assert stream.status_code == 200
-            monkeypatch.setattr(time, "time", lambda: now() + 700)
-            let_time_pass(700)
-            assert [line async for line in stream.aiter_lines()] == []
-        assert (await client.post("/mcp", json=rpc("ping"), headers=session)).status_code == 401
-
-
-@pytest.mark.parametrize("expires", [PAST, in_seconds(86_400)], ids=["past", "sooner"])
-async def test_a_new_expiry_holds_for_open_streams_and_sessions_after_a_reload(
-    make_service: MakeHost, expires: str
-):
-    host = make_service(in_seconds(172_800))
-    async with requests_to(host) as client:
-        session = await open_session(client, ANN)
-        with anyio.fail_after(WAIT):
-            async with client.stream("GET", "/mcp", headers=session) as stream:
-                reload_with(host, expires)
+            if new_expiry:
+                reload_with(host, new_expiry)
+            else:
+                monkeypatch.setattr(time, "time", lambda: now() + 172_900)
+                let_time_pass(172_900)
+            with anyio.fail_after(WAIT):
                 assert [line async for line in stream.aiter_lines()] == []
-        status = (await client.post("/mcp", json=rpc("ping"), headers=session)).status_code
-        assert status == (401 if expires == PAST else 404)
+        pinged = await client.post("/mcp", json=rpc("ping"), headers=session)
+    assert pinged.status_code == status
 
 
 @pytest.mark.parametrize("expires", ["tomorrow", "2026-01-01", "2026-13-01T00:00:00Z", ""])
@@ -151,17 +148,13 @@ def test_a_token_is_made_for_a_time(file: Path, text: str, hours: int):
     assert listed == [{"name": "ann", "scopes": ["*"], "expires": section.expires}]
 
 
-def test_a_token_that_is_replaced_without_a_time_does_not_expire(file: Path):
+def test_the_list_tells_tokens_that_do_not_expire_from_those_that_have(file: Path):
     assert run("new", "ann", "--expires", "1h").exit_code == 0
     assert run("new", "ann", "--replace").exit_code == 0
     assert Sources(file).load().settings.server.auth.tokens["ann"].expires is None
     assert run("list").stdout.split() == ["ann", "*", "does", "not", "expire"]
-
-
-def test_the_list_marks_expired_tokens(file: Path):
-    file.write_text(
-        f'[server.auth.tokens.ann]\nsha256 = "{"0" * 64}"\nexpires = "{PAST}"\n', encoding="utf-8"
-    )
+    table = f'[server.auth.tokens.ann]\nsha256 = "{"0" * 64}"\nexpires = "{PAST}"\n'
+    file.write_text(table, encoding="utf-8")
     assert f"expired {PAST}" in run("list").stdout
 
 

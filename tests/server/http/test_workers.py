@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,7 +15,8 @@ import anyio
 import httpx2
 import pytest
 from anyio import to_thread
-from support.http import call_anew, http_client, patient_client, told_url
+from support.hosts import Install, names_of
+from support.http import BOOKS, call_anew, http_client, patient_client, told_url
 from support.peer import Peer
 from support.waiting import WAIT, until
 
@@ -29,37 +30,8 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="workers are forked"),
 ]
-Install = Callable[..., Path]
 SERVE = ("serve", "--transport", "http", "--port", "0", "--json-response")
 BOTH = (*SERVE, "--workers", "2", "--stateless")
-BOOKS = """
-    import os, pathlib, time
-    from pydantic import BaseModel
-    from standards_mcp import CallContext, Plugin, tool
-
-    class Reply(BaseModel):
-        value: bool
-
-    class BooksPlugin(Plugin):
-        @tool
-        def who(self) -> str:
-            '''Tell.'''
-            return str(os.getpid())
-
-        @tool
-        async def lend(self, context: CallContext) -> str:
-            '''Ask.'''
-            answer = await context.ask("Sure?", Reply)
-            return f"{answer.value} {os.getpid()}"
-
-        @tool
-        def wait(self) -> str:
-            '''Wait.'''
-            pathlib.Path("waiting").touch()
-            while not pathlib.Path("go").exists():
-                time.sleep(0.01)
-            return "waited"
-"""
 CLOSE = {"connection": "close"}
 BROKEN = """
     from standards_mcp import Plugin
@@ -100,7 +72,7 @@ async def test_workers_share_a_port_reloads_and_the_replies_of_users(install: In
         assert peer.process.pid not in workers
         for mode in ("auto", "legacy"):
             async with http_client(url, mode=mode) as client:
-                assert "who" in [each.name for each in (await client.list_tools()).tools]
+                assert "who" in await names_of(client)
 
         asked = await call_anew(url, "lend")
         (key,) = asked["inputRequests"]
@@ -135,16 +107,6 @@ async def end_during_a_call(peer: Peer) -> None:
     peer.process.send_signal(signal.SIGTERM)
     await anyio.sleep(0.2)
     Path("go").touch()
-
-
-async def test_workers_end_with_their_parent(install: Install):
-    install("books", BOOKS)
-    async with served(*BOTH) as (peer, url):
-        await all_who(url)
-        peer.process.kill()
-        with anyio.fail_after(WAIT):
-            while await is_served(url):
-                pass
 
 
 async def is_served(url: str) -> bool:
@@ -212,7 +174,9 @@ def test_several_workers_keep_no_sessions():
     check_workers(HttpSettings())
 
 
-async def test_a_worker_that_replaces_another_asks_for_tokens_as_it_did(install: Install):
+async def test_a_worker_that_replaces_another_asks_for_tokens_and_all_end_with_their_parent(
+    install: Install,
+):
     install("books", BOOKS)
     token = new_token()
     table = f'[server.auth.tokens.ann]\nsha256 = "{token_hash(token)}"\n'
@@ -226,3 +190,7 @@ async def test_a_worker_that_replaces_another_asks_for_tokens_as_it_did(install:
         async with patient_client(base_url=url) as client:
             for _ in range(10):
                 assert (await client.get("/health", headers=CLOSE)).status_code == 401
+        peer.process.kill()
+        with anyio.fail_after(WAIT):
+            while await is_served(url):
+                pass

@@ -20,12 +20,13 @@ from standards_mcp.commands import (
     print_table,
     print_text,
 )
+from standards_mcp_catalog.backends import backends
 from standards_mcp_catalog.base import Catalog, CatalogStats
+from standards_mcp_catalog.errors import CatalogUnavailableError
 
 from .importing import import_command
 from .removing import remove
 from .sets import crosswalks, export, rename, sets, template
-from .upload import diff, upload
 from .workplace import DataCommands, ProgressLine, Workplace
 
 
@@ -34,7 +35,7 @@ def data() -> None:
     """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
 
 
-_COMMANDS = (crosswalks, diff, export, import_command, remove, rename, sets, template, upload)
+_COMMANDS = (crosswalks, export, import_command, remove, rename, sets, template)
 for _command in _COMMANDS:
     data.add_command(_command)
 
@@ -42,6 +43,8 @@ for _command in _COMMANDS:
 def data_commands(workplace: Workplace) -> click.Group:
     """Return the group of all commands, for this workplace."""
     group = copy(data)
+    others = (command for backend in backends().values() for command in backend.commands)
+    group.commands = {**data.commands, **{str(command.name): command for command in others}}
     group.workplace = workplace
     return group
 
@@ -67,7 +70,6 @@ def status(ctx: click.Context, *, as_json: bool) -> None:
 
 async def _status(workplace: Workplace) -> dict[str, Any]:
     from standards_mcp_catalog.local.catalog import LocalCatalog
-    from standards_mcp_catalog.pinecone.failures import PineconeUnavailableError
 
     catalog, table = workplace.configured(), workplace.settings
     facts: dict[str, Any]
@@ -78,9 +80,12 @@ async def _status(workplace: Workplace) -> dict[str, Any]:
         why = {"reason": table.choice[1]}
         stats = replace(stats, details={**why, **stats.details})
         facts = _facts(stats, await _search_state(catalog))
-    except PineconeUnavailableError as error:
-        name, reason = table.pinecone.index_name, table.choice[1]
-        facts = {"backend": "pinecone", "location": name, "reason": reason, "error": str(error)}
+    except CatalogUnavailableError as error:
+        backend, reason = table.choice
+        if backend == "local":
+            raise
+        name = table.pinecone.index_name
+        facts = {"backend": backend, "location": name, "reason": reason, "error": str(error)}
     finally:
         await catalog.aclose()
     if facts["backend"] == "pinecone":

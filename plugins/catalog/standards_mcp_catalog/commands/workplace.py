@@ -15,7 +15,7 @@ import anyio
 import click
 
 from standards_mcp.commands import counted, print_text, progress_lines
-from standards_mcp_catalog import open_local
+from standards_mcp_catalog.backends import open_embedded
 from standards_mcp_catalog.base import Catalog
 from standards_mcp_catalog.settings import CatalogSettings
 
@@ -40,8 +40,7 @@ class Workplace:
     @cached_property
     def embedded(self) -> LocalCatalog:
         """The embedded catalog, whichever one the configuration chooses for searches."""
-        local = self.settings.local
-        return open_local(self.settings.path, local.model, local.api_key)
+        return open_embedded(self.settings)
 
     def close(self) -> None:
         """Close the embedded catalog."""

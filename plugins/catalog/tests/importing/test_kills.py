@@ -1,4 +1,4 @@
-"""Imports and uploads that are killed at any moment, and two imports at once."""
+"""Imports that are killed at any moment, and two imports at once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.pinecone_server import KEY, PineconeServer
-from support.waiting import wait_until
+from support.records import record
 
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
@@ -31,42 +30,31 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 def write_standards(path: Path, prefix: str = "K", count: int = COUNT, **fields: Any) -> list[str]:
     """Write short records as lines of JSON, and return their ids."""
-    ids = [f"{prefix}{number:05}" for number in range(count)]
-    with path.open("w", encoding="utf-8") as file:
-        for number, id_ in enumerate(ids):
-            record = {
-                "_id": id_,
-                "content": f"Depth 0: Learners count {number} zebras",
-                "standard_set_id": f"set-{number % 7}",
-                "standard_set_title": f"Set {number % 7}",
-                "subject": "Mathematics",
-                "jurisdiction_id": "somewhere",
-                "jurisdiction_title": "Somewhere",
-                "statement_notation": f"{prefix}Q.{number}",
-            }
-            file.write(json.dumps(record | fields) + "\n")
-    return ids
+    records = [
+        record(
+            number,
+            f"Learners count {number} zebras",
+            _id=f"{prefix}{number:05}",
+            standard_set_id=f"set-{number % 7}",
+            statement_notation=f"{prefix}Q.{number}",
+            **fields,
+        )
+        for number in range(count)
+    ]
+    path.write_text("".join(f"{json.dumps(each.to_dict())}\n" for each in records), "utf-8")
+    return [each.id for each in records]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Return a function that starts a data command on the catalog of the test."""
     started: list[subprocess.Popen[str]] = []
+    pairs = (f"plugins.catalog.path={tmp_path / 'catalog'}", "plugins.catalog.local.model=none")
+    program = [sys.executable, "-m", "standards_mcp", *(f"--set={pair}" for pair in pairs), "data"]
 
     def begin(*arguments: str) -> subprocess.Popen[str]:
-        settings = (
-            f"plugins.catalog.path={tmp_path / 'catalog'}",
-            "plugins.catalog.local.model=none",
-        )
-        options = [part for setting in settings for part in ("--set", setting)]
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "standards_mcp", *options, "data", *arguments, "--json"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
+        command, pipe = [*program, *arguments, "--json"], subprocess.PIPE
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True))
         return started[-1]
 
     yield begin
@@ -75,12 +63,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def report_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+def report_of(process: subprocess.Popen[str]) -> Any:
     """Return what a command reports that must end well."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    report: dict[str, Any] = json.loads(out)
-    return report
+    return json.loads(out)
 
 
 def kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
@@ -120,7 +107,7 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
 @pytest.mark.smoke
 def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_again(
     start: Start, tmp_path: Path, chance: random.Random
-) -> None:
+):
     source, folder = tmp_path / "source.jsonl", tmp_path / "catalog"
     ids = write_standards(source)
     starter = len(starter_seed().records)
@@ -159,59 +146,10 @@ def test_an_import_that_is_killed_at_any_moment_wrote_all_or_nothing_and_is_run_
         }
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
-    with PineconeServer() as server:
-        server.add_index()
-        monkeypatch.setenv("PINECONE_API_KEY", KEY)
-        monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
-        yield server
-
-
-def test_an_upload_that_is_killed_at_any_moment_is_run_again_and_nothing_is_lost_or_doubled(
-    start: Start, tmp_path: Path, server: PineconeServer, chance: random.Random
-) -> None:
-    source = tmp_path / "source.jsonl"
-    everything = set(write_standards(source, count=600))
-    local = LocalStore(tmp_path / "catalog", "none")
-    local.upsert(map(StandardRecord.model_validate_json, source.read_text("utf-8").splitlines()))
-    local.close()
-    upload = ("upload", "--batch-size", "12")
-    server.fail("upsert", kind="slow", seconds=0.03)
-    began = time.monotonic()
-    report_of(start(*upload))
-    longest = time.monotonic() - began
-    kills, written_more_than_once = 0, 0
-    server.records().clear()
-    while kills < KILLS:
-        before = len(server.records())
-        server.requests.clear()
-        kills += kill_after(start(*upload), chance.uniform(0.3, 1) * longest)
-        time.sleep(0.05)
-        wait_until(lambda: not server.active)  # what was sent before is still written
-        there = set(server.records())
-        assert there <= everything
-        assert len(there) >= before
-        arrived = [request.body or [] for request in server.sent("upsert")]  # some were cut off
-        sent = [line["_id"] for lines in arrived for line in lines]
-        written_more_than_once += len(sent) - len(set(sent)) + (len(sent) - (len(there) - before))
-        if there == everything:
-            server.records().clear()
-    report = report_of(start(*upload))
-    missing = len(everything) - len(there) if there != everything else len(everything)
-    assert (report["complete"], report["written"]) == (True, missing)
-    assert (len(report["new"]), report["changed"]) == (missing, [])
-    assert set(server.records()) == everything
-    assert written_more_than_once == 0
-    assert report_of(start(*upload))["written"] == 0
-    differences = report_of(start("diff"))
-    assert (differences["new"], differences["changed"], differences["extra"]) == ([], [], [])
-
-
 @pytest.mark.parametrize("same", [True, False], ids=["of the same", "of different files"])
 def test_of_two_imports_at_once_one_waits_and_both_end_right(
     start: Start, tmp_path: Path, *, same: bool
-) -> None:
+):
     paths = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     ids = write_standards(paths[0]), write_standards(paths[1], "K" if same else "L")
     starter = len(starter_seed().records)
@@ -228,7 +166,7 @@ def test_of_two_imports_at_once_one_waits_and_both_end_right(
 
 
 @pytest.mark.measured
-def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) -> None:
+def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path):
     import filelock
 
     source, folder = tmp_path / "one.jsonl", tmp_path / "catalog"
@@ -242,24 +180,3 @@ def test_an_import_that_has_to_wait_says_for_what(start: Start, tmp_path: Path) 
     assert "waiting up to 600 seconds for another process that writes to" in told
     assert str(folder) in told
     assert report_of(waiting)["new"] == 1
-
-
-def test_an_import_beside_one_that_does_not_end_is_refused_by_name(tmp_path: Path) -> None:
-    import filelock
-
-    from standards_mcp_catalog import CatalogUnavailableError
-    from standards_mcp_catalog.importing.importer import import_sources
-
-    folder, record = tmp_path / "catalog", next(iter(starter_seed().records))
-    first = LocalStore(folder, "none")
-    first.upsert([record])
-    first.close()
-    second = LocalStore(folder, "none", lock_timeout=0.1)
-    with (
-        filelock.FileLock(folder / "catalog.lock"),
-        pytest.raises(CatalogUnavailableError, match=r"another process .* try again"),
-    ):
-        import_sources(second, [[record.model_copy(update={"statement_label": "new"})]])
-    (left,) = second.fetch([record.id])
-    assert left.to_dict() == record.to_dict()
-    second.close()

@@ -6,16 +6,19 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import filelock
 import numpy as np
 import pytest
+from support.records import SMALL_CATALOG, record
 
 from standards_mcp_catalog import CatalogUnavailableError
 from standards_mcp_catalog.base import Seed
@@ -26,8 +29,6 @@ from standards_mcp_catalog.records import StandardRecord, text_hash
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder, Vectors
-
-MakeRecord = Callable[..., StandardRecord]
 
 
 class CountingEncoder:
@@ -73,71 +74,68 @@ def ids(result: Any) -> list[str]:
     return [hit.record.id for hit in result.hits]
 
 
+QUESTIONS = [record(1, "Who are they and what is it?"), record(2, "Draw maps.")]
+
+
 class TestSearch:
     def test_finds_by_meaning_what_shares_no_word_with_the_query(
-        self, folder: Path, small_catalog: list[StandardRecord], minilm: MiniLmEncoder,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:  # fmt: skip
+        self, folder: Path, minilm: MiniLmEncoder, monkeypatch: pytest.MonkeyPatch
+    ):
         monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: minilm)
-        local = LocalStore(folder)
-        local.upsert(small_catalog)
-        hits = local.search("photosynthesis lesson", 3).hits
-        assert hits[0].record.id == "R005"
-        assert not local.search("photosynthesis lesson", 3).notes
-        assert local.search("photosynthesis", 3, mode="lexical").hits == ()
-        assert ids(local.search("photosynthesis", 3, mode="dense"))[0] == "R005"
-        local.close()
+        with closing(LocalStore(folder)) as local:
+            local.upsert(SMALL_CATALOG)
+            found = local.search("photosynthesis lesson", 3)
+            assert (ids(found)[0], found.notes) == ("R005", ())
+            assert local.search("photosynthesis", 3, mode="lexical").hits == ()
+            assert ids(local.search("photosynthesis", 3, mode="dense"))[0] == "R005"
 
-    def test_finds_other_forms_of_a_word(
-        self, opened: LocalStore, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
-        assert ids(opened.search("comparing a fraction", 1, mode="lexical")) == ["R000"]
+    @pytest.mark.parametrize(
+        ("records", "query", "found"),
+        [
+            pytest.param(SMALL_CATALOG, "comparing a fraction", ["R000", "R001"], id="other forms"),
+            pytest.param(
+                [
+                    record(1, "Solve.", content="Depth 0: Ratios\nDepth 1: Solve."),
+                    record(2, "Draw."),
+                ],
+                "ratio",
+                ["R001"],
+                id="ancestors",
+            ),
+            pytest.param(
+                [record(1, "", content="Depth 0: Astronomy\nDepth 1: "), record(2, "Botany.")],
+                "astronomy",
+                ["R001"],
+                id="ancestors alone",
+            ),
+            pytest.param(QUESTIONS, "what is a map", ["R002"], id="no words of grammar"),
+            pytest.param(QUESTIONS, "who are they", ["R001"], id="words of grammar alone"),
+        ],
+    )
+    def test_reads_words(
+        self, opened: LocalStore, records: list[StandardRecord], query: str, found: list[str]
+    ):
+        opened.upsert(records)
+        assert ids(opened.search(query, 5, mode="lexical")) == found
 
-    def test_reads_the_ancestors_too(self, opened: LocalStore, record: MakeRecord) -> None:
-        content = "Depth 0: Ratios and Proportions\nDepth 1: Solve problems."
-        opened.upsert([record(1, "Solve problems.", content=content), record(2, "Solve riddles.")])
-        assert ids(opened.search("proportion", 5, mode="lexical")) == ["R001"]
-
-    def test_prefers_a_standard_with_parts_to_the_headings_above_it(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
-        opened.upsert(
-            [
-                record(1, "Number sense here."),
-                record(2, "Number sense hers.", parent_id="R001"),
-                record(3, "Count.", parent_id="R002"),
-            ]
+    def test_prefers_a_standard_with_parts_to_the_headings_above_it(self, opened: LocalStore):
+        heading, part = (
+            record(1, "Number sense here."),
+            record(2, "Number sense.", parent_id="R001"),
         )
+        opened.upsert([heading, part, record(3, "Count.", parent_id="R002")])
         assert ids(opened.search("number sense", 2)) == ["R002", "R001"]
 
-    def test_reads_words_of_grammar_only_when_there_are_no_others(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
-        opened.upsert([record(1, "Who are they and what is it?"), record(2, "Draw maps.")])
-        assert ids(opened.search("what is a map", 5, mode="lexical")) == ["R002"]
-        assert ids(opened.search("who are they", 5, mode="lexical")) == ["R001"]
-
-    def test_collapses_equal_texts_into_one_hit(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
+    def test_collapses_equal_texts_into_one_hit_and_fills_up_with_others(self, opened: LocalStore):
         same = [record(n, "Count objects.") for n in range(150)]
         opened.upsert([*same, record(200, "Count money."), record(201, "count  OBJECTS")])
         hits = opened.search("count objects", 5).hits
         assert [hit.record.id for hit in hits] == ["R000", "R200"]
         assert len(hits[0].also_in) == 150
+        opened.upsert([record(500 + n, f"Count objects, case {n}.") for n in range(20)])
+        assert len(opened.search("count objects", 15).hits) == 15
 
-    def test_fills_up_when_equal_texts_take_all_the_places(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
-        same = [record(n, "Count objects to twenty.") for n in range(300)]
-        others = [record(500 + n, f"Count objects, case {n}.") for n in range(20)]
-        opened.upsert(same + others)
-        assert len(opened.search("count objects to twenty", 15).hits) == 15
-
-    def test_lists_in_also_in_only_what_the_filter_lets_through(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
+    def test_lists_in_also_in_only_what_the_filter_lets_through(self, opened: LocalStore):
         levels = ["03", "04", "04"]
         opened.upsert(
             [record(n, "Same.", education_levels=[level]) for n, level in enumerate(levels)]
@@ -146,16 +144,14 @@ class TestSearch:
         assert hit.record.id == "R001"
         assert [other.id for other in hit.also_in] == ["R002"]
 
-    def test_puts_the_standard_first_whose_code_is_the_query(
-        self, opened: LocalStore, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
+    def test_puts_the_standard_first_whose_code_is_the_query(self, opened: LocalStore):
+        opened.upsert(SMALL_CATALOG)
         hits = opened.search("xq.3", 3).hits
         assert hits[0].record.statement_notation == "XQ.3"
         assert hits[0].score == 1
         assert opened.search("xq.3", 3, {"subject": "Science"}).hits == ()
 
-    def test_says_that_a_catalog_is_empty(self, opened: LocalStore) -> None:
+    def test_says_that_a_catalog_is_empty(self, opened: LocalStore):
         result = opened.search("fractions")
         assert result.hits == ()
         assert "data import" in result.notes[0]
@@ -164,71 +160,51 @@ class TestSearch:
         assert opened.stats().records == 0
 
 
-class TestWithoutVectors:
-    def test_search_goes_on_by_words_and_says_so(
-        self, folder: Path, small_catalog: list[StandardRecord]
-    ) -> None:
-        local = LocalStore(folder, "none")
-        local.upsert(small_catalog)
-        result = local.search("fractions", 5)
-        assert ids(result) == ["R001", "R000"]
-        assert result.notes == ('Searched by words only: the configured model is "none".',)
-        assert local.stats().model is None
-        local.close()
+def missing(_spec: str, _key: object, **_: object) -> None:
+    raise EncoderUnavailableError("it is not installed")
 
-    def test_an_index_built_with_words_only_says_how_to_add_vectors(
-        self, folder: Path, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        words = LocalStore(folder, "none")
-        words.upsert(small_catalog)
-        words.close()
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: CountingEncoder())
-        local = LocalStore(folder)
-        assert "data build" in local.search("fractions").notes[0]
-        local.build()
-        assert local.search("fractions").notes == ()
-        local.close()
+
+class TestWithoutVectors:
+    def test_search_goes_on_by_words_and_says_so(self, folder: Path):
+        with closing(LocalStore(folder, "none")) as local:
+            local.upsert(SMALL_CATALOG)
+            result = local.search("fractions", 5)
+            assert ids(result) == ["R001", "R000"]
+            assert result.notes == ('Searched by words only: the configured model is "none".',)
+            assert local.stats().model is None
+
+    def test_an_index_built_with_words_only_says_how_to_add_vectors(self, folder: Path):
+        with closing(LocalStore(folder, "none")) as words:
+            words.upsert(SMALL_CATALOG)
+        with closing(LocalStore(folder)) as local:
+            assert "data build" in local.search("fractions").notes[0]
+            local.build()
+            assert local.search("fractions").notes == ()
 
     def test_an_index_with_vectors_serves_when_the_model_has_gone(
-        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:  # fmt: skip
-        opened.upsert(small_catalog)
-
-        def missing(_spec: str, _key: object, **_: object) -> None:
-            raise EncoderUnavailableError("it is not installed")
-
+        self, opened: LocalStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        opened.upsert(SMALL_CATALOG)
         monkeypatch.setattr(engine, "open_encoder", missing)
-        local = LocalStore(folder)
-        assert local.search("fractions").notes == ("Searched by words only: it is not installed.",)
-        local.close()
+        with closing(LocalStore(folder)) as local:
+            notes = ("Searched by words only: it is not installed.",)
+            assert local.search("fractions").notes == notes
 
 
 class TestRecords:
     def test_that_did_not_change_are_not_counted_and_build_nothing(
-        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord],
-        record: MakeRecord,
-    ) -> None:  # fmt: skip
-        assert opened.upsert(small_catalog) == 8
+        self, opened: LocalStore, folder: Path
+    ):
+        assert opened.upsert(SMALL_CATALOG) == 8
         before = (folder / "index" / "current").read_text()
-        assert opened.upsert(small_catalog) == 0
+        assert opened.upsert(SMALL_CATALOG) == 0
         assert (folder / "index" / "current").read_text() == before
-        assert opened.upsert([*small_catalog, record(0, "Changed.")]) == 1
+        assert opened.upsert([*SMALL_CATALOG, record(0, "Changed.")]) == 1
         assert (folder / "index" / "current").read_text() != before
         assert opened.fetch(["R000"])[0].description == "Changed."
 
-    def test_without_a_description_are_found_by_their_ancestors(
-        self, opened: LocalStore, record: MakeRecord
-    ) -> None:
-        opened.upsert(
-            [record(1, "", content="Depth 0: Astronomy\nDepth 1: "), record(2, "Botany.")]
-        )
-        assert ids(opened.search("astronomy", 1, mode="lexical")) == ["R001"]
 
-
-def test_nothing_is_ever_embedded_twice(
-    opened: LocalStore, encoder: CountingEncoder, record: MakeRecord
-) -> None:
+def test_nothing_is_ever_embedded_twice(opened: LocalStore, encoder: CountingEncoder):
     opened.upsert([record(1, "Count."), record(2, "Count."), record(3, "Add.")])
     assert sorted(encoder.seen) == ["Add.", "Count."]
     opened.delete(["R001", "R002"])
@@ -237,17 +213,16 @@ def test_nothing_is_ever_embedded_twice(
     assert sorted(encoder.seen) == ["Add.", "Count.", "Halve."]
 
 
-def test_progress_is_told_while_texts_are_embedded(opened: LocalStore, record: MakeRecord) -> None:
+def test_progress_is_told_while_texts_are_embedded(opened: LocalStore):
     told: list[tuple[int, int]] = []
     opened.upsert([record(n, f"Text {n}.") for n in range(700)], lambda *now: told.append(now))
     assert told == [(512, 700), (700, 700)]
 
 
 def test_an_index_refuses_another_model_by_name(
-    opened: LocalStore, folder: Path, small_catalog: list[StandardRecord],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    opened.upsert(small_catalog)
+    opened: LocalStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    opened.upsert(SMALL_CATALOG)
     monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: CountingEncoder("other"))
     local = LocalStore(folder)
     with pytest.raises(CatalogUnavailableError, match=r"'letters'.*'other'.*data build"):
@@ -258,25 +233,8 @@ def test_an_index_refuses_another_model_by_name(
     local.close()
 
 
-def test_an_index_that_was_built_with_a_key_in_the_address_serves_without_it(
-    folder: Path, small_catalog: list[StandardRecord], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def open_with(query: str) -> LocalStore:
-        encoder = CountingEncoder(f"https://host.example/v1/embeddings{query}#m")
-        monkeypatch.setattr(engine, "open_encoder", lambda _spec, _key, **_: encoder)
-        return LocalStore(folder)
-
-    with closing(open_with("?key=opensesame")) as local:
-        local.upsert(small_catalog)
-    with closing(open_with("")) as local:
-        assert local.search("fractions").hits
-        assert local.stats().model == "https://host.example/v1/embeddings#m"
-
-
-def test_facets_and_stats_tell_what_there_is(
-    opened: LocalStore, folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
-) -> None:
-    opened.upsert(small_catalog)
+def test_facets_and_stats_tell_what_there_is(opened: LocalStore, folder: Path):
+    opened.upsert(SMALL_CATALOG)
     facets = opened.facets()
     assert facets.subjects == {"Language Arts": 2, "Mathematics": 4, "Science": 2}
     assert facets.education_levels == {"03": 4, "04": 1, "05": 3}
@@ -293,246 +251,174 @@ def test_facets_and_stats_tell_what_there_is(
     assert opened.stats().details["licenses"] == {"CC BY 4.0": 9}
 
 
-def test_stats_tell_when_the_records_last_changed(
-    folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
-) -> None:
-    def changed() -> str:
-        reopened = LocalStore(folder)
-        try:
+def test_stats_tell_when_the_records_last_changed(folder: Path):
+    def changed_by(records: Sequence[StandardRecord]) -> str:
+        with closing(LocalStore(folder)) as local:
+            local.upsert(records)
+            local.search("fractions")
+        with closing(LocalStore(folder)) as reopened:
             return str(reopened.stats().details["changed"])
-        finally:
-            reopened.close()
 
-    local = LocalStore(folder)
-    local.upsert(small_catalog)
-    assert changed().startswith(f"{datetime.now(UTC):%Y-}")
+    assert changed_by(SMALL_CATALOG).startswith(f"{datetime.now(UTC):%Y-}")
     # As if years had gone by.
-    with sqlite3.connect(folder / "catalog.sqlite3") as database:
+    with closing(sqlite3.connect(folder / "catalog.sqlite3")) as database, database:
         long_ago = "2001-02-03T04:05:06+00:00"
         database.execute("UPDATE state SET value = ? WHERE key = 'changed'", (long_ago,))
-    database.close()
-    local.upsert(small_catalog)
-    local.search("fractions")
-    assert changed() == "2001-02-03 04:05 UTC"
-    local.upsert([record(99, "One more.")])
-    local.close()
-    assert changed() > "2001-02-03 04:05 UTC"
+    assert changed_by(SMALL_CATALOG) == "2001-02-03 04:05 UTC"
+    assert changed_by([record(99, "One more.")]) > "2001-02-03 04:05 UTC"
+
+
+def seed_of(records: Sequence[StandardRecord]) -> Seed:
+    texts = sorted({record.description for record in records})
+    vectors = CountingEncoder().encode(texts).astype(np.float16)
+    hashes = [text_hash(text) for text in texts]
+    return Seed(records=records, model="letters", hashes=hashes, vectors=vectors)
+
+
+def seeded(folder: Path, records: Sequence[StandardRecord], edition: str = "1") -> Any:
+    """Open a catalog that begins with records."""
+    load = partial(seed_of, records)
+    source = SeedSource(name="letters", edition=lambda: edition, load=load)
+    return closing(LocalStore(folder, seed=source))
+
+
+OWN = record(50, "My own.")
 
 
 class TestASeed:
-    def seed(self, records: list[StandardRecord]) -> Seed:
-        texts = sorted({record.description for record in records})
-        vectors = CountingEncoder().encode(texts).astype(np.float16)
-        hashes = [text_hash(text) for text in texts]
-        return Seed(records=records, model="letters", hashes=hashes, vectors=vectors)
-
-    def source(self, records: list[StandardRecord], edition: str = "1") -> SeedSource:
-        return SeedSource(name="letters", edition=lambda: edition, load=lambda: self.seed(records))
-
     def test_fills_a_new_catalog_once_without_embedding(
-        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord]
-    ) -> None:
-        local = LocalStore(folder, seed=self.source(small_catalog))
-        assert local.search("compare fractions", 1).hits
-        assert encoder.seen == ["compare fractions"]
-        local.delete([each.id for each in small_catalog])
-        local.close()
-        again = LocalStore(folder, seed=self.source(small_catalog))
-        assert again.search("fractions").hits == ()
-        again.close()
+        self, folder: Path, encoder: CountingEncoder
+    ):
+        with seeded(folder, SMALL_CATALOG) as local:
+            assert local.search("compare fractions", 1).hits
+            assert encoder.seen == ["compare fractions"]
+            local.delete([each.id for each in SMALL_CATALOG])
+        with seeded(folder, SMALL_CATALOG) as again:
+            assert again.search("fractions").hits == ()
 
-    def test_comes_before_the_first_import(
-        self, folder: Path, small_catalog: list[StandardRecord],
-        record: MakeRecord,
-    ) -> None:  # fmt: skip
-        local = LocalStore(folder, seed=self.source(small_catalog))
-        assert local.upsert([record(0, "Official text.")]) == 1
-        assert local.stats().records == 8
-        assert local.fetch(["R000"])[0].description == "Official text."
-        local.close()
-
-    def test_is_not_added_to_a_catalog_that_exists(
-        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord],
-        record: MakeRecord,
-    ) -> None:  # fmt: skip
-        opened.upsert([record(50, "My own.")])
-        local = LocalStore(folder, seed=self.source(small_catalog))
-        assert local.stats().records == 1
-        local.close()
+    def test_comes_before_the_first_import(self, folder: Path):
+        with seeded(folder, SMALL_CATALOG) as local:
+            assert local.upsert([record(0, "Official text.")]) == 1
+            assert local.stats().records == 8
+            assert local.fetch(["R000"])[0].description == "Official text."
 
     def test_of_a_newer_edition_replaces_what_is_as_it_was(
-        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord],
-        record: MakeRecord,
-    ) -> None:  # fmt: skip
-        local = LocalStore(folder, seed=self.source(small_catalog[:7]))
-        assert local.search("fractions", 20).hits
-        local.delete(["R001"])
-        local.upsert([record(2, "Official text.")])
-        local.close()
-        newer = [record(n, f"Rewritten, {n} words.") for n in (0, 1, 2, 3, 4, 5)]
+        self, folder: Path, encoder: CountingEncoder
+    ):
+        official = record(2, "Official text.")
+        with seeded(folder, SMALL_CATALOG[:7]) as local:
+            assert local.search("fractions", 20).hits
+            local.delete(["R001"])
+            local.upsert([official])
+        newer = [record(n, f"Rewritten, {n} words.") for n in range(6)]
         added = record(9, "New in this edition.")
-        again = LocalStore(folder, seed=self.source([*newer, added], "2"))
-        assert again.fetch(["R000", "R003"]) == [newer[0], newer[3]]
-        assert again.fetch(["R001", "R006"]) == []
-        assert again.fetch(["R002", "R009"]) == [record(2, "Official text."), added]
-        assert ids(again.search("new in this edition", 1)) == ["R009"]
-        assert again.stats().details["index"] == "current"
+        with seeded(folder, [*newer, added], "2") as again:
+            assert again.fetch(["R000", "R003"]) == [newer[0], newer[3]]
+            assert again.fetch(["R001", "R006"]) == []
+            assert again.fetch(["R002", "R009"]) == [official, added]
+            assert ids(again.search("new in this edition", 1)) == ["R009"]
+            assert again.stats().details["index"] == "current"
         assert encoder.seen == ["fractions", "Official text.", "new in this edition"]
-        again.close()
 
-    def test_of_a_newer_edition_waits_for_a_write_where_there_is_more_than_a_seed(
-        self, folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
-    ) -> None:
-        local = LocalStore(folder, seed=self.source(small_catalog))
-        local.upsert([record(50, "My own.")])
-        local.close()
-        again = LocalStore(folder, seed=self.source([record(0, "Rewritten.")], "2"))
-        assert again.fetch(["R000"]) == [small_catalog[0]]
-        again.upsert([record(51, "My own too.")])
-        assert again.fetch(["R000"]) == [record(0, "Rewritten.")]
-        assert again.stats().records == 3
-        again.close()
+    def test_of_a_newer_edition_waits_for_a_write_where_there_is_more(self, folder: Path):
+        with seeded(folder, SMALL_CATALOG) as local:
+            local.upsert([OWN])
+        rewritten = record(0, "Rewritten.")
+        with seeded(folder, [rewritten], "2") as again:
+            assert again.fetch(["R000"]) == [SMALL_CATALOG[0]]
+            again.upsert([record(51, "My own too.")])
+            assert again.fetch(["R000"]) == [rewritten]
+            assert again.stats().records == 3
 
-    def test_that_was_removed_stays_removed_and_so_does_a_set_of_it(
-        self, folder: Path, small_catalog: list[StandardRecord], record: MakeRecord
-    ) -> None:
-        other = [record(n, f"Other {n}.", standard_set_id="set-other") for n in (20, 21)]
-        local = LocalStore(folder, seed=self.source([*small_catalog, *other]))
-        local.delete(["R020", "R021"])
-        local.close()
-        more = [record(22, "Late.", standard_set_id="set-other"), record(30, "Fresh.")]
-        again = LocalStore(folder, seed=self.source([*small_catalog, *other, *more], "2"))
-        assert [each.id for each in again.fetch(["R020", "R022", "R030"])] == ["R030"]
-        again.delete([each.id for each in again.records()])
-        again.close()
-        third = LocalStore(folder, seed=self.source([record(40, "Later still.")], "3"))
-        assert third.stats().records == 0
-        assert "data import starter" in third.search("later").notes[0]
-        third.close()
-
-    def test_is_taken_up_once_in_each_edition_when_two_versions_share_a_catalog(
-        self, folder: Path, record: MakeRecord
-    ) -> None:
-        for edition in ("1", "2", "1", "2"):
-            text = f"Edition {edition}."
-            local = LocalStore(folder, seed=self.source([record(1, text)], edition))
-            local.search("edition")
-            revision = (folder / "index" / "current").read_text()
-            local.close()
-        assert revision.startswith("g2-")
+    def test_that_was_removed_stays_removed_and_so_does_a_set_of_it(self, folder: Path):
+        other, late = (record(n, f"{n}.", standard_set_id="set-other") for n in (20, 22))
+        with seeded(folder, [*SMALL_CATALOG, other]) as local:
+            local.delete(["R020"])
+        with seeded(folder, [*SMALL_CATALOG, other, late, record(30, "Fresh.")], "2") as again:
+            assert [each.id for each in again.fetch(["R020", "R022", "R030"])] == ["R030"]
+            again.delete([each.id for each in again.records()])
+        with seeded(folder, [record(40, "Later still.")], "3") as third:
+            assert third.stats().records == 0
+            assert "data import starter" in third.search("later").notes[0]
 
     def test_is_offered_again_to_a_catalog_that_lost_it_or_never_had_it(
-        self, folder: Path, encoder: CountingEncoder, small_catalog: list[StandardRecord],
-        record: MakeRecord,
-    ) -> None:  # fmt: skip
-        without = LocalStore(folder)
-        without.upsert([record(50, "My own.")])
-        without.close()
-        local = LocalStore(folder, seed=self.source(small_catalog))
-        assert local.stats().records == 1
-        assert local.upsert(local.load_seed()) == 8
-        assert encoder.seen == ["My own."]
-        local.close()
-        again = LocalStore(folder, seed=self.source([record(0, "Rewritten.")], "2"))
-        again.delete(["R050"])
-        assert again.fetch(["R000"]) == [record(0, "Rewritten.")]
-        again.close()
+        self, folder: Path, encoder: CountingEncoder
+    ):
+        with closing(LocalStore(folder)) as without:
+            without.upsert([OWN])
+        with seeded(folder, SMALL_CATALOG) as local:
+            assert local.stats().records == 1
+            assert local.upsert(local.load_seed()) == 8
+            assert encoder.seen == ["My own."]
+        rewritten = record(0, "Rewritten.")
+        with seeded(folder, [rewritten], "2") as again:
+            again.delete(["R050"])
+            assert again.fetch(["R000"]) == [rewritten]
 
-    def test_is_safe_when_two_start_at_once(
-        self, folder: Path, small_catalog: list[StandardRecord]
-    ) -> None:
-        seeded: list[int] = []
+    def test_is_safe_when_two_start_at_once(self, folder: Path):
+        loaded: list[int] = []
 
-        def seed() -> Seed:
-            seeded.append(1)
+        def load() -> Seed:
+            loaded.append(1)
             time.sleep(0.1)
-            return self.seed(small_catalog)
+            return seed_of(SMALL_CATALOG)
 
-        source = SeedSource(name="letters", edition=lambda: "1", load=seed)
+        source = SeedSource(name="letters", edition=lambda: "1", load=load)
         stores = [LocalStore(folder, seed=source) for _ in range(3)]
-        found: list[int] = []
-        threads = [
-            Thread(target=lambda each=each: found.append(len(each.search("time", 8).hits)))
-            for each in stores
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert found == [8, 8, 8]
-        assert seeded == [1]
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda each: len(each.search("time", 8).hits), stores))
+        assert (found, loaded) == ([8, 8, 8], [1])
         for each in stores:
             each.close()
 
 
 class TestSeveralUsers:
-    def test_readers_see_a_new_index_with_their_next_search(
-        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord],
-        record: MakeRecord,
-    ) -> None:  # fmt: skip
-        opened.upsert(small_catalog)
-        reader = LocalStore(folder)
-        assert len(reader.search("fractions", 20).hits) == 8
-        opened.upsert([record(90, "Simplify fractions.")])
-        assert len(reader.search("fractions", 20).hits) == 9
-        reader.close()
+    def test_readers_see_a_new_index_with_their_next_search(self, opened: LocalStore, folder: Path):
+        opened.upsert(SMALL_CATALOG)
+        with closing(LocalStore(folder)) as reader:
+            assert len(reader.search("fractions", 20).hits) == 8
+            opened.upsert([record(90, "Simplify fractions.")])
+            assert len(reader.search("fractions", 20).hits) == 9
 
     @pytest.mark.slow
-    def test_searches_run_in_many_threads_while_one_writes(
-        self, opened: LocalStore, small_catalog: list[StandardRecord], record: MakeRecord
-    ) -> None:
-        opened.upsert(small_catalog)
-        stop, failures = Event(), list[BaseException]()
+    def test_searches_run_in_many_threads_while_one_writes(self, opened: LocalStore):
+        opened.upsert(SMALL_CATALOG)
+        stop = Event()
 
-        def read() -> None:
-            try:
-                while not stop.is_set():
-                    assert len(opened.search("fractions and time", 20).hits) >= 8
-                    opened.find("XQ.1")
-                    opened.facets()
-            except BaseException as error:  # noqa: BLE001  reported below
-                failures.append(error)
+        def read(_: int) -> None:
+            while not stop.is_set():
+                assert len(opened.search("fractions and time", 20).hits) >= 8
+                opened.find("XQ.1")
+                opened.facets()
 
-        threads = [Thread(target=read) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for number in range(5):
-            opened.upsert([record(100 + number, f"Extra {number}.")])
-        stop.set()
-        for thread in threads:
-            thread.join()
-        assert failures == []
+        with ThreadPoolExecutor(4) as pool:
+            reading = pool.map(read, range(4))
+            for number in range(5):
+                opened.upsert([record(100 + number, f"Extra {number}.")])
+            stop.set()
+            list(reading)  # raises what they raise
 
-    def test_a_second_writer_is_refused_when_the_first_does_not_end(
-        self, folder: Path, small_catalog: list[StandardRecord]
-    ) -> None:
+    def test_a_second_writer_is_refused_when_the_first_does_not_end(self, folder: Path):
         folder.mkdir()
-        local = LocalStore(folder, lock_timeout=0.1)
-        with (
-            filelock.FileLock(folder / "catalog.lock"),
-            pytest.raises(CatalogUnavailableError, match=r"another process .* try again"),
-        ):
-            local.upsert(small_catalog)
-        assert local.upsert(small_catalog) == 8
-        local.close()
+        with closing(LocalStore(folder, lock_timeout=0.1)) as local:
+            with (
+                filelock.FileLock(folder / "catalog.lock"),
+                pytest.raises(CatalogUnavailableError, match=r"another process .* try again"),
+            ):
+                local.upsert(SMALL_CATALOG)
+            assert local.upsert(SMALL_CATALOG) == 8
 
-    def test_two_builders_at_once_both_end_well(
-        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
-        other = LocalStore(folder)
-        threads = [Thread(target=each.build) for each in (opened, other, opened, other)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def test_two_builders_at_once_both_end_well(self, opened: LocalStore, folder: Path):
+        opened.upsert(SMALL_CATALOG)
+        with closing(LocalStore(folder)) as other, ThreadPoolExecutor(4) as pool:
+            list(pool.map(LocalStore.build, (opened, other, opened, other)))
         assert len(opened.search("fractions", 20).hits) == 8
         assert len([path for path in (folder / "index").iterdir() if path.is_dir()]) == 2
-        other.close()
 
 
 _KILLED_BUILD = """
 import os, sys
+from functools import partial
 from pathlib import Path
 from standards_mcp_catalog.local.index import generation
 from standards_mcp_catalog.records import StandardRecord
@@ -552,11 +438,9 @@ store.upsert([new])
 
 
 @pytest.mark.slow
-def test_a_build_that_is_killed_leaves_the_old_index_serving(
-    folder: Path, small_catalog: list[StandardRecord]
-) -> None:
+def test_a_build_that_is_killed_leaves_the_old_index_serving(folder: Path):
     local = LocalStore(folder, "none")
-    local.upsert(small_catalog)
+    local.upsert(SMALL_CATALOG)
     command = [sys.executable, "-c", _KILLED_BUILD, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -575,65 +459,51 @@ def test_a_build_that_is_killed_leaves_the_old_index_serving(
     local.close()
 
 
-class TestAForeignDatabase:
-    def test_that_is_no_database_is_named(self, folder: Path) -> None:
-        folder.mkdir()
-        (folder / "catalog.sqlite3").write_bytes(b"not a database at all, " * 100)
-        with pytest.raises(CatalogUnavailableError, match=r"catalog\.sqlite3"):
-            LocalStore(folder).search("x")
-
-    def test_of_another_program_is_left_alone(self, folder: Path) -> None:
-        folder.mkdir()
-        connection = sqlite3.connect(folder / "catalog.sqlite3")
-        connection.execute("CREATE TABLE recipes (name)")
-        connection.close()
-        with pytest.raises(CatalogUnavailableError, match="is not a catalog of standards"):
-            LocalStore(folder).search("x")
-
-    def test_of_a_newer_version_asks_for_an_upgrade(
-        self, opened: LocalStore, folder: Path, small_catalog: list[StandardRecord]
-    ) -> None:
-        opened.upsert(small_catalog)
-        opened.close()
-        connection = sqlite3.connect(folder / "catalog.sqlite3")
-        connection.execute("PRAGMA user_version = 99")
-        connection.close()
-        with pytest.raises(CatalogUnavailableError, match="newer standards-mcp"):
-            opened.search("x")
+def test_nothing_heavy_is_imported_before_the_first_search(folder: Path):
+    code = (
+        "import anyio, pathlib, sys, standards_mcp_catalog.local.catalog as local\n"
+        "catalog = local.LocalCatalog(pathlib.Path(sys.argv[1]))\n"
+        "anyio.run(catalog.stats)\n"
+        "anyio.run(catalog.aclose)\n"
+        "heavy = {'numpy', 'onnxruntime', 'tantivy', 'tokenizers'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, str(folder)]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert done.stdout.strip() == b"[]"
 
 
-class TestTheAsynchronousCatalog:
-    def test_imports_nothing_heavy_before_the_first_call(self) -> None:
-        code = (
-            "import sys, standards_mcp_catalog.local.catalog as local, pathlib\n"
-            "local.LocalCatalog(pathlib.Path('nowhere'))\n"
-            "heavy = {'numpy', 'onnxruntime', 'tantivy', 'tokenizers'}\n"
-            "print(sorted(heavy & set(sys.modules)))"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        assert done.stdout.strip() == b"[]"
-
-    def test_imports_nothing_heavy_to_be_closed_without_a_search(self, folder: Path) -> None:
-        code = (
-            "import anyio, pathlib, sys, standards_mcp_catalog.local.catalog as local\n"
-            "catalog = local.LocalCatalog(pathlib.Path(sys.argv[1]))\n"
-            "anyio.run(catalog.stats)\n"
-            "anyio.run(catalog.aclose)\n"
-            "heavy = {'numpy', 'onnxruntime', 'tantivy', 'tokenizers'}\n"
-            "print(sorted(heavy & set(sys.modules)))"
-        )
-        command = [sys.executable, "-c", code, str(folder)]
-        done = subprocess.run(command, capture_output=True, check=True)
-        assert done.stdout.strip() == b"[]"
+def test_a_database_that_was_moved_away_leaves_nothing_to_the_new_one(folder: Path):
+    folder.mkdir()
+    (folder / "catalog.sqlite3-wal").write_bytes(b"what another database left behind")
+    with closing(LocalStore(folder)) as local:
+        assert local.upsert(SMALL_CATALOG) == local.stats().records == len(SMALL_CATALOG)
 
 
-def test_a_database_that_was_moved_away_leaves_nothing_to_the_new_one(
-    folder: Path, small_catalog: list[StandardRecord]
-) -> None:
-    old = folder / "catalog.sqlite3"
-    folder.mkdir(parents=True, exist_ok=True)
-    old.with_name("catalog.sqlite3-wal").write_bytes(b"what another database left behind")
-    local = LocalStore(folder)
-    assert local.upsert(small_catalog) == len(small_catalog)
-    assert local.stats().records == len(small_catalog)
-    local.close()
+def with_sql(statement: str) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(statement)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda path: path.write_bytes(b"not a database at all, " * 100), r"catalog\.sqlite3"),
+        (with_sql("CREATE TABLE recipes (name)"), "is not a catalog of standards"),
+        (with_sql("PRAGMA user_version = 99"), "newer standards-mcp"),
+    ],
+    ids=["no database", "of another program", "of a newer version"],
+)
+def test_a_foreign_database_is_named_and_left_alone(
+    folder: Path, write: Callable[[Path], None], message: str
+):
+    if "newer" in message:
+        with closing(LocalStore(folder, "none")) as local:
+            local.upsert(SMALL_CATALOG)
+    folder.mkdir(exist_ok=True)
+    write(folder / "catalog.sqlite3")
+    with pytest.raises(CatalogUnavailableError, match=message):
+        LocalStore(folder).search("x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -35,30 +36,18 @@ def held_below(folder: Path) -> set[str]:
 @pytest.mark.parametrize("fails", [False, True], ids=["cleanly", "by a failure"])
 async def test_every_file_of_the_catalog_is_released_when_the_host_ends(
     own_catalog: Path, tmp_path: Path, *, fails: bool
-) -> None:
-    folder = own_catalog
+):
     plugin = PluginInfo(name="catalog", load=lambda: CatalogPlugin)
-    settings = Settings(
-        state_dir=tmp_path / "state", plugins={"catalog": {"path": str(folder), "backend": "local"}}
-    )
+    table = {"path": str(own_catalog), "backend": "local"}
+    settings = Settings(state_dir=tmp_path / "state", plugins={"catalog": table})
     host = Host(LoadedSettings(settings, None), installed=[plugin])
     host.load()
-    catalog = host.service(Catalog)
-
-    async def serve() -> None:
+    with pytest.raises(RuntimeError, match="over") if fails else nullcontext():
         async with host.running():
-            assert (await catalog.search("comparing fractions", 1)).hits
-            assert {Path(path).name for path in held_below(folder)} >= {
-                "catalog.sqlite3",
-                "vectors.npy",
-            }
+            assert (await host.service(Catalog).search("comparing fractions", 1)).hits
+            held = {Path(path).name for path in held_below(own_catalog)}
+            assert held >= {"catalog.sqlite3", "vectors.npy"}
             if fails:
                 raise RuntimeError("over")
-
-    if fails:
-        with pytest.raises(RuntimeError, match="over"):
-            await serve()
-    else:
-        await serve()
     gc.collect()
-    assert held_below(folder) == set()
+    assert held_below(own_catalog) == set()

@@ -64,97 +64,43 @@ def test_the_tree_agrees_with_itself(records: list[StandardRecord]):
             assert record.ancestor_ids == (*parent.ancestor_ids, parent.id)
 
 
-@pytest.mark.parametrize(
-    ("code", "label", "grades", "title", "short", "page"),
-    [
-        (
-            "CCSS.Math.Content.3.NF.A.2a",
-            "Component",
-            ("03",),
-            "Common Core Mathematics: Grade 3",
-            ("3.NF.A.2a", "3.NF.2.a"),
-            "www.thecorestandards.org/Math/Content/3/NF/A/2/a/",
-        ),
-        (
-            "CCSS.Math.Content.K.CC",
-            "Domain",
-            ("K",),
-            "Common Core Mathematics: Kindergarten",
-            ("K.CC",),
-            "www.thecorestandards.org/Math/Content/K/CC/",
-        ),
-        (
-            "CCSS.Math.Content.HSF-LE.A",
-            "Cluster",
-            ("09", "10", "11", "12"),
-            "Common Core Mathematics: High School, Functions",
-            ("HSF-LE.A",),
-            "www.thecorestandards.org/Math/Content/HSF/LE/",
-        ),
-        (
-            "CCSS.ELA-Literacy.L.9-10.1a",
-            "Component",
-            ("09", "10"),
-            "Common Core English Language Arts: Grades 9-10",
-            ("L.9-10.1.a",),
-            "www.thecorestandards.org/ELA-Literacy/L/9-10/1/a/",
-        ),
-        (
-            "CCSS.ELA-Literacy.RH.6-8.1",
-            "Standard",
-            ("06", "07", "08"),
-            "Common Core English Language Arts: Literacy in History/Social Studies, Grades 6-8",
-            ("RH.6-8.1",),
-            "www.thecorestandards.org/ELA-Literacy/RH/6-8/1/",
-        ),
-        (
-            "MS-ESS1",
-            "Disciplinary Core Idea",
-            ("06", "07", "08"),
-            "NGSS: Middle School",
-            (),
-            "www.nextgenscience.org/dci-arrangement/ms-ess1-earths-place-universe",
-        ),
-        (
-            "K-2-ETS1-3",
-            "Performance Expectation",
-            ("K", "01", "02"),
-            "NGSS: Grades K-2",
-            (),
-            "www.nextgenscience.org/pe/k-2-ets1-3-engineering-design",
-        ),
-        (
-            "D2.Eco.14.K-2",
-            "Indicator",
-            ("K", "01", "02"),
-            "C3 Framework: Economics, Grades K-2",
-            (),
-            "www.socialstudies.org/standards/c3",
-        ),
-        (
-            "3A-AP-14",
-            "Standard",
-            ("09", "10"),
-            "CSTA Computer Science: Level 3A, Grades 9-10",
-            (),
-            "csteachers.org/k12standards/",
-        ),
-    ],
-)
-def test_a_code_says_where_it_stands(
-    records: list[StandardRecord],
-    code: str,
-    label: str,
-    grades: tuple[str, ...],
-    title: str,
-    short: tuple[str, ...],
-    page: str,
-):
-    record = find(records, code)
-    assert record.statement_label == label
-    assert record.education_levels == grades
-    assert record.standard_set_title == title
-    assert record.alt_statement_notations == short
+K_TO_2, MIDDLE, HIGH = ("K", "01", "02"), ("06", "07", "08"), ("09", "10", "11", "12")
+CORE = "www.thecorestandards.org"
+PLACES = [
+    ("CCSS.Math.Content.3.NF.A.2a", "Component", ("03",), "Common Core Mathematics: Grade 3",
+     ("3.NF.A.2a", "3.NF.2.a"), f"{CORE}/Math/Content/3/NF/A/2/a/"),
+    ("CCSS.Math.Content.K.CC", "Domain", ("K",), "Common Core Mathematics: Kindergarten",
+     ("K.CC",), f"{CORE}/Math/Content/K/CC/"),
+    ("CCSS.Math.Content.HSF-LE.A", "Cluster", HIGH,
+     "Common Core Mathematics: High School, Functions",
+     ("HSF-LE.A",), f"{CORE}/Math/Content/HSF/LE/"),
+    ("CCSS.ELA-Literacy.L.9-10.1a", "Component", ("09", "10"),
+     "Common Core English Language Arts: Grades 9-10",
+     ("L.9-10.1.a",), f"{CORE}/ELA-Literacy/L/9-10/1/a/"),
+    ("CCSS.ELA-Literacy.RH.6-8.1", "Standard", MIDDLE,
+     "Common Core English Language Arts: Literacy in History/Social Studies, Grades 6-8",
+     ("RH.6-8.1",), f"{CORE}/ELA-Literacy/RH/6-8/1/"),
+    ("MS-ESS1", "Disciplinary Core Idea", MIDDLE, "NGSS: Middle School",
+     (), "www.nextgenscience.org/dci-arrangement/ms-ess1-earths-place-universe"),
+    ("K-2-ETS1-3", "Performance Expectation", K_TO_2, "NGSS: Grades K-2",
+     (), "www.nextgenscience.org/pe/k-2-ets1-3-engineering-design"),
+    ("D2.Eco.14.K-2", "Indicator", K_TO_2, "C3 Framework: Economics, Grades K-2",
+     (), "www.socialstudies.org/standards/c3"),
+    ("3A-AP-14", "Standard", ("09", "10"), "CSTA Computer Science: Level 3A, Grades 9-10",
+     (), "csteachers.org/k12standards/"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("facts", PLACES, ids=[code for code, *_ in PLACES])
+def test_a_code_says_where_it_stands(records: list[StandardRecord], facts: tuple[object, ...]):
+    code, *expected, page = facts
+    record = find(records, str(code))
+    assert [
+        record.statement_label,
+        record.education_levels,
+        record.standard_set_title,
+        record.alt_statement_notations,
+    ] == expected
     assert record.source_url == f"https://{page}"
 
 

@@ -37,23 +37,19 @@ MEANT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("written", "key"), [(text, key) for key, texts in MEANT.items() for text in texts]
-)
-def test_a_code_is_understood_as_people_paste_it(written: str, key: str):
-    assert key in {canonical_key(each.code) for each in readings(written) if not each.places}
+@pytest.mark.parametrize("key", MEANT)
+def test_a_code_is_understood_as_people_paste_it(key: str):
+    for written in MEANT[key]:
+        found = {canonical_key(each.code) for each in readings(written) if not each.places}
+        assert key in found, written
 
 
 @pytest.mark.parametrize(
     ("written", "state"),
     [
-        ("NY-3.NF.1", "New York"),
         ("ny-3.nf.1", "New York"),
         ("NYS 3.NF.1", "New York"),
-        ("NY 3.NF.1", "New York"),
-        ("New York 3.NF.1", "New York"),
         ("new york standard 3.NF.1", "New York"),
-        ("CA.3.NF.1", "California"),
         ("CA-CCSS 3.NF.1", "California"),
         ("NJSLS.3.NF.A.1", "New Jersey"),
         ("MGSE3.NF.1", "Georgia"),
@@ -67,16 +63,11 @@ def test_the_mark_of_a_state_means_its_standard_or_else_the_common_cores(written
     assert ("Common Core" in common.places, common.in_place_of) == (True, state)
 
 
-@pytest.mark.parametrize("written", ["TX.3.NF.1", "Virginia 3.NF.1"])
-def test_a_state_without_the_common_core_means_its_own_alone(written: str):
-    assert not any(reading.in_place_of for reading in readings(written))
-
-
-@pytest.mark.parametrize(
-    "written", ["or 3.NF.1", "in 3.NF.1", "MS-PS1-1", "MA.3.NSO.1.1", "CT.L2:1"]
-)
-def test_words_and_codes_are_not_taken_for_states(written: str):
-    assert not any(reading.places for reading in readings(written))
+def test_words_codes_and_states_without_the_common_core_are_not_read_so():
+    for written in ("TX.3.NF.1", "Virginia 3.NF.1"):
+        assert not any(reading.in_place_of for reading in readings(written))
+    for written in ("or 3.NF.1", "in 3.NF.1", "MS-PS1-1", "MA.3.NSO.1.1", "CT.L2:1"):
+        assert not any(reading.places for reading in readings(written))
 
 
 def test_a_family_before_a_code_limits_it_to_its_places():
@@ -141,24 +132,6 @@ def test_every_code_in_every_dress_leads_to_its_own_record(
 
 
 @steady
-@given(st.sampled_from(sorted(CODES)), st.sampled_from(["NY-", "CA.", "ny.", "Ohio ", "MI:"]))
-def test_every_code_behind_the_mark_of_a_state_leads_to_its_common_core_record(
-    code: str, mark: str
-):
-    short = code.replace("CCSS.Math.Content.", "").replace("CCSS.ELA-Literacy.", "")
-    reading = readings(mark + short)[-1]
-    assert reading.in_place_of
-    assert {each for key in lookup_keys(reading.code) for each in BY_KEY.get(key, ())} == {code}
-
-
-def test_no_reading_of_a_code_of_the_starter_set_leads_to_another_record():
-    for code in CODES:
-        for reading in readings(code):
-            found = {each for key in lookup_keys(reading.code) for each in BY_KEY.get(key, ())}
-            assert found <= {code}
-
-
-@steady
 @given(st.text())
 def test_any_text_is_read_without_an_error_and_first_as_it_stands(text: str):
     found = readings(text)
@@ -167,41 +140,29 @@ def test_any_text_is_read_without_an_error_and_first_as_it_stands(text: str):
 
 
 @pytest.mark.parametrize(
-    "part", ["a", " ", "3.", "NY-", "standard ", "(", "9-", "https://", "/3", "New ", "\u2022", ":"]
+    "part", ["a", " ", "3.", "NY-", "standard ", "(", "/3", "\u2022", "3.NF.1,"]
 )
 def test_the_longest_text_is_read_at_once(part: str):
     # Anything worse than linear would take hours.
     assert readings(part * 300_000 + "1") is not None
+    assert requests_in(part * 10_000).names()
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("3.NF.1", ["3.NF.1"]),
-        ("3.NF.1,3.NF.2", ["3.NF.1", "3.NF.2"]),
         ("3.NF.1; RL.4.3\nMP1", ["3.NF.1", "RL.4.3", "MP1"]),
-        ("3.NF.1 3.NF.2 5-PS1-1", ["3.NF.1", "3.NF.2", "5-PS1-1"]),
         ("3.NF.1/3.NF.2", ["3.NF.1", "3.NF.2"]),
-        ("3.NF.1 and 3.NF.2", ["3.NF.1", "3.NF.2"]),
         ("3.NF.1, 3.NF.2, and RL.4.3.", ["3.NF.1", "3.NF.2", "RL.4.3"]),
         ("NY-4.NF.1 and NY-4.NF.2", ["NY-4.NF.1", "NY-4.NF.2"]),
         ("1. 3.NF.1\n2. 3.NF.2", ["3.NF.1", "3.NF.2"]),
-        ("(3.NF.1; 3.NF.2)", ["3.NF.1", "3.NF.2"]),
-        ("[3.NF.1] [3.NF.2]", ["3.NF.1", "3.NF.2"]),
         ("K.CC, K.OA", ["K.CC", "K.OA"]),
         ("3.NF.1, XYZ", ["3.NF.1", "XYZ"]),
-        ("3.NF.1 XX.7", ["3.NF.1", "XX.7"]),
         ("NGSS MS-PS1-1, MS-PS1-2", ["MS-PS1-1", "MS-PS1-2"]),
-        (
-            "3.NF.A.1: A fraction 1/b, made of 2-digit parts, is a number",
-            ["3.NF.A.1"],
-        ),
+        ("3.NF.A.1: A fraction 1/b, made of 2-digit parts, is a number", ["3.NF.A.1"]),
         ("3.NF.1,,\n\n 3.NF.1", ["3.NF.1"]),
-        ("S11437E2 S11437E3", ["S11437E2", "S11437E3"]),
         # no list
-        ("nonsense", ["nonsense"]),
         ("adding, subtracting and 3 apples", ["adding, subtracting and 3 apples"]),
-        ("ELA 2.23A", ["ELA 2.23A"]),
         ("9-12.Data and Analysis.Storage", ["9-12.Data and Analysis.Storage"]),
         ("", [""]),
     ],
@@ -241,11 +202,3 @@ WRITTEN_CODES = ["3.NF.A.1", "RL.4.3", "HSA-REI.B.4b", "MP1", "K-2-ETS1-1", "1B-
 def test_codes_come_back_in_order_whatever_separates_them(codes: list[str], between: str):
     names = requests_in(between.join(codes)).names()
     assert names == codes
-
-
-@pytest.mark.parametrize(
-    "part", ["3.NF.1,", "3.NF.1 ", " and ", "a,", "3.", "(", " ", "\n\u2022 3.NF.1"]
-)
-def test_the_longest_text_is_taken_apart_at_once(part: str):
-    # Anything worse than linear would take hours.
-    assert requests_in(part * 10_000).names()

@@ -48,30 +48,23 @@ COMMON_CORE_ENGLISH = ("Common Core English/Language Arts", "ELA-Literacy")
     ("text", "among_states", "in_the_nation"),
     [
         ("math", ("Mathematics",), ("Common Core Mathematics", "Algebra I", "Geometry")),
-        ("Maths", ("Mathematics",), ("Common Core Mathematics", "Algebra I", "Geometry")),
         ("algebra", ("Mathematics",), ("Common Core Mathematics", "Algebra I")),
         ("common core math standards", ("Mathematics",), ("Common Core Mathematics",)),
         ("ela", ENGLISH, COMMON_CORE_ENGLISH),
-        ("English", ENGLISH, COMMON_CORE_ENGLISH),
-        ("language arts", ENGLISH, COMMON_CORE_ENGLISH),
         ("reading", ENGLISH, COMMON_CORE_ENGLISH),
         ("reading & writing", ENGLISH, COMMON_CORE_ENGLISH),
         ("biology", ("Science",), ()),
         ("social studies", ("Social Studies",), ("US History",)),
-        ("history", ("Social Studies",), ("US History",)),
         ("civics", ("Social Studies",), ()),
         ("U.S. history", (), ("US History",)),
         ("coding", ("Computer Science",), ()),
-        ("CS", ("Computer Science",), ("Technology",)),
         ("theater", ("Arts", "Drama and Theatre Arts"), ("Theater",)),
         ("music", ("Arts",), ()),
         ("P.E.", ("Physical Education",), ("Health and Physical Education",)),
-        ("PE", ("Physical Education",), ("Health and Physical Education",)),
         ("health", ("Comprehensive Health",), ("Health and Physical Education",)),
         ("spanish", ("Foreign Language and Literature",), ("World Languages",)),
         ("ELD", (), ("English Language Development",)),
         ("personal finance", (), ("Financial Literacy",)),
-        ("cte", (), ("Career and Technical Education",)),
         ("skills", ("21st Century Skills",), ()),
     ],
 )
@@ -81,26 +74,30 @@ def test_a_subject_is_known_by_its_everyday_name(text, among_states, in_the_nati
     assert bool(match_subjects(text, NATION)) == bool(in_the_nation)
 
 
-@pytest.mark.parametrize("text", ["science", "SCIENCE", " Science. ", "\uff33cience"])
-def test_the_same_name_stands_alone(text):
-    assert match_subjects(text, STATES) == ("Science",)
-
-
-def test_marks_do_not_matter_to_the_same_name():
-    assert match_subjects("reading writing & communicating", STATES) == (ENGLISH[1],)
-
-
-def test_several_subjects_may_be_asked_for():
-    assert match_subjects("math and science", STATES) == ("Science", "Mathematics")
+@pytest.mark.parametrize(
+    ("text", "available", "found"),
+    [
+        ("SCIENCE", STATES, ("Science",)),
+        (" Science. ", STATES, ("Science",)),
+        ("reading writing & communicating", STATES, (ENGLISH[1],)),
+        ("math and science", STATES, ("Science", "Mathematics")),
+        ("language", STATES, (STATES[0], STATES[-1])),
+        ("langu", STATES, ()),
+        ("state standards", ["State Standards"], ("State Standards",)),
+        ("Common Core Mathematics", [*STATES, NATION[0]], ("Mathematics", NATION[0])),
+        ("english & language arts", [*STATES, NATION[1]], (*ENGLISH, NATION[1])),
+        ("ELA", [*STATES, NATION[1]], (*ENGLISH, NATION[1])),
+    ],
+)
+def test_names_are_found_whole_and_the_same_name_alone(text, available, found):
+    assert match_subjects(text, available) == found
 
 
 @pytest.mark.parametrize(
     ("text", "available"),
     [
         ("science", "Computer Science"),
-        ("computer science", "Science"),
         ("arts", "English Language Arts"),
-        ("literacy", "Financial Literacy"),
         ("english", "English Language Development"),
         ("english", "Foreign Language and Literature"),
         ("math", "Aftermath Studies"),
@@ -111,19 +108,10 @@ def test_a_word_that_two_subjects_share_does_not_mix_them(text, available):
     assert match_subjects(text, [available]) == ()
 
 
-def test_other_words_are_found_whole_in_the_names():
-    assert match_subjects("language", STATES) == (STATES[0], STATES[-1])
-    assert match_subjects("langu", STATES) == ()
-
-
 @pytest.mark.parametrize("text", ["", "   ", "the", "...", "basket weaving"])
 def test_what_means_no_subject_matches_none(text):
     assert match_subjects(text, STATES) == ()
     assert nearest_subjects(text, STATES) == ()
-
-
-def test_a_name_made_of_common_words_is_still_a_name():
-    assert match_subjects("state standards", ["State Standards"]) == ("State Standards",)
 
 
 @pytest.mark.parametrize(
@@ -142,29 +130,9 @@ def test_every_subject_is_found_by_its_own_name(subject, available):
     assert subject in match_subjects(subject.upper(), available)
 
 
-@pytest.mark.parametrize("text", ["ELA", "English Language Arts", "english & language arts"])
-def test_a_name_made_of_names_of_a_whole_family_means_all_of_it(text):
-    starter = ("Common Core Mathematics", "Common Core English/Language Arts")
-    assert match_subjects(text, STATES + starter) == (*ENGLISH, starter[1])
-
-
-@pytest.mark.parametrize("text", ["Mathematics", "Common Core Mathematics", "math"])
-def test_a_whole_family_is_found_under_each_of_its_names(text):
-    available = ["Mathematics", "Common Core Mathematics", "Science"]
-    assert match_subjects(text, available) == ("Mathematics", "Common Core Mathematics")
-
-
 @steady
 @given(st.text(), st.lists(st.text() | st.sampled_from(STATES)))
 def test_only_what_is_available_is_ever_named(text, available):
     for found in (match_subjects(text, available), nearest_subjects(text, available)):
         assert set(found) <= set(available)
         assert len(found) == len(set(found))
-
-
-def test_of_a_subject_of_any_length_only_the_beginning_counts():
-    padding = " " * 1_000
-    assert match_subjects(f"math{padding}", ["Mathematics"]) == ("Mathematics",)
-    assert match_subjects(f"math{padding}{'reading ' * 100_000}", ["Mathematics"]) == (
-        "Mathematics",
-    )

@@ -25,20 +25,15 @@ KEYS = [
     [
         ("3.NF.9", ["3.NF.2", "3.NF.1", "3.NF.A"]),
         ("3.NF.B.1", ["3.NF.1"]),
-        ("3.NFF.1", ["3.NF.1"]),
-        ("9.NF.1", ["3.NF.1", "4.NF.1", "5.NF.1"]),
         ("NY.3.NF.1", ["3.NF.1"]),
-        ("RLL.3.1", ["RL.3.1"]),
         ("RL.3.11", ["RL.3.10", "RL.3.1"]),
         ("MP.9", ["MP.2", "MP.1"]),
-        ("MS.PS1.9", ["MS.PS1.2", "MS.PS1.1"]),
         ("3.NF.A.9", ["3.NF.2", "3.NF.1"]),
         ("A.REI.E.12", ["A.REI.12", "A.REI.11"]),
         ("3.RL.1", ["RL.3.1"]),
         ("RH.7.1", ["RH.6-8.1"]),
         ("10.RL.1", ["RL.9-10.1"]),
         ("XYZ", []),
-        ("", []),
     ],
 )
 def test_a_miss_suggests_the_nearest_codes(missed, suggestions):
@@ -74,14 +69,12 @@ def test_a_code_in_the_form_of_others_is_near_to_none(foreign: str):
     assert nearest(foreign, map(canonical_key, filter(is_common_core, common))) == []
 
 
-@pytest.mark.parametrize("mistyped", ["3.MF.1", "3.NF1.", "RL.31", "RI.3.1", "3.NG.1"])
-def test_one_mistyped_character_leads_to_the_code_that_was_meant(mistyped: str):
-    known = ["3.NF.1", "RL.3.1", "RST.9-10.4"]
-    assert nearest(canonical_key(mistyped), known)[:1] in (["3.NF.1"], ["RL.3.1"])
-
-
-def test_a_mistyped_band_is_near_to_the_band():
-    assert nearest(canonical_key("RSR.9-10.4"), ["RST.9-10.4"]) == ["RST.9-10.4"]
+@pytest.mark.parametrize(
+    ("mistyped", "meant"),
+    [("3.MF.1", "3.NF.1"), ("3.NF1.", "3.NF.1"), ("RL.31", "RL.3.1"), ("RSR.9-10.4", "RST.9-10.4")],
+)
+def test_one_mistyped_character_leads_to_the_code_that_was_meant(mistyped: str, meant: str):
+    assert nearest(canonical_key(mistyped), ["3.NF.1", "RL.3.1", "RST.9-10.4"])[:1] == [meant]
 
 
 def test_nothing_of_another_family_is_near():

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, async_playwright
+from support.hosts import names_of
 from support.http import http_client, served_over_http
 
 from standards_mcp import Health, Plugin, hookimpl, tool
@@ -134,5 +135,5 @@ async def test_a_switch_works_by_the_keyboard_alone_and_without_javascript():
         assert await page.get_by_role("status").inner_text() == "gone is served."
         assert await page.get_by_role("button", name="Disable gone").is_visible()
         async with http_client(url, ROOT) as client:
-            tools = [each.name for each in (await client.list_tools()).tools]
+            tools = await names_of(client)
     assert tools == ["look", "gone"]

@@ -58,19 +58,6 @@ def test_the_history_has_a_bound_and_no_names_that_clients_invent():
     assert list(hour.by_name) == [Called("tool", "not served", "")]
 
 
-def test_calls_that_run_are_listed_until_they_end():
-    history = History()
-    one, other = record(), record(name="wait", caller="bob")
-    history.call_started(one)
-    history.call_started(other)
-    assert [(each.called.name, each.caller) for each in history.running] == [
-        ("look", "ann"),
-        ("wait", "bob"),
-    ]
-    history.call_ended(one)
-    assert [each.called.name for each in history.running] == ["wait"]
-
-
 def test_percentiles_tell_the_slow_from_the_usual():
     history = History(Clock())
     for seconds in (*[0.01] * 94, *[1.0] * 6):

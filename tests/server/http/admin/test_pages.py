@@ -1,11 +1,10 @@
 """The admin page as a browser requests it: access, pages and forms."""
-# ruff: noqa: ASYNC240  small files, in tests
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
@@ -14,19 +13,25 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from support.http import bearer, http_client, patient_client, requests_to, served_over_http
+from support.hosts import MakeHost, names_of
+from support.http import (
+    auth_of,
+    bearer,
+    http_client,
+    patient_client,
+    requests_to,
+    served_over_http,
+)
 from support.waiting import WAIT, until
 
 from standards_mcp import Health, Plugin, Prompt, Service, ToolError, hookimpl, tool
-from standards_mcp._utils.secrets import new_token, token_hash
+from standards_mcp._utils.secrets import new_token
 from standards_mcp.config.loading import Sources
-from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.server.reload import Reloading
 
 pytestmark = pytest.mark.anyio
-MakeHost = Callable[..., Host]
 ANN, BOB, ROOT = (new_token() for _ in range(3))
 PAGES = ("/admin", "/admin/tools", "/admin/style.css")
 TEXT = '[server]\nadmin = true\nport = 0\n\n[tools]\nrate_limit = "60/minute"\n'
@@ -112,12 +117,7 @@ async def read(url: str, page: str = "", **options: Any) -> str:
 
 
 async def test_the_pages_are_for_tokens_with_the_scope_admin(make_host: MakeHost):
-    tokens = {
-        "ann": {"sha256": token_hash(ANN), "scopes": ["few"]},
-        "bob": {"sha256": token_hash(BOB), "scopes": ["admin"]},
-        "root": {"sha256": token_hash(ROOT)},
-    }
-    auth = {"tokens": tokens, "scopes": {"few": ["look"]}}
+    auth = auth_of({"few": ["look"]}, ann=(ANN, "few"), bob=(BOB, "admin"), root=ROOT)
     host = make_host({"desk": DeskPlugin}, server={"port": 0, "admin": True, "auth": auth})
     async with served_over_http(host) as url, patient_client() as http:
         for page in PAGES:
@@ -191,7 +191,7 @@ async def test_the_overview_tells_of_calls_errors_plugins_sessions_and_services(
             assert (await http.get(f"{url}/admin?refresh=")).headers["refresh"] == "10"
 
 
-async def test_texts_of_plugins_are_text_on_the_page():
+async def test_texts_of_plugins_and_of_addresses_are_text_on_the_page():
     async with administered(written()) as (_, url), patient_client() as http:
         page = (await http.get(f"{url}/admin/tools")).text
         odd = (await http.get(f"{url}/admin/tools?changed=<script>alert(2)</script>")).text
@@ -212,7 +212,7 @@ async def test_a_switch_reaches_clients_of_both_generations_and_gives_the_file_b
         http_client(url) as modern,
         modern.listen(tools_list_changed=True) as changes,
     ):
-        assert [each.name for each in (await client.list_tools()).tools] == ["look", "wait"]
+        assert await names_of(client) == ["look", "wait"]
         pressed = await press(url, "disable", "look")
         with anyio.fail_after(WAIT):
             assert "ToolsListChanged" in type(await anext(aiter(changes))).__name__
@@ -220,14 +220,14 @@ async def test_a_switch_reaches_clients_of_both_generations_and_gives_the_file_b
         assert pressed.status_code == 303
         assert pressed.headers["location"] == "tools?changed=look"
         assert file.read_text().endswith('"60/minute"\ndisable = ["look"]\n')
-        assert [each.name for each in (await client.list_tools()).tools] == ["wait"]
+        assert await names_of(client) == ["wait"]
         told = await read(url, "/tools?changed=look")
         assert "look is not served: [tools] disable has 'look'." in told
         assert ">Enable</button>" in told
         assert (await press(url, "enable", "look")).status_code == 303
         assert file.read_text() == TEXT
         assert "look is served." in await read(url, "/tools?changed=look")
-        assert [each.name for each in (await client.list_tools()).tools] == ["look", "wait"]
+        assert await names_of(client) == ["look", "wait"]
 
 
 async def test_a_switch_that_would_serve_more_than_its_tool_is_refused_with_the_next_step():
@@ -251,27 +251,20 @@ async def test_a_tool_that_something_else_hides_has_no_switch():
         assert "<button" not in page
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"sec-fetch-site": "same-origin"},
-        {"origin": "null"},
-        {"origin": "https://other.example"},
-        {"origin": "https://friend.example"},
-        {"origin": "OWN", "sec-fetch-site": "cross-site"},
-        {"origin": "OWN", "sec-fetch-site": "same-site"},
-        {"origin": "OWN", "sec-fetch-site": "none"},
-    ],
-)
-async def test_a_form_of_another_page_changes_nothing(headers: dict[str, str]):
+async def test_a_form_of_another_page_changes_nothing():
     text = TEXT.replace("port = 0", 'port = 0\nallowed_origins = ["https://friend.example"]')
-    file = written(text)
+    file, form = written(text), {"action": "disable", "tool": "look"}
     async with administered(file) as (_, url), patient_client() as http:
-        given = {key: url if value == "OWN" else value for key, value in headers.items()}
-        form = {"action": "disable", "tool": "look"}
-        answer = await http.post(f"{url}/admin/tools", data=form, headers=given)
-        assert answer.status_code == 403
+        for headers in (
+            {},
+            {"sec-fetch-site": "same-origin"},
+            *({"origin": each} for each in ("null", "https://other.example")),
+            {"origin": "https://friend.example"},
+            *({"origin": url, "sec-fetch-site": f"{each}"} for each in ("cross-site", "none")),
+            {"origin": url, "sec-fetch-site": "same-site"},
+        ):
+            answer = await http.post(f"{url}/admin/tools", data=form, headers=headers)
+            assert answer.status_code == 403, headers
     assert file.read_text() == text
 
 
@@ -353,52 +346,46 @@ async def test_the_page_names_a_variable_that_overrides_the_file(monkeypatch: py
     monkeypatch.setenv("STANDARDS_MCP_TOOLS__DISABLE", '["look"]')
     async with administered(written()) as (_, url):
         assert (await press(url, "enable", "look")).status_code == 303
-        assert "look is not served: [tools] disable has 'look'." in await read(
-            url, "/tools?changed=look"
-        )
+        told = await read(url, "/tools?changed=look")
+    assert "look is not served: [tools] disable has 'look'." in told
 
 
-async def test_a_service_without_a_source_of_its_configuration_has_no_switches(
-    make_host: MakeHost,
-):
+async def test_a_service_that_has_no_configuration_to_write_has_no_switches(make_host: MakeHost):
     host = make_host({"desk": DeskPlugin}, server={"port": 0, "admin": True})
     async with served_over_http(host) as url:
         assert "<button" not in await read(url, "/tools")
         assert (await press(url, "disable", "look")).status_code == 409
 
 
-async def test_a_plugin_that_does_not_tell_its_health_holds_no_page_up(make_host: MakeHost):
-    class MutePlugin(Plugin):
-        @hookimpl
-        async def check_health(self):
-            await anyio.sleep_forever()
+AUDITED = f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\n'
 
-    settings = {"port": 0, "admin": True}
-    host = make_host({"mute": MutePlugin}, server=settings, timing=Timing(health=3600))
-    async with served_over_http(host) as url:
-        with anyio.fail_after(WAIT):
-            assert "mute" in await read(url, "/tools", timeout=WAIT)
+
+def write_audit_log_to(target: str) -> None:
+    """Let the audit log be a link to *target*."""
+    Path("audit.jsonl").unlink(missing_ok=True)
+    Path("audit.jsonl").symlink_to(target)
+
+
+def audited() -> list[dict[str, Any]]:
+    lines = Path("audit.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a disk that is full")
 async def test_without_a_line_nothing_changes_where_the_audit_log_is_required():
-    log = Path("audit.jsonl")
-    log.symlink_to("real.jsonl")
-    file = written(f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\nrequired = true\n')
-    text = file.read_text("utf-8")
+    write_audit_log_to("real.jsonl")
+    text = f"{AUDITED}required = true\n"
+    file = written(text)
     async with administered(file) as (_, url):
         await read(url)
-        log.unlink()
-        log.symlink_to("/dev/full")
+        write_audit_log_to("/dev/full")
         refused = await press(url, "disable", "look")
         assert refused.status_code == 409
         assert "Nothing is changed" in unescape(refused.text)
         assert file.read_text("utf-8") == text
-        log.unlink()
-        log.symlink_to("real.jsonl")
+        write_audit_log_to("real.jsonl")
         assert (await press(url, "disable", "look")).status_code == 303
-    lines = [json.loads(line) for line in Path("real.jsonl").read_text("utf-8").splitlines()]
-    changes = [(line["event"], line["action"]) for line in lines if "action" in line]
+    changes = [(line["event"], line["action"]) for line in audited() if "action" in line]
     assert changes == [
         ("configuration is about to change", "tools disable"),
         ("configuration changed", "tools disable"),
@@ -407,27 +394,20 @@ async def test_without_a_line_nothing_changes_where_the_audit_log_is_required():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a disk that is full")
 async def test_a_change_without_a_line_counts_as_lost_where_the_log_is_not_required():
-    log = Path("audit.jsonl")
-    log.symlink_to("/dev/full")
-    async with administered(written(f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\n')) as served:
-        _, url = served
+    write_audit_log_to("/dev/full")
+    async with administered(written(AUDITED)) as (_, url):
         assert (await press(url, "disable", "look")).status_code == 303
-        log.unlink()
-        log.symlink_to("real.jsonl")
+        write_audit_log_to("real.jsonl")
         assert (await press(url, "enable", "look")).status_code == 303
-    lines = [json.loads(line) for line in Path("real.jsonl").read_text("utf-8").splitlines()]
-    assert [line["lost"] for line in lines if line["event"] == "audit resumed"] == [1]
+    assert [line["lost"] for line in audited() if line["event"] == "audit resumed"] == [1]
 
 
-async def test_the_log_and_the_audit_log_name_the_caller_of_a_change(
-    caplog: pytest.LogCaptureFixture,
-):
+async def test_the_logs_name_the_caller_of_a_change(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "standards_mcp")
-    async with administered(written(f'{TEXT}\n[server.audit]\npath = "audit.jsonl"\n')) as (_, url):
-        await press(url, "disable", "look")
-        await press(url, "disable", "look")
-    lines = [json.loads(line) for line in Path("audit.jsonl").read_text().splitlines()]
-    (change,) = (line for line in lines if line["event"] == "configuration changed")
+    async with administered(written(AUDITED)) as (_, url):
+        for _ in range(2):
+            await press(url, "disable", "look")
+    (change,) = (line for line in audited() if line["event"] == "configuration changed")
     who = {"caller": "anonymous", "action": "tools disable", "tool": "look"}
     assert change == {"time": change["time"], "event": "configuration changed", **who}
     assert caplog.messages.count("the configuration is changed") == 1

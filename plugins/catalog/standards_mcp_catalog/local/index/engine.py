@@ -26,6 +26,7 @@ from standards_mcp_encoders.http import API_KEY_VARIABLE
 from standards_mcp_encoders.minilm import (
     MINILM_NAME,
     TextEncoder,
+    Vectors,
     normalised,
 )
 
@@ -82,13 +83,23 @@ class Engine:
         if not text.strip():
             return SearchResult(hits=())
         encoder, notes = self._query_encoder(served) if mode != "lexical" else (None, ())
-        words = None if mode == "dense" else text
-        vectors = None if encoder is None else encoder.encode(passages(text))
-        ranker = Ranker(served, selection, text=words, vectors=vectors)
+
+        def ranker_of(text: str) -> tuple[Ranker, Vectors | None]:
+            words = None if mode == "dense" else text
+            vectors = None if encoder is None else encoder.encode(passages(text))
+            return Ranker(served, selection, text=words, vectors=vectors), vectors
+
+        ranker, vectors = ranker_of(text)
+        read_as = ""
+        if mode == "hybrid" and (corrected := served.spelling.corrected(text)) != text:
+            other, other_vectors = ranker_of(corrected)
+            if other.fits_better_than(ranker):
+                ranker, vectors, read_as = other, other_vectors, corrected
         rows = rows_of(served, selection, named)
         matches = with_named_first(rows, ranker.best(top_k + len(rows)), top_k)
         hits = tuple(hits_of(database, served, matches))
-        result = SearchResult(hits=hits, notes=(*notes, *_outdated(served, database)))
+        notes = (*notes, *_outdated(served, database))
+        result = SearchResult(hits=hits, notes=notes, read_as=read_as)
         if encoder is None or vectors is None or encoder.name != MINILM_NAME:
             return result
         subjects = subject_probabilities(vectors[0])

@@ -44,6 +44,7 @@ from .manifest import (
     with_retries,
 )
 from .rows import write_rows
+from .spelling import Spelling
 
 # A million vectors have 1.5 GB, which would take seconds at every start.
 LARGEST_CHECKED = 2**22
@@ -64,6 +65,7 @@ class Generation:
         self.manifest = read_manifest(folder)
         _check_files(folder, self.manifest)
         self.lexical = LexicalIndex(folder / "text")
+        self.spelling = Spelling(self.lexical)
         self.vectors: npt.NDArray[np.float32] | None = None
         with _HEADERS:
             self.columns = Columns(folder / "columns.npz")

@@ -12,6 +12,8 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from math import log1p, sqrt
 from pathlib import Path
@@ -37,7 +39,9 @@ why will with would you your yours yourself yourselves
 """
 PAIR_WEIGHT = 0.2  # see docs/benchmarks.md
 _ANALYZER = "english"
+_UNSTEMMED = "words"
 _TEXT = "text"
+_WORDS_OF_TEXT = "words"
 _PAIRS = "pairs"
 _TOKENS = "tokens"
 _ROW = "row"
@@ -60,7 +64,7 @@ class LexicalWriter:
         folder.mkdir()
         self._folder = folder
         index = tantivy.Index(_schema(), str(folder), reuse=False)
-        index.register_tokenizer(_ANALYZER, _analyzer())
+        _register(index)
         self._terms = _Terms()
         self._writer = index.writer(_MEMORY, 1)
 
@@ -71,6 +75,7 @@ class LexicalWriter:
         texts = [with_words(without_surrogates(part)) for part in parts]
         # One field for ancestors and description instead of two: .329 to .341 by words alone.
         document.add_text(_TEXT, "\n".join(texts))
+        document.add_text(_WORDS_OF_TEXT, "\n".join(texts))
         for text in texts:
             for pair in self._terms.pairs(self._terms.of(text)):
                 document.add_text(_PAIRS, pair)
@@ -99,7 +104,7 @@ class LexicalIndex:
                 opened = _links_to(folder)
                 weakref.finalize(self, shutil.rmtree, opened, ignore_errors=True)
             self._index = tantivy.Index.open(str(opened))
-            self._index.register_tokenizer(_ANALYZER, _analyzer())
+            _register(self._index)
             self._searcher = self._index.searcher()
         self._schema = self._index.schema
         self._terms = _Terms()
@@ -119,6 +124,21 @@ class LexicalIndex:
         return Query.boolean_query(
             [*clauses, *self._clauses(_PAIRS, self._terms.pairs(terms), PAIR_WEIGHT)]
         )
+
+    def unknown_terms(self, text: str) -> frozenset[str]:
+        """Return the terms of *text* that no record has."""
+        terms = frozenset(self._terms.of(with_words(without_surrogates(text))))
+        with reading(self._folder):
+            return frozenset(term for term in terms if not self._searcher.doc_freq(_TEXT, term))
+
+    def words(self) -> list[tuple[str, int]]:
+        """Return the words of all records as they are written, with the number of records.
+
+        An index of an earlier version has none.
+        """
+        with suppress(ValueError):
+            return self._searcher.terms_with_prefix(_WORDS_OF_TEXT, "")
+        return []
 
     def tokens_query(self, tokens: Sequence[str]) -> Query:
         """Return the query for the rows that have any of these filter tokens."""
@@ -218,24 +238,40 @@ def _links_to(folder: Path) -> Path:
     return links
 
 
+def stems(text: str) -> list[str]:
+    """Return the terms of *text*, with words of grammar."""
+    return _shared_analyzer().analyze(text)
+
+
+def _register(index: tantivy.Index) -> None:
+    index.register_tokenizer(_ANALYZER, _analyzer())
+    index.register_tokenizer(_UNSTEMMED, _words_analyzer().build())
+
+
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(_TEXT, tokenizer_name=_ANALYZER, index_option="freq")
+    builder.add_text_field(_WORDS_OF_TEXT, tokenizer_name=_UNSTEMMED, index_option="basic")
     builder.add_text_field(_PAIRS, tokenizer_name="raw", index_option="freq")
     builder.add_text_field(_TOKENS, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field(_ROW, indexed=True, fast=True)
     return builder.build()
 
 
-def _analyzer() -> tantivy.TextAnalyzer:
+def _words_analyzer() -> tantivy.TextAnalyzerBuilder:
     return (
         tantivy.TextAnalyzerBuilder(Tokenizer.simple())
         .filter(Filter.remove_long(_LONGEST_WORD))
         .filter(Filter.lowercase())
         .filter(Filter.ascii_fold())
-        .filter(Filter.stemmer("english"))
-        .build()
     )
+
+
+def _analyzer() -> tantivy.TextAnalyzer:
+    return _words_analyzer().filter(Filter.stemmer("english")).build()
+
+
+_shared_analyzer = cache(_analyzer)
 
 
 _SIGN: Final = re.compile(r"[\\$%^°√∛∠△∆π≤≥<>\u00d7÷²³½⅓⅔¼¾⅛]|\d[./]\d|\bf\(x\)")

@@ -83,13 +83,14 @@ Scores: TypeAlias = npt.NDArray[np.float32]
 Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 
 CANDIDATES = 100
+_COMPARED = 10  # rows; the best by words and by meaning, to compare two readings of a text
 _NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
 # Both were chosen on real queries, see docs/decisions.md. A penalty for every heading, also the
 # lowest, was better on one set of queries and worse on the other.
 LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
-# The nearest of 2,420 vectors resembles nothing in particular. Misspelt single words get no result,
-# too; the answer then asks for other words.
+# The nearest of 2,420 vectors resembles nothing in particular. A misspelt word that no word of the
+# index resembles gets no result, too; the answer then asks for other words.
 LEAST_LIKENESS = 0.33
 """The cosine below which a text of unknown words alone matches nothing."""
 WEAK_SCORE = 0.3
@@ -133,6 +134,19 @@ class Ranker:
             self._dense = cosines(generation.vectors, vectors, selection.mask)
             # Scaling makes the best score 1 even if no row fits; the best cosine shows that.
             self._certainty = float(np.clip(self._dense.scores.max(initial=0), 0, 1))
+
+    def fits_better_than(self, other: Ranker) -> bool:
+        """Return True if the encoder is surer of this query, or agrees with the words more."""
+        if self._dense is None or other._query is None:  # the other is then of unknown words alone
+            return other._query is None
+        return self._certainty > other._certainty or self._agreement() > other._agreement()
+
+    def _agreement(self) -> int:
+        """Return the number of rows that are among the best by words and by meaning."""
+        if self._query is None or self._dense is None:
+            return 0
+        words = self._generation.lexical.search(self._query, self._selection.query, _COMPARED)
+        return np.intersect1d(words.rows, best(self._dense, _COMPARED).rows).size
 
     def best(self, top_k: int) -> list[Match]:
         """Return the *top_k* best texts, best first, or all of them if they are fewer.

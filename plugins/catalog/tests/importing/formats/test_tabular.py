@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from support.records import read_and_told
 
 from standards_mcp_catalog.importing.formats.tables import LONGEST_ROW
 from standards_mcp_catalog.importing.formats.tabular import COLUMNS, read_table, template
@@ -14,10 +15,9 @@ HEADER = "code,text,parent,grades,subject,jurisdiction,set_title\n"
 
 def read(data: str | bytes) -> tuple[dict[str | None, StandardRecord], list[Problem]]:
     raw = data.encode() if isinstance(data, str) else data
-    items = list(read_table(io.BytesIO(raw), "file.csv"))
-    records = {item.statement_notation: item for item in items if isinstance(item, StandardRecord)}
-    problems = [item for item in items if isinstance(item, Problem)]
-    return records, [each for each in problems if each.reason != "column missing"]
+    records, problems = read_and_told(read_table(io.BytesIO(raw), "file.csv"))
+    told = [each for each in problems if each.reason != "column missing"]
+    return {record.statement_notation: record for record in records}, told
 
 
 def test_the_template_reads_back_without_a_problem_and_shows_every_column():
@@ -29,10 +29,11 @@ def test_the_template_reads_back_without_a_problem_and_shows_every_column():
     assert records["M.1"].content.startswith("Depth 0 (M): Counting and comparing\nDepth 1 (M.1): ")
 
 
-def test_parents_are_named_by_code_or_by_id():
-    for parent in ("W", "first"):
-        records, _ = read(f"id,code,text,parent\nfirst,W,Top,\nsecond,W.1,Below,{parent}\n")
-        assert records["W.1"].ancestor_ids == ("first",)
+@pytest.mark.parametrize("parent", ["W", "first"])
+def test_a_parent_is_named_by_code_or_by_id_and_gives_its_grades(parent):
+    table = f"id,code,text,parent,grades\nfirst,W,Top,,K-2\nsecond,W.1,Below,{parent},\n"
+    record = read(table)[0]["W.1"]
+    assert (record.ancestor_ids, record.education_levels) == (("first",), ("K", "01", "02"))
 
 
 def test_rows_without_an_id_get_the_same_one_each_time():
@@ -43,26 +44,20 @@ def test_rows_without_an_id_get_the_same_one_each_time():
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_every_way_in_which_spreadsheets_save_is_read(delimiter, encoding, newline):
-    table = delimiter.join(("Code", " TEXT ", "Grades")) + newline
-    table += delimiter.join(("W.1", '"Say ""½""; then, go on"', "3")) + newline
-    records, problems = read(table.encode(encoding))
-    assert problems == []
-    assert records["W.1"].description == 'Say "½"; then, go on'
-    assert records["W.1"].education_levels == ("03",)
-
-
-def test_a_file_of_windows_is_read_and_noted():
-    records, problems = read("code,text\nW,café\n".encode("cp1252"))
-    assert records["W"].description == "café"
-    assert [problem.reason for problem in problems] == ["not UTF-8"]
-
-
-def test_empty_grades_are_those_of_the_parent():
-    records, _ = read("code,text,parent,grades\nW,Top,,K-2\nW.1,Below,W,\n")
-    assert records["W.1"].education_levels == ("K", "01", "02")
+@pytest.mark.parametrize(
+    ("encoding", "told"),
+    [("utf-8", []), ("utf-8-sig", []), ("utf-16", []), ("cp1252", ["not UTF-8"])],
+)
+def test_every_way_in_which_spreadsheets_save_is_read(delimiter, encoding, told):
+    for newline in ("\n", "\r\n"):
+        table = delimiter.join(("Code", " TEXT ", "Grades")) + newline
+        table += delimiter.join(("W.1", '"Say ""½""; then, go on"', "3")) + newline
+        table += delimiter.join(("W.2", 'a 5" ruler', "4")) + newline
+        records, problems = read(table.encode(encoding))
+        assert [problem.reason for problem in problems] == told
+        assert records["W.1"].description == 'Say "½"; then, go on'
+        assert records["W.1"].education_levels == ("03",)
+        assert records["W.2"].description == 'a 5" ruler'
 
 
 def test_names_of_columns_that_other_systems_use_are_understood():
@@ -82,8 +77,6 @@ def test_names_of_columns_that_other_systems_use_are_understood():
         "Standard Code,Standard Description,Grade Band",
         "Benchmark Number,Benchmark,Grade Level",
         "humanCodingScheme,fullStatement,educationLevel",
-        "Statement Notation,Learning Objective,GRADE",
-        "Standard,Description,Grades",
         "Indicator ID,Performance Expectation,Grade Range",
     ],
 )
@@ -99,12 +92,6 @@ def test_an_unknown_column_is_kept_and_the_nearest_name_suggested():
     assert records["W"].to_dict()["room"] == "12"
     assert "did you mean 'grades'" in str(problems[0])
     assert [problem.reason for problem in problems] == ["unknown column"] * 2
-
-
-def test_rows_of_several_sets_are_sorted_into_them():
-    records, _ = read(HEADER + "W.1,a,,1,Math,Willow,Grade 1\nW.2,b,,2,Math,Willow,Grade 2\n")
-    assert records["W.1"].standard_set_id == "willow-math-grade-1"
-    assert records["W.2"].standard_set_title == "Grade 2"
 
 
 def test_more_codes_an_order_and_a_source_are_kept():
@@ -163,13 +150,6 @@ def test_columns_that_are_missing_are_told():
     assert str(note) == "file.csv: line 1: column missing (jurisdiction will be 'Unspecified')"
 
 
-@pytest.mark.parametrize("delimiter", ['"', "\r", "", "::"])
-def test_a_line_that_names_no_delimiter_is_a_header_like_any_other(delimiter):
-    assert [each.reason for each in read(f"sep={delimiter}\ncode,text\nW,Top\n")[1]] == [
-        "unknown column", "no column named text",
-    ]  # fmt: skip
-
-
 def test_the_line_that_names_the_delimiter_for_a_spreadsheet_is_no_header():
     records, problems = read("sep=;\ncode;text\nW;One, two\n")
     assert (records["W"].description, problems) == ("One, two", [])
@@ -179,12 +159,9 @@ def test_the_line_that_names_the_delimiter_for_a_spreadsheet_is_no_header():
     ("row", "cause"),
     [
         ('W,"Top\n', "unexpected end of data"),
-        ('W,"Top\nV,"more"\n', "',' expected after '\"'"),
         ('W,"Say "half" of it"\n', "',' expected after '\"'"),
         ('W,"' + "x,\n" * 100_000, "field larger than field limit (131072)"),
-        ("W," + "x" * 200_000 + "\n", "field larger than field limit (131072)"),
         ("W" + "," * LONGEST_ROW + "\n", "row with more than 1,048,576 characters"),
-        ("W," + '"a\nb",' * (LONGEST_ROW // 6), "row with more than 1,048,576 characters"),
     ],
 )
 def test_a_damaged_row_is_an_error_that_names_its_line_and_nothing_is_read(row, cause):
@@ -195,18 +172,10 @@ def test_a_damaged_row_is_an_error_that_names_its_line_and_nothing_is_read(row, 
     )
 
 
-def test_a_quotation_mark_inside_a_cell_without_any_around_it_is_text():
-    records, problems = read('code,text\nW,a 5" ruler\nV, "so" and so\n')
-    assert (records["W"].description, records["V"].description) == ('a 5" ruler', '"so" and so')
-    assert problems == []
-
-
-def test_a_table_without_rows_is_told():
-    assert [each.reason for each in read("code,text\n")[1]] == ["table without rows"]
-
-
-@pytest.mark.parametrize("data", [b"", b"\n\n", b"code,name\nW,x\n", b"\xff\xfe", b"\x01\x02"])
-def test_a_file_that_is_no_table_gives_a_problem_or_nothing(data):
+@pytest.mark.parametrize(
+    "data", [b"", b"code,text\n", b"code,name\nW,x\n", b"\xff\xfe", b"\x01\x02"]
+)
+def test_a_file_that_is_no_table_is_told(data):
     records, problems = read(data)
     assert records == {}
     assert any(problem.skipped for problem in problems)
@@ -232,10 +201,9 @@ def test_the_rows_of_many_sets_come_back_whole_however_they_are_mixed():
     records, problems = read(HEADER + "".join(lines))
     assert problems == []
     assert [records[f"W.{n}"].description for n in range(500)] == [f"Text {n}" for n in range(500)]
-    third = [
-        each.statement_notation for each in records.values() if each.standard_set_title[-1] == "2"
-    ]
-    assert third == [f"W.{n}" for n in range(2, 500, 3)]
+    third = [each for each in records.values() if each.standard_set_id == "willow-math-set-2"]
+    assert [each.statement_notation for each in third] == [f"W.{n}" for n in range(2, 500, 3)]
+    assert {each.standard_set_title for each in third} == {"Set 2"}
 
 
 def test_what_would_steer_a_terminal_or_turn_a_line_is_taken_out():

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.records import record
 
 from standards_mcp_catalog import open_local
 from standards_mcp_catalog.local.index import engine
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
 from standards_mcp_catalog.local.store import LocalStore
-from standards_mcp_catalog.records import StandardRecord
 from standards_mcp_catalog.starter import starter_wordings
 from standards_mcp_encoders.minilm import MiniLmEncoder, shared_minilm
-
-MakeRecord = Callable[..., StandardRecord]
 
 UNIT_FRACTIONS = "EFC133CD8D34442CA35311157F372C97"  # CCSS.Math.Content.3.NF.A.1
 ENERGY_OF_SPEED = "1166F268E4B45C6CBC64058621766FA7"  # 4-PS3-1
@@ -71,9 +70,7 @@ def vectors(folder: Path) -> dict[str, list[float]]:
 
 class TestAnOfficialText:
     @pytest.mark.slow
-    def test_is_found_by_the_words_of_the_starter_set_and_shown(
-        self, starter: LocalStore, record: MakeRecord
-    ) -> None:
+    def test_is_found_by_the_words_of_the_starter_set_and_shown(self, starter: LocalStore):
         official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
         starter.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
         text = "cut circles into equal parts, such as sixths"
@@ -83,8 +80,8 @@ class TestAnOfficialText:
 
     @pytest.mark.slow
     def test_of_the_same_framework_takes_the_place_of_the_starter_record_with_its_code(
-        self, starter: LocalStore, record: MakeRecord
-    ) -> None:
+        self, starter: LocalStore
+    ):
         assert ids(starter, TEACHERS_WORDS, 1) == [ENERGY_OF_SPEED]
         starter.upsert([record(1, OTHER_WORDS, **NGSS)])
         for query in (TEACHERS_WORDS, OTHER_WORDS, "4-PS3-1"):
@@ -97,28 +94,20 @@ class TestAnOfficialText:
         assert ids(starter, TEACHERS_WORDS, 1, mode="lexical") == ["R001"]
 
     @pytest.mark.slow
-    def test_that_a_filter_excludes_takes_no_place(
-        self, starter: LocalStore, record: MakeRecord
-    ) -> None:
+    def test_that_a_filter_excludes_or_that_is_deleted_takes_no_place(self, starter: LocalStore):
         starter.upsert([record(1, OTHER_WORDS, **NGSS)])
         for expression in ({"text_status": "paraphrase"}, {"standard_set_title": "NGSS: Grade 4"}):
             assert ids(starter, TEACHERS_WORDS, 1, filter=expression) == [ENERGY_OF_SPEED]
         both = ids(starter, TEACHERS_WORDS, 20, filter={"subject": "Science"})
         assert "R001" in both
         assert ENERGY_OF_SPEED not in both
-
-    @pytest.mark.slow
-    def test_that_is_deleted_gives_the_place_back(
-        self, starter: LocalStore, record: MakeRecord
-    ) -> None:
-        starter.upsert([record(1, OTHER_WORDS, **NGSS)])
         starter.delete(["R001"])
         assert ids(starter, TEACHERS_WORDS, 1) == [ENERGY_OF_SPEED]
 
     @pytest.mark.slow
     def test_of_another_framework_with_the_same_code_stands_beside_the_starter_record(
-        self, starter: LocalStore, record: MakeRecord
-    ) -> None:
+        self, starter: LocalStore
+    ):
         elsewhere = {**NGSS, "jurisdiction_id": "co", "jurisdiction_title": "Colorado"}
         starter.upsert([record(1, OTHER_WORDS, **elsewhere)])
         for mode in ("hybrid", "lexical"):
@@ -126,15 +115,13 @@ class TestAnOfficialText:
         assert {"R001", ENERGY_OF_SPEED} == {each.id for each in starter.find("4-PS3-1")}
 
     def test_about_something_else_is_not_linked_by_the_code_of_another_framework(
-        self, empty: LocalStore, record: MakeRecord
-    ) -> None:
+        self, empty: LocalStore
+    ):
         elsewhere = {**NGSS, "jurisdiction_title": "Colorado"}
         empty.upsert([record(1, "Name countries that export bananas.", **elsewhere)])
         assert ids(empty, TEACHERS_WORDS, mode="lexical") == []
 
-    def test_is_linked_without_a_model_too_by_its_id_and_in_its_framework(
-        self, folder: Path, record: MakeRecord
-    ) -> None:
+    def test_is_linked_without_a_model_too_by_its_id_and_in_its_framework(self, folder: Path):
         words = LocalStore(folder, "none")
         official = record(2, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
         elsewhere = {**NGSS, "jurisdiction_title": "Colorado"}
@@ -147,8 +134,8 @@ class TestAnOfficialText:
 
 class TestVectors:
     def test_are_the_means_of_both_texts_with_a_tenth_of_the_parent(
-        self, empty: LocalStore, folder: Path, record: MakeRecord, encoder: MiniLmEncoder
-    ) -> None:
+        self, empty: LocalStore, folder: Path, encoder: MiniLmEncoder
+    ):
         parent = record(1, "Bananas and where they grow.")
         child = record(2, OTHER_WORDS, **NGSS, parent_id="R001")
         empty.upsert([parent, child])
@@ -161,8 +148,8 @@ class TestVectors:
         np.testing.assert_allclose(found["R002"], expected, atol=1e-3)
 
     def test_of_a_text_that_resembles_some_of_the_starter_set_move_towards_them(
-        self, empty: LocalStore, folder: Path, record: MakeRecord, encoder: MiniLmEncoder
-    ) -> None:
+        self, empty: LocalStore, folder: Path, encoder: MiniLmEncoder
+    ):
         texts = ["Roll toy cars down ramps and compare energy.", "Fix a bicycle chain with a tool."]
         empty.upsert([record(n, text) for n, text in enumerate(texts, 1)])
         found, own = vectors(folder), encoder.encode(texts)
@@ -172,8 +159,8 @@ class TestVectors:
 
     @pytest.mark.slow
     def test_of_an_import_beside_others_are_those_of_one_build(
-        self, starter: LocalStore, own_catalog: Path, folder: Path, record: MakeRecord
-    ) -> None:
+        self, starter: LocalStore, own_catalog: Path, folder: Path
+    ):
         first = [record(n, f"Roll {n} marbles down ramps.", parent_id="R001") for n in range(9)]
         second = [record(20, OTHER_WORDS, **NGSS), record(1, "Marbles, ramps and toy cars.")]
         starter.upsert(first)
@@ -188,9 +175,7 @@ class TestVectors:
         assert vectors(own_catalog) == one
         whole.close()
 
-    def test_of_another_model_are_not_joined(
-        self, folder: Path, record: MakeRecord, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_another_model_are_not_joined(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
         class Ones:
             name, dimensions = "ones", 4
 
@@ -206,20 +191,19 @@ class TestVectors:
 
 
 class TestWords:
-    def test_that_stand_side_by_side_in_both_texts_count_more(
-        self, folder: Path, record: MakeRecord
-    ) -> None:
-        words = LocalStore(folder, "none")
+    @pytest.fixture
+    def words(self, folder: Path) -> Iterator[LocalStore]:
+        with closing(LocalStore(folder, "none")) as store:
+            yield store
+
+    def test_that_stand_side_by_side_in_both_texts_count_more(self, words: LocalStore):
         apart = record(1, "Draw a line; write a number beside it.")
         beside = record(2, "Draw it; write beside it on a number line.")
         words.upsert([apart, beside, *(record(n, f"Filler {n}.") for n in range(3, 9))])
         assert ids(words, "the number line") == ["R002", "R001"]
         assert ids(words, "a line of number") == ["R001", "R002"]
-        words.close()
 
-    def test_are_read_where_a_text_has_signs(self, folder: Path, record: MakeRecord) -> None:
-        words = LocalStore(folder, "none")
+    def test_are_read_where_a_text_has_signs(self, words: LocalStore):
         words.upsert([record(1, "Work with fractions."), record(2, "Find 25% of a whole.")])
         assert ids(words, r"eat \(\frac{1}{4}\) of it") == ["R001"]
         assert ids(words, "percents") == ["R002"]
-        words.close()

@@ -1,0 +1,53 @@
+"""Open the configured store: the embedded one, or one of another package in this wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from . import open_local
+from .base import Catalog
+from .settings import CatalogSettings
+
+if TYPE_CHECKING:
+    from .local.catalog import LocalCatalog
+
+GROUP: Final = "standards_mcp_catalog.backends"
+"""The entry points of backends, named as in ``[plugins.catalog] backend``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """A store that an entry point offers.
+
+    Attributes:
+        open: Returns the catalog for the table of settings with the name of the backend. The second
+            argument opens the embedded catalog, which may answer in its place.
+        commands: Further commands of ``standards-mcp data``.
+    """
+
+    open: Callable[[Any, Callable[[], Catalog]], Catalog]
+    commands: Sequence[click.Command] = ()
+
+
+def backends() -> dict[str, Backend]:
+    """Return the backends by name; this imports their packages."""
+    points = distribution("standards-mcp").entry_points.select(group=GROUP)
+    return {point.name: point.load() for point in points}
+
+
+def open_configured(settings: CatalogSettings) -> Catalog:
+    """Return the catalog that searches use. Nothing is read before its first use."""
+    name, _ = settings.choice
+    if name == "local":
+        return open_embedded(settings)
+    return backends()[name].open(getattr(settings, name), lambda: open_embedded(settings))
+
+
+def open_embedded(settings: CatalogSettings) -> LocalCatalog:
+    """Return the embedded catalog, whichever one the configuration chooses for searches."""
+    return open_local(settings.path, settings.local.model, settings.local.api_key)

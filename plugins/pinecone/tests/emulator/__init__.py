@@ -1,0 +1,1 @@
+"""A Pinecone of our own for tests."""

@@ -1,5 +1,0 @@
-"""Never comes back from its import."""
-
-import threading
-
-threading.Event().wait()

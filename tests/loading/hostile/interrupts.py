@@ -1,3 +1,0 @@
-"""Raises KeyboardInterrupt while it is imported."""
-
-raise KeyboardInterrupt
