@@ -19,7 +19,8 @@ from standards_mcp_catalog.local.index.columns import Selection, select
 from standards_mcp_catalog.local.index.engine import hits_of, save_vectors
 from standards_mcp_catalog.local.index.generation import Generation
 from standards_mcp_catalog.local.index.manifest import current_folder
-from standards_mcp_catalog.local.index.ranking import Ranker, best, cosines
+from standards_mcp_catalog.local.index.ranking import Ranker
+from standards_mcp_catalog.local.index.vectors import Nearness, StoredVectors
 from standards_mcp_catalog.local.sqlite import create_database
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import passages, text_hash
@@ -101,6 +102,7 @@ class Parts:
 
     def __init__(self, served: Generation, database: Any, texts: list[str]) -> None:
         self._served, self._database = served, database
+        self.plain = _without_phrases(served)
         encoder = open_encoder("minilm")
         self.encode: Callable[[str], Any] = lambda text: encoder.encode(passages(text))
         self.known = {text: self.encode(text) for text in texts}
@@ -120,9 +122,8 @@ class Parts:
 
     def dense(self, text: str, expression: Any) -> list[int]:
         """Return what the peers are asked for: the rows nearest to one vector."""
-        assert self._served.vectors is not None
         mask = self._select(expression).mask
-        near = best(cosines(self._served.vectors, self.known[text][:1], mask), TOP)
+        near = Nearness(self.plain, self.known[text][:1], mask).best(TOP)
         ids = self._served.ids()
         assert all(ids[row] for row in near.rows)
         return [int(row) for row in near.rows]
@@ -140,6 +141,16 @@ class Parts:
         return select(expression, served.columns, served.lexical, served.manifest.records)
 
 
+def _without_phrases(served: Generation) -> StoredVectors:
+    """Return the vectors of the records alone, which the peers have as well."""
+    records, stored = served.manifest.records, served.vectors
+    assert stored is not None
+    return stored._replace(
+        exact=stored.exact[:records], rough=stored.rough[:records], scales=stored.scales[:records],
+        wordings=np.full(records, -1, np.int32),
+    )  # fmt: skip
+
+
 def _leave(folder: Path, served: Generation, parts: Parts) -> None:
     """Leave for the peers the vectors, the fields, and one vector for each query."""
     np.save(folder / "queries.npy", np.stack([known[0] for known in parts.known.values()]))
@@ -154,7 +165,9 @@ def _leave(folder: Path, served: Generation, parts: Parts) -> None:
         if name != "education_levels":
             fields[name] = [values[0] for values in fields[name]]
     save(folder / "fields.json", fields)
-    save(folder / "shared.json", {"vectors": str((served.folder / "vectors.npy").absolute())})
+    path = folder / f"{served.folder.name}.npy"
+    np.save(path, parts.plain.exact)
+    save(folder / "shared.json", {"vectors": str(path.absolute())})
 
 
 def recall(folder: Path, found: dict[str, list[list[int]]]) -> dict[str, float]:

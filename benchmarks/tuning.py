@@ -4,7 +4,8 @@
 
 DIR is the folder that ``retrieval.py --index DIR`` filled. The sources of the queries are dealt
 into two halves: an idea is chosen by what it does to the first and reported by what it does to the
-second. Every row of a query's framework is scored, so that ideas differ in nothing but the idea.
+second. Every row of a query's framework is scored, so that ideas differ in nothing but the idea;
+the vectors of phrases are left out.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class Bench:
             grades, parents = self._values("education_levels"), self._values("parent_id")
             above = [self._numbers.get(next(iter(parents[row]), ""), row) for row in rows.tolist()]
             self._frameworks[name] = Framework(
-                rows, np.array(generation.vectors[rows]), np.array(generation.groups[rows]),
+                rows, generation.vectors.exact[rows], np.array(generation.groups[rows]),
                 np.array(generation.heights[rows]), np.searchsorted(rows, above),
                 [grades[row] for row in rows.tolist()],
             )  # fmt: skip
@@ -174,7 +175,8 @@ class Bench:
         """Return the values of *field* of each row."""
         column, found = self.generation.columns.get(field), defaultdict[int, set[str]](set)
         if column is not None:
-            for row, code in zip(column.rows.tolist(), column.codes.tolist(), strict=True):
+            codes = np.repeat(np.arange(len(column.values)), np.diff(column.starts))
+            for row, code in zip(column.rows.tolist(), codes.tolist(), strict=True):
                 found[row].add(str(column.values[code]))
         return defaultdict(frozenset, {row: frozenset(values) for row, values in found.items()})
 

@@ -43,7 +43,7 @@ OF_PLUGINS = ("types", "tests", "package")
 """The checks of a plugin that need what it depends on; `coverage` is one more."""
 QUICK_TESTS = "smoke or not (processes or slow or types)"
 LEAN = ROOT / ".venv-lean"
-OF_CATALOG = ("numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers")
+OF_CATALOG = ("numpy", "onnxruntime", "pinecone", "simsimd", "tantivy", "tokenizers")
 """The libraries that the host does without."""
 WORKERS = os.environ.get("CHECK_WORKERS", "auto")
 """How many processes run tests."""

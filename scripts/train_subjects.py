@@ -4,24 +4,21 @@ usage: python scripts/train_subjects.py
 
 It is a multinomial logistic regression over vectors of the built-in encoder. It learns from own
 descriptions of each subject, in `scripts/answers/subjects.txt`, from the texts of the starter set,
-and from phrases for its standards in teachers' words, in `scripts/phrases/`. The weights go into
-the catalog's package, where a search reads them.
+and from its phrases in teachers' words. The weights go into the catalog's package, where a search
+reads them.
 """
 
 import argparse
-import csv
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from standards_mcp_catalog.starter import starter_records, starter_vectors
+from standards_mcp_catalog.starter import starter_records, starter_vectors, starter_wordings
 from standards_mcp_catalog.vocabulary import subject_model
 from standards_mcp_encoders.encoders import open_encoder
 
 DESCRIPTIONS = Path(__file__).parent / "answers" / "subjects.txt"
-PHRASES = Path(__file__).parent / "phrases"
 STARTER_SUBJECTS = {
     "Mathematics": "mathematics",
     "English Language Arts": "english language arts",
@@ -41,7 +38,11 @@ def main() -> None:
     described, encoder = descriptions(), open_encoder("minilm")
     records = starter_records()
     of_code = {record.statement_notation: STARTER_SUBJECTS[record.subject] for record in records}
-    phrases = [(of_code[code], phrase) for code, phrase in starter_phrases()]
+    phrases = [
+        (of_code[wording.notation], phrase)
+        for wording in starter_wordings()
+        for phrase in wording.phrases
+    ]
     names = [subject for subject, _ in described]
     starter_names = [subject for subject, _ in phrases] + list(of_code.values())
     subjects, in_starter = sorted(set(names)), set(of_code.values())
@@ -55,14 +56,6 @@ def main() -> None:
     coefficients, offsets = fit(vectors, labels, np.array(weights, np.float32), len(subjects))
     subject_model.save(subjects, coefficients, offsets)
     print(f"{len(labels)} texts, {len(subjects)} subjects: {subject_model.FILE}")
-
-
-def starter_phrases() -> Iterator[tuple[str, str]]:
-    """Yield the phrases, each after the code of its standard."""
-    for table in sorted(PHRASES.glob("*.csv")):
-        with table.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                yield row["notation"], row["phrase"]
 
 
 def descriptions() -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from standards_mcp import (
 from standards_mcp_catalog import Catalog
 
 from .advice import advice_on
-from .codes import prefix_filter
+from .codes import core_idea_filter, prefix_filter
 from .grades import grade_filter
 from .values import jurisdiction_filter, named_value_filter, set_filter
 
@@ -52,6 +52,9 @@ NOTATION_PREFIX: Final = (
     "The beginning of the code, in any spelling: '3.NF', '3.NF.A', 'RL.3', 'HSF-LE', '5-PS1'. A "
     "whole code selects that standard and its parts."
 )
+CORE_IDEA: Final = (
+    "A core idea of the NGSS in all grades: 'PS1', 'LS2', or a title such as 'energy'."
+)
 
 
 def _as_text(value: object) -> object:
@@ -66,7 +69,7 @@ Depth = Annotated[int, Field(ge=0)]
 
 
 class FiltersPlugin(Plugin):
-    """Contributes eight filters to every tool that accepts filters, and explains empty results."""
+    """Contributes nine filters to every tool that accepts filters, and explains empty results."""
 
     needs = (Catalog,)
 
@@ -99,6 +102,7 @@ class FiltersPlugin(Plugin):
             self._named("statement_label", STATEMENT_LABEL),
             self._named("publication_status", PUBLICATION_STATUS),
             self._looking_up("notation_prefix", NOTATION_PREFIX, prefix_filter),
+            self._looking_up("core_idea", CORE_IDEA, core_idea_filter),
         ]
 
     def _named(self, name: str, description: str) -> Filter:

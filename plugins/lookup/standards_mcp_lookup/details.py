@@ -18,7 +18,8 @@ class DetailsEnvelope(TypedDict):
 
     A standard that is no longer in force has ``retired``: its status and its successors. After a
     request for several codes, ``asked_for`` is the code of each result, and ``not_found`` has the
-    codes without a result. Errors have the same shape, with ``error_type``.
+    codes without a result. A standard of the NGSS has its ``core_idea``. Errors have the same
+    shape, with ``error_type``.
     """
 
     success: bool
@@ -66,6 +67,7 @@ async def describe(
     return [
         {
             **record.to_dict(),
+            **_core_idea(record),
             **({"retired": retired[record.id].to_dict()} if record.id in retired else {}),
             "ancestors": _relatives(record.ancestor_ids, around),
             "children": _relatives(record.child_ids, around),
@@ -73,6 +75,16 @@ async def describe(
         }
         for record in matches
     ]
+
+
+def _core_idea(record: StandardRecord) -> dict[str, str]:
+    from standards_mcp_catalog.vocabulary.core_ideas import (  # noqa: PLC0415  - costs start-up time
+        grades_and_idea,
+        titled,
+    )
+
+    science = grades_and_idea(record.statement_notation or "")
+    return {"core_idea": titled(science[1])} if science else {}
 
 
 async def _fetch(catalog: Catalog, ids: Iterable[str | None]) -> dict[str, StandardRecord]:

@@ -79,6 +79,25 @@ def test_details_hold_every_field_and_what_stands_around(lookup: Lookup):
     assert [child["_id"] for child in parent["children"]] == ["C" * 32, "D" * 32]
 
 
+@pytest.mark.parametrize(
+    ("code", "core_idea"),
+    [
+        ("MS-PS1-4", "PS1: Matter and Its Interactions"),
+        ("3-5-ETS1-2", "ETS1: Engineering Design"),
+        ("HS.LS2.1", "LS2: Ecosystems"),
+        ("3.NF.A.1", None),
+        ("MS-PS9-1", None),
+    ],
+)
+def test_the_code_of_a_science_standard_tells_its_core_idea(
+    ask: Callable[..., ToolResult], tmp_path: Path, code: str, core_idea: str | None
+):
+    catalog = LocalCatalog(tmp_path / "science")
+    anyio.run(catalog.upsert, [made(code, "Aland")])
+    answer = ask(LookupPlugin, "get_standard_details", standard_id=code, catalog=catalog).structured
+    assert answer["results"][0].get("core_idea") == core_idea
+
+
 def test_several_standards_under_one_code_come_back_ranked(lookup: Lookup):
     result = lookup("3.NF.A.1")
     assert [found["_id"] for found in result.structured["results"]] == ["C" * 32, "F" * 32]

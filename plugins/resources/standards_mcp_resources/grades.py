@@ -1,4 +1,4 @@
-"""Find the next and previous grade, and the continuation of a Common Core strand.
+"""Find the next and previous grade, and the continuation of a strand there.
 
 The name of a strand is the beginning of its codes, in the spelling of `canonical_key`.
 """
@@ -13,6 +13,8 @@ from typing import Final
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES
 from standards_mcp_catalog.vocabulary.notation import canonical_key
 
+from .bands import next_band
+
 # Where a domain goes on that has no namesake in the next grade, after the Progressions for the
 # Common Core State Standards in Mathematics: https://commoncoretools.me/category/progressions/
 _LATER: Final[Mapping[str, tuple[str, ...]]] = {
@@ -24,8 +26,11 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "MD": ("G", "SP"),
     "RP": ("F", "EE"),
 }
-_CATEGORIES: Final[Mapping[str, str]] = {"NS": "N", "EE": "A", "F": "F", "G": "G", "SP": "S"}
-"""The conceptual category of high school that continues a domain of grade 8."""
+_DECIMALS: Final = {("NBT", "4"): ("NF",), ("NF", "5"): ("NBT",)}
+"""Decimals begin among the fractions of grade 4, and place value in grade 5 goes on with them."""
+_CATEGORIES: Final = {"NS": "N", "EE": "AN", "F": "F", "G": "G", "SP": "S"}
+"""The conceptual categories of high school that continue a domain of grade 8."""
+_ALL_CATEGORIES: Final = frozenset("".join(_CATEGORIES.values()))
 _DOMAINS: Final[Mapping[str, str]] = {
     "CC": "K", "OA": "K12345", "NBT": "K12345", "NF": "345", "MD": "K12345", "G": "K12345678",
     "RP": "67", "NS": "678", "EE": "678", "F": "8", "SP": "678",
@@ -46,18 +51,21 @@ _HIGH: Final = SCHOOL_GRADES[10:]
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """The continuation of a Common Core standard in another grade.
+    """The continuation of a standard in another grade.
 
     Attributes:
         code: The same standard's code there, if codes decide.
         strands: Beginnings of the codes of the same strand, the narrowest first; a strand may
             continue in several.
         note: The reason for another strand or for a missing one, if it is known.
+        where: The strand and its place, if *strands* tell the grades too: those of NGSS and CSTA,
+            which do not go on in every grade.
     """
 
     code: str | None = None
     strands: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+    where: str = ""
 
 
 def neighbouring_grade(levels: Collection[str], step: int) -> str | None:
@@ -86,7 +94,7 @@ def grades_name(levels: Sequence[str]) -> str:
 
 def strand_name(strand: str) -> str:
     """Return a strand as in its codes, which begin with HS for high school."""
-    return f"HS{strand}" if strand in _CATEGORIES.values() else strand
+    return f"HS{strand}" if strand in _ALL_CATEGORIES else strand
 
 
 def continuation(code: str, level: str, step: int) -> Continuation:
@@ -98,8 +106,11 @@ def continuation(code: str, level: str, step: int) -> Continuation:
         domains = tuple(_domains(match["domain"], level, step))
         return Continuation(strands=(domains,) if domains else ())
     if (match := _HIGH_SCHOOL.fullmatch(key)) and level == "08":
-        domain = next(each for each, name in _CATEGORIES.items() if name == match["category"])
-        return Continuation(strands=((f"8.{domain}",),))
+        category = match["category"]
+        before = (f"8.{each}" for each, names in _CATEGORIES.items() if category in names)
+        return Continuation(strands=(tuple(before),))
+    if band := next_band(code, step):
+        return Continuation(band.code, (band.strands,) if band.strands else (), where=band.name)
     return Continuation()
 
 
@@ -128,11 +139,11 @@ def _literacy_grade(strand: str, level: str) -> str:
 
 
 def _domains(domain: str, level: str, step: int) -> Iterator[str]:
-    if level in _HIGH and domain in _CATEGORIES:
-        yield _CATEGORIES[domain]
+    if level in _HIGH:
+        yield from _CATEGORIES.get(domain, "")
     earlier = [each for each, later in _LATER.items() if domain in later]
     others = _LATER.get(domain, ()) if step > 0 else earlier
     grade = level.removeprefix("0")
     if grade in _DOMAINS[domain]:
-        others = (domain,)
+        others = (domain, *_DECIMALS.get((domain, grade), ()))
     yield from (f"{grade}.{each}" for each in others if grade in _DOMAINS[each])

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from standards_mcp import FilterExpression, InvalidInputError
 from standards_mcp.filters import combine, matches, parse_filter
-from standards_mcp_catalog import Catalog, SearchResult, StandardRecord
+from standards_mcp_catalog import Catalog, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.vocabulary.names import folded
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
@@ -29,9 +29,12 @@ from .tree import siblings_of
 Relation: TypeAlias = Literal["related", "siblings", "next_grade", "previous_grade", "elsewhere"]
 
 _LIKENESS: Final = "likeness in meaning (found_by meaning), with its score, which no source states"
+_WEAK: Final = "Even the nearest is not much like it, so check that it fits."
 _MOST_HEADINGS: Final = 300
 _LONGEST_HEADING: Final = 120
 _LONGEST_QUERY: Final = 2_000
+_NEARLY_AS_GOOD: Final = 0.8
+"""The share of the best score from which on a standard of another grade is more than a filler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +117,29 @@ async def _in_grade(
     found = await _same_code(catalog, record, level, step)
     if found is not None:
         grades = grades_name(found.education_levels)
-        message = f"In {grades} {name_of(found)} has the same anchor standard, by its code."
+        message = f"In {grades} {name_of(found)} has the same number in the strand, by its code."
         return answer([related(found, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
-        if result.hits:
-            hits = [related_hit(hit, scope.found_by) for hit in result.hits]
-            return answer(hits, scope.reason, (*result.notes, *catalog.notes()))
+        if hits := _clear(result, scope.found_by):
+            shown = [related_hit(hit, scope.found_by) for hit in hits]
+            is_weak = hits[0].score < result.weak_below
+            reason = f"{scope.reason} {_WEAK}" if is_weak else scope.reason
+            return answer(shown, reason, (*result.notes, *catalog.notes()))
     return answer((), await _nothing_in_grade(catalog, record, level, step), catalog.notes())
+
+
+def _clear(result: SearchResult, found_by: FoundBy) -> list[SearchHit]:
+    """Return the hits without those that only fill the list up.
+
+    Where codes or a heading lead to a strand, its nearest standard counts even if it is weak.
+    """
+    if not result.hits:
+        return []
+    best, *others = result.hits
+    least = max(result.weak_below, _NEARLY_AS_GOOD * best.score)
+    counts = found_by != "meaning" or best.score >= result.weak_below
+    return [best, *(hit for hit in others if hit.score >= least)] if counts else []
 
 
 async def _nothing_in_grade(catalog: Catalog, record: StandardRecord, level: str, step: int) -> str:
@@ -220,9 +238,10 @@ async def _scopes(
     known = continuation(record.statement_notation or "", level, step)
     for strands in known.strands:
         how = "goes on in" if step > 0 else "comes from"
-        where = f"The strand {how} {' and '.join(map(strand_name, strands))}"
+        where = known.where or f"The strand {how} {' and '.join(map(strand_name, strands))}"
+        place = {"jurisdiction_id": record.jurisdiction_id} if known.where else grade
         yield _Scope(
-            {"$and": [grade, kind, {PREFIXES_FIELD: {"$in": list(strands)}}]},
+            {"$and": [place, kind, {PREFIXES_FIELD: {"$in": list(strands)}}]},
             "strand",
             f"{known.note} {where}; nearest in meaning first.".lstrip(),
         )

@@ -32,7 +32,7 @@ _PROBABLY: Final = 0.2
 """Subjects that are not loaded are missed from this probability on, which they have together."""
 _PROBABLY_TRANSLATED: Final = 0.5
 """The same for a text that was translated word by word, which says less of its subject."""
-_CLEAR_MATCH: Final = 0.55
+_CLEAR_MATCH: Final = 0.5
 """A standard with this score fits, whatever subject the text may be about."""
 
 

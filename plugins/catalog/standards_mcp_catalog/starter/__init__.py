@@ -4,13 +4,14 @@ Codes, grades and structure are facts and are the official ones. So are the GUID
 Core; other records have a UUID of version 5, made from the ASN id or else from the code. Every text
 is a paraphrase written for this project; each record says so and links to the official wording. The
 tables hold one line for each standard; everything else about a record follows from its code.
+Phrases name each standard as a teacher, a worksheet or an exercise would; they serve searches only.
 """
 
 from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -30,12 +31,14 @@ class Wording(NamedTuple):
     Attributes:
         id: That of the record.
         jurisdiction: The title of who published the framework.
+        phrases: Two or more that a teacher, a worksheet or an exercise would use for it.
     """
 
     id: str
     notation: str
     jurisdiction: str
     text: str
+    phrases: Sequence[str]
 
 
 def starter_records() -> list[StandardRecord]:
@@ -65,8 +68,13 @@ def starter_seed() -> Seed:
 
 def starter_wordings() -> list[Wording]:
     """Return what the starter set says of each standard, in the order of `starter_records`."""
+    phrases = defaultdict[str, list[str]](list)
+    for row in _lines(_phrase_tables()):
+        phrases[row["notation"]].append(row["phrase"])
     return [
-        Wording(row["guid"], code, place(code).framework.jurisdiction_title, row["text"])
+        Wording(
+            row["guid"], code, place(code).framework.jurisdiction_title, row["text"], phrases[code]
+        )
         for code, row in _rows().items()
     ]
 
@@ -79,10 +87,22 @@ def starter_vectors() -> Any:
         return np.load(file, allow_pickle=False)
 
 
+def phrase_vectors() -> Any:
+    """Return the vectors of the phrases, int8 of shape (phrases, dimensions).
+
+    They are in the order of `starter_wordings`. Each is scaled to a greatest number of 127, so that
+    it has to be brought to length 1.
+    """
+    import numpy as np  # noqa: PLC0415  - as above
+
+    with (files(__name__) / "phrases.npy").open("rb") as file:
+        return np.load(file, allow_pickle=False)
+
+
 def starter_edition() -> str:
-    """Return a hash of what the records are made of: the tables, and the code that reads them."""
+    """Return a hash of all texts, and of the code that reads them."""
     found = blake2b(digest_size=8)
-    for table in _tables():
+    for table in (*_tables(), *_phrase_tables()):
         found.update(table.read_bytes())
     modules = (item for item in files(__name__).iterdir() if item.name.endswith(".py"))
     for module in sorted(modules, key=lambda item: item.name):
@@ -103,13 +123,22 @@ def place(notation: str) -> Place:
 
 
 def _rows() -> dict[str, dict[str, str]]:
-    lines = (table.read_text(encoding="utf-8").splitlines() for table in _tables())
-    return {row["notation"]: row for table in lines for row in csv.DictReader(table)}
+    return {row["notation"]: row for row in _lines(_tables())}
+
+
+def _lines(tables: Iterable[Traversable]) -> Iterator[dict[str, str]]:
+    for table in tables:
+        yield from csv.DictReader(table.read_text(encoding="utf-8").splitlines())
 
 
 def _tables() -> Iterator[Traversable]:
     for folder in _FOLDERS:
         yield from sorted((files(__name__) / folder).iterdir(), key=lambda item: item.name)
+
+
+def _phrase_tables() -> Iterator[Traversable]:
+    for folder in _FOLDERS:
+        yield files(__name__) / "phrases" / f"{folder}.csv"
 
 
 def _record(

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.starter import place, starter_records, starter_seed
+from standards_mcp_catalog.starter import (
+    phrase_vectors,
+    place,
+    starter_records,
+    starter_seed,
+    starter_wordings,
+)
 from standards_mcp_catalog.vocabulary.notation import record_keys
 from standards_mcp_encoders.minilm import MiniLmEncoder
 
@@ -138,4 +144,18 @@ def test_the_vectors_are_those_of_the_texts(records: list[StandardRecord]):
     sample = range(0, len(records), 97)
     expected = MiniLmEncoder().encode([records[index].description for index in sample])
     cosines = np.sum(expected * vectors[list(sample)].astype(np.float32), axis=1)
+    assert cosines.min() > 0.999
+
+
+def test_every_standard_has_two_to_four_phrases_with_their_vectors():
+    wordings = starter_wordings()
+    for wording in wordings:
+        assert 2 <= len(set(wording.phrases)) == len(wording.phrases) <= 4, wording.notation
+    phrases = [phrase for wording in wordings for phrase in wording.phrases]
+    vectors = phrase_vectors().astype(np.float32)
+    assert vectors.shape == (len(phrases), 384)
+    sample = range(0, len(phrases), 211)
+    expected = MiniLmEncoder().encode([phrases[index] for index in sample])
+    found = vectors[list(sample)]
+    cosines = np.sum(expected * found, axis=1) / np.linalg.norm(found, axis=1)
     assert cosines.min() > 0.999

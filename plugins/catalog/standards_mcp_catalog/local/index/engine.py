@@ -19,6 +19,7 @@ from standards_mcp_catalog.local.database import Database
 from standards_mcp_catalog.local.relations import stated_relations
 from standards_mcp_catalog.records import chunks, passages
 from standards_mcp_catalog.relations import MOST_SUCCESSORS, SUCCESSION
+from standards_mcp_catalog.starter import starter_edition
 from standards_mcp_catalog.vocabulary.subject_model import subject_probabilities
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
@@ -125,7 +126,8 @@ class Engine:
             manifest = read_manifest(current_folder(self._index))
             encoder = self._open_encoder()
             model = None if isinstance(encoder, EncoderUnavailableError) else encoder.name
-            if (manifest.revision, manifest.model) == (database.revision, model):
+            state = database.revision, model, starter_edition()
+            if (manifest.revision, manifest.model, manifest.edition) == state:
                 return
         except CatalogUnavailableError:
             pass  # without a readable index, a new one is built

@@ -6,7 +6,7 @@ index/<name>/columns.npz    metadata fields, see `columns`
 index/<name>/groups.npy     for each row the number of its text; equal texts share one
 index/<name>/heights.npy    for each row the number of levels of rows below it
 index/<name>/replaced.npy   rows of the starter set, each with a row of the same standard
-index/<name>/vectors.npy    float32 (rows, dimensions), only when there is a model
+index/<name>/vectors.npy    and the other files of `vectors`, only when there is a model
 index/<name>/text/          the full-text index, see `lexical`
 """
 
@@ -29,6 +29,7 @@ import numpy.typing as npt
 from standards_mcp.files import open_private, private_folder, restrict
 from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_catalog.local.database import Database
+from standards_mcp_catalog.starter import starter_edition
 
 from .columns import Columns
 from .lexical import LexicalIndex
@@ -45,6 +46,7 @@ from .manifest import (
 )
 from .rows import write_rows
 from .spelling import Spelling
+from .vectors import StoredVectors
 
 # A million vectors have 1.5 GB, which would take seconds at every start.
 LARGEST_CHECKED = 2**22
@@ -66,15 +68,16 @@ class Generation:
         _check_files(folder, self.manifest)
         self.lexical = LexicalIndex(folder / "text")
         self.spelling = Spelling(self.lexical)
-        self.vectors: npt.NDArray[np.float32] | None = None
+        self.vectors: StoredVectors | None = None
         with _HEADERS:
             self.columns = Columns(folder / "columns.npz")
             self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
             self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
             self.replaced = self._array("replaced.npy", np.int32, (None, 2))
             if self.manifest.model is not None:
-                shape = (self.manifest.records, self.manifest.dimensions)
-                self.vectors = self._array("vectors.npy", np.float32, shape)
+                self.vectors = StoredVectors.read(
+                    self._array, self.manifest.records, self.manifest.dimensions
+                )
 
     def ids(self) -> list[str]:
         """Return the id of the record of each row."""
@@ -106,7 +109,7 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
         records = write_rows(database, folder, model, dimensions)
         manifest = Manifest(
             model=model, dimensions=dimensions if model else 0, records=records,
-            revision=revision, files=_sync_files(folder),
+            revision=revision, edition=starter_edition(), files=_sync_files(folder),
         )  # fmt: skip
         text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
         _write_durably(folder / "manifest.json", text)

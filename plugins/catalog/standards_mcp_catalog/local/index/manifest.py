@@ -20,7 +20,7 @@ from standards_mcp_catalog.errors import CatalogUnavailableError
 from standards_mcp_encoders.spec import shown_spec
 
 FORMAT = "standards-mcp-index"
-VERSION = 4
+VERSION = 5
 REBUILD = "run `standards-mcp data build`"
 POINTER = "current"
 _PAUSES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.3)
@@ -35,6 +35,7 @@ class Manifest:
     Attributes:
         model: The name of the encoder of the vectors, or None for an index without vectors.
         revision: The revision of the database that the index was built from.
+        edition: The edition of the starter set whose texts and phrases it has.
         files: The size in bytes and the `generation.checksum` of every other file of the folder,
             by relative path.
     """
@@ -43,6 +44,7 @@ class Manifest:
     dimensions: int
     records: int
     revision: int
+    edition: str
     files: Mapping[str, Sequence[int]]
 
 
@@ -79,12 +81,11 @@ def read_manifest(folder: Path) -> Manifest:
     with reading(path):
         data = json.loads(path.read_text("utf-8"))
         known = data.pop("format"), data.pop("version")
+        if known != (FORMAT, VERSION):
+            raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
         if data["model"] is not None:  # an earlier build may have kept the query of an address
             data["model"] = shown_spec(data["model"])
-        manifest = Manifest(**data)
-    if known != (FORMAT, VERSION):
-        raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
-    return manifest
+        return Manifest(**data)
 
 
 @contextmanager

@@ -9,77 +9,18 @@ than they do; a standard with lettered parts loses nothing.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .columns import Mask, Selection
+from .columns import Selection
 from .generation import Generation
 from .lexical import Ranked
+from .vectors import Floats, Nearness, Rows
 
-_BLOCK = 512  # rows; a block of them and its product stay in the processor's cache
-_MOST_THREADS = 8  # more than these wait for the memory
-_FEW = 8 * _BLOCK  # rows that are done before threads would have started
-
-
-# An approximate index would lose recall or time with selective filters, and NumPy has no fast
-# product of eight-bit vectors.
-def cosines(
-    vectors: npt.NDArray[np.float32], queries: npt.NDArray[np.float32], mask: Mask | None
-) -> Ranked:
-    """Return the rows of *mask*, ascending, each with its greatest cosine with one of *queries*.
-
-    Args:
-        vectors: Of length 1 at most, shape (rows, dimensions).
-        queries: Of length 1, shape (queries, dimensions).
-        mask: Which rows to score; None scores all.
-    """
-    vectors = np.asarray(vectors)  # slices of a memory map are slow to make
-    rows = np.arange(len(vectors)) if mask is None else np.flatnonzero(mask)
-    scores = np.empty(rows.size, dtype=np.float32)
-    threads = min(_MOST_THREADS, os.cpu_count() or 1)
-    if rows.size <= _FEW or threads == 1:
-        _score(vectors, queries, rows, scores)
-        return Ranked(rows, scores)
-    # NumPy lets other threads run meanwhile, and shares no product of this shape among threads.
-    with ThreadPoolExecutor(threads) as pool:
-        shares = zip(np.array_split(rows, threads), np.array_split(scores, threads), strict=True)
-        for done in [pool.submit(_score, vectors, queries, *share) for share in shares]:
-            done.result()
-    return Ranked(rows, scores)
-
-
-def _score(
-    vectors: npt.NDArray[np.float32],
-    queries: npt.NDArray[np.float32],
-    rows: npt.NDArray[np.int64],
-    scores: npt.NDArray[np.float32],
-) -> None:
-    for start in range(0, rows.size, _BLOCK):
-        part = rows[start : start + _BLOCK]
-        first, last = int(part[0]), int(part[-1])
-        if last - first < 2 * part.size:  # reading what lies between costs less than gathering
-            found = (vectors[first : last + 1] @ queries.T).max(axis=1)[part - first]
-        else:
-            found = (vectors.take(part, axis=0) @ queries.T).max(axis=1)
-        scores[start : start + part.size] = found
-
-
-def best(ranked: Ranked, depth: int) -> Ranked:
-    """Return the *depth* best of *ranked*, best first; of equal scores the lower row first."""
-    rows, scores = ranked
-    if rows.size > depth:
-        chosen = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
-        rows, scores = rows[chosen], scores[chosen]
-    order = np.lexsort((rows, -scores))[:depth]
-    return Ranked(rows[order], scores[order])
-
-
-Rows: TypeAlias = npt.NDArray[np.int64]
-Scores: TypeAlias = npt.NDArray[np.float32]
 Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 
 CANDIDATES = 100
@@ -126,27 +67,31 @@ class Ranker:
         self._selection = selection
         self._query = None if text is None else generation.lexical.text_query(text)
         self._knows_no_word = text is not None and self._query is None
-        self._dense: Ranked | None = None
+        self._nearness: Nearness | None = None
+        self._nearest = _NOTHING
         self._certainty = 1.0
         if vectors is not None and generation.vectors is not None:
             # A trained matrix on the query's vector gained on the Common Core and lost on the NGSS,
             # so there is only the plain vector (docs/benchmarks.md).
-            self._dense = cosines(generation.vectors, vectors, selection.mask)
+            self._nearness = Nearness(generation.vectors, vectors, selection.mask)
+            self._nearest = self._nearness.best(CANDIDATES)
             # Scaling makes the best score 1 even if no row fits; the best cosine shows that.
-            self._certainty = float(np.clip(self._dense.scores.max(initial=0), 0, 1))
+            self._certainty = float(np.clip(self._nearest.scores.max(initial=0), 0, 1))
 
     def fits_better_than(self, other: Ranker) -> bool:
         """Return True if the encoder is surer of this query, or agrees with the words more."""
-        if self._dense is None or other._query is None:  # the other is then of unknown words alone
+        if (
+            self._nearness is None or other._query is None
+        ):  # the other is then of unknown words alone
             return other._query is None
         return self._certainty > other._certainty or self._agreement() > other._agreement()
 
     def _agreement(self) -> int:
         """Return the number of rows that are among the best by words and by meaning."""
-        if self._query is None or self._dense is None:
+        if self._query is None or self._nearness is None:
             return 0
         words = self._generation.lexical.search(self._query, self._selection.query, _COMPARED)
-        return np.intersect1d(words.rows, best(self._dense, _COMPARED).rows).size
+        return np.intersect1d(words.rows, self._nearest.rows[:_COMPARED]).size
 
     def best(self, top_k: int) -> list[Match]:
         """Return the *top_k* best texts, best first, or all of them if they are fewer.
@@ -166,45 +111,41 @@ class Ranker:
             # Many candidates had the same text. A deeper list may have further texts.
             depth *= 4
 
-    def _ranked(self, depth: int) -> tuple[Rows, Scores, bool]:
+    def _ranked(self, depth: int) -> tuple[Rows, Floats, bool]:
         """Return the candidates, best first, their scores, and True if they are all."""
         by_words = by_meaning = _NOTHING
         if self._query is not None:
             lexical = self._generation.lexical
             by_words = lexical.search(self._query, self._selection.query, depth)
-        if self._dense is not None:
-            by_meaning = best(self._dense, depth)
+        if self._nearness is not None:
+            deep_enough = depth <= CANDIDATES
+            by_meaning = self._nearest if deep_enough else self._nearness.best(depth)
         rows = np.union1d(by_words.rows, by_meaning.rows)
-        scores = self._fused(self._word_scores(rows, by_words), self._meaning_scores(rows))
+        scores = self._fused(
+            self._word_scores(rows, by_words), self._meaning_scores(rows, by_meaning)
+        )
         scores -= HEADING_PENALTY * np.maximum(self._generation.heights[rows] - 1, 0)
         order = np.lexsort((rows, -scores))
         exhausted = by_words.rows.size < depth and by_meaning.rows.size < depth
         return rows[order], scores[order], exhausted
 
-    def _fused(self, words: Scores, meaning: Scores) -> Scores:
+    def _fused(self, words: Floats, meaning: Floats) -> Floats:
         if self._query is None:
             return scaled(meaning)
-        if self._dense is None:
+        if self._nearness is None:
             return scaled(words)
         fused = LEXICAL_WEIGHT * scaled(words) + (1 - LEXICAL_WEIGHT) * scaled(meaning)
         return fused.astype(np.float32)
 
-    def _word_scores(self, rows: Rows, found: Ranked) -> Scores:
-        scores = np.zeros(rows.size, dtype=np.float32)
-        if self._query is not None:
-            scores[np.searchsorted(rows, found.rows)] = found.scores
-            others = np.setdiff1d(rows, found.rows, assume_unique=True)
-            # A row that only the vectors found has a score by words too. Counting it as 0 would
-            # rank it below rows that are worse on both sides.
-            exact = self._generation.lexical.scores(self._query, others)
-            scores[np.searchsorted(rows, others)] = exact
-        return scores
+    def _word_scores(self, rows: Rows, found: Ranked) -> Floats:
+        if self._query is None:
+            return np.zeros(rows.size, np.float32)
+        return _completed(rows, found, partial(self._generation.lexical.scores, self._query))
 
-    def _meaning_scores(self, rows: Rows) -> Scores:
-        if self._dense is None:
-            return np.zeros(rows.size, dtype=np.float32)
-        known, scores = self._dense
-        return scores[np.searchsorted(known, rows)]
+    def _meaning_scores(self, rows: Rows, found: Ranked) -> Floats:
+        if self._nearness is None:
+            return np.zeros(rows.size, np.float32)
+        return _completed(rows, found, self._nearness.exact)
 
     def _match(self, row: int, score: float) -> Match:
         same = self._generation.groups == self._generation.groups[row]
@@ -214,7 +155,18 @@ class Ranker:
         return Match(row, self._certainty * min(1.0, max(0.0, score)), others)
 
 
-def scaled(scores: Scores) -> Scores:
+def _completed(rows: Rows, found: Ranked, score: Callable[[Rows], Floats]) -> Floats:
+    """Return the score of each of *rows* on one side of the index, which found some of them."""
+    scores = np.zeros(rows.size, np.float32)
+    scores[np.searchsorted(rows, found.rows)] = found.scores
+    # A row that only the other side found has a score on this one too. Counting it as 0 would rank
+    # it below rows that are worse on both sides.
+    others = np.setdiff1d(rows, found.rows, assume_unique=True)
+    scores[np.searchsorted(rows, others)] = score(others)
+    return scores
+
+
+def scaled(scores: Floats) -> Floats:
     """Return *scores* divided by the best of them, from 0 to 1."""
     # Over the maximum, and not over the range of the candidates: so a score does not depend on the
     # last candidate.

@@ -3,7 +3,8 @@
 Official texts and descriptions of activities have few words in common; the starter set describes
 the same standards in a teacher's words. So the starter set's text of a standard is searched
 together with the text of each record of that standard, and helps to place records that resemble
-it. Results show the record's own text.
+it. The starter set's phrases for the standard are searched, too, as words and as vectors of their
+own. Results show the record's own text.
 """
 
 from __future__ import annotations
@@ -12,23 +13,24 @@ import hashlib
 import json
 from array import array
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from standards_mcp_catalog.local.database import Database, Row
 from standards_mcp_catalog.records import ancestors_text, chunks, comparable
-from standards_mcp_catalog.starter import starter_vectors, starter_wordings
+from standards_mcp_catalog.starter import phrase_vectors, starter_vectors, starter_wordings
 from standards_mcp_catalog.vocabulary.names import are_one_jurisdiction
 from standards_mcp_catalog.vocabulary.notation import canonical_key, with_prefixes
 from standards_mcp_encoders.minilm import MINILM_NAME, Vectors, normalised
 
 from .columns import ColumnsWriter
 from .lexical import LexicalWriter
+from .vectors import Numbers, array_file, write_vectors
 
 _CHUNK: Final = 512  # rows; each chunk is joined with the wordings at once
 _PARENT_SHARE: Final = 0.1  # see docs/benchmarks.md
@@ -41,7 +43,8 @@ def write_rows(database: Database, folder: Path, model: str | None, dimensions: 
     groups, parents = array("i"), dict[str, str | None]()
     wordings = open_wordings(model)
     joined = folder / "joined.npy"
-    with _vectors_file(joined, (database.count(), dimensions)) as file:
+    numbers = array("i")
+    with array_file(joined, "<f4", (database.count(), dimensions)) as file:
         for chunk in chunks(database.rows(model), _CHUNK):
             records = [json.loads(row.body) for row in chunk]
             vectors = _vectors_of(chunk, dimensions)
@@ -49,13 +52,15 @@ def write_rows(database: Database, folder: Path, model: str | None, dimensions: 
             for row, data, link in zip(chunk, records, links, strict=True):
                 number = len(groups)
                 parts = [ancestors_text(data), row.description]
-                if link.number is not None and not link.is_own:
-                    parts.append(wordings.texts[link.number])
+                if link.number is not None:
+                    parts += [] if link.is_own else [wordings.texts[link.number]]
+                    parts += wordings.phrases[link.number]
                 # The prefixes of codes take some 65 µs and 40 bytes a record.
                 lexical.add(number, parts, columns.add(number, with_prefixes(data)))
                 groups.append(texts.setdefault(_text_key(row), len(texts)))
                 parents[row.id] = row.parent_id
                 standards.add(number, link)
+                numbers.append(-1 if link.number is None else link.number)
             file.write(wordings.joined(vectors, links).astype("<f4").tobytes())
     lexical.finish()
     columns.save(folder / "columns.npz")
@@ -63,7 +68,10 @@ def write_rows(database: Database, folder: Path, model: str | None, dimensions: 
     np.save(folder / "heights.npy", np.array(heights(parents), dtype=np.int32))
     np.save(folder / "replaced.npy", standards.replaced())
     if model is not None:
-        _add_parents(joined, folder / "vectors.npy", parents)
+        lines, phrases, chosen = wordings.phrase_lines(np.array(numbers, np.int32))
+        written = chain(_with_parents(joined, parents), [chosen] if chosen.size else [])
+        shape = len(groups) + len(chosen), dimensions
+        write_vectors(folder, written, shape, lines, phrases)
     joined.unlink()
     return len(groups)
 
@@ -114,25 +122,15 @@ def _vectors_of(rows: Sequence[Row], dimensions: int) -> Vectors:
     return np.frombuffer(data, dtype="<f4").reshape(len(rows), dimensions)
 
 
-@contextmanager
-def _vectors_file(path: Path, shape: tuple[int, int]) -> Generator[BinaryIO, None, None]:
-    """Open a file that vectors are written to, row by row."""
-    with path.open("wb") as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        yield file
-
-
-def _add_parents(source: Path, target: Path, parents: Mapping[str, str | None]) -> None:
-    """Write the vectors of *source* to *target*, each with a share of its parent's."""
+def _with_parents(path: Path, parents: Mapping[str, str | None]) -> Iterator[Vectors]:
+    """Yield the vectors of a file, each with a share of its parent's."""
     numbers = {id_: row for row, id_ in enumerate(parents)}
     above = [numbers.get(parent or "", row) for row, parent in enumerate(parents.values())]
-    vectors = np.load(source, mmap_mode="r", allow_pickle=False)
-    with _vectors_file(target, vectors.shape) as file:
-        for start in range(0, len(vectors), _CHUNK):
-            own = vectors[start : start + _CHUNK]
-            parent = vectors[above[start : start + _CHUNK]]
-            file.write(((1 - _PARENT_SHARE) * own + _PARENT_SHARE * parent).astype("<f4").tobytes())
+    vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    for start in range(0, len(vectors), _CHUNK):
+        own = vectors[start : start + _CHUNK]
+        parent = vectors[above[start : start + _CHUNK]]
+        yield (1 - _PARENT_SHARE) * own + _PARENT_SHARE * parent
 
 
 # All were chosen on real queries, see docs/benchmarks.md.
@@ -162,6 +160,7 @@ class Wordings:
         # change searches.
         wordings = starter_wordings()
         self.texts = [each.text for each in wordings]
+        self.phrases = [each.phrases for each in wordings]
         self._jurisdictions = [each.jurisdiction for each in wordings]
         self._by_id = {each.id: number for number, each in enumerate(wordings)}
         self._by_code = {canonical_key(each.notation): n for n, each in enumerate(wordings)}
@@ -170,6 +169,7 @@ class Wordings:
         # joined with every model.
         if model == MINILM_NAME:
             self._vectors = normalised(starter_vectors())
+            self._phrase_vectors = normalised(phrase_vectors())
 
     def links(self, records: Sequence[Mapping[str, Any]], vectors: Vectors) -> list[Link]:
         """Return the link of each record to the starter set, by id or else by code.
@@ -201,6 +201,27 @@ class Wordings:
         found = vectors.copy()
         found[rows] = (vectors[rows] + self._vectors[beside[rows]]) / 2
         return found
+
+    def phrase_lines(self, numbers: Numbers) -> tuple[Numbers, Numbers, Vectors]:
+        """Return the phrases of records, as `vectors` keeps them, and the vectors of the phrases.
+
+        Args:
+            numbers: The number of each record's text here, -1 for none.
+        """
+        if self._vectors is None:
+            nothing = np.full((0, 2), -1, np.int32)
+            return np.full(numbers.size, -1, np.int32), nothing, np.zeros((0, 0), np.float32)
+        used, lines = np.unique(numbers[numbers >= 0], return_inverse=True)
+        counts = np.array([len(each) for each in self.phrases])
+        is_used = np.zeros(counts.size, np.bool_)
+        is_used[used] = True
+        columns = np.arange(counts.max())
+        phrases = np.full((used.size, columns.size), -1, np.int32)
+        own = columns < counts[used][:, None]
+        phrases[own] = numbers.size + np.arange(own.sum())
+        wordings = np.full(numbers.size, -1, np.int32)
+        wordings[numbers >= 0] = lines
+        return wordings, phrases, self._phrase_vectors[np.repeat(is_used, counts)]
 
     def _link(self, record: Mapping[str, Any], vector: Vectors) -> Link:
         number = self._by_id.get(record["_id"])

@@ -220,6 +220,21 @@ def test_a_build_repairs_a_damaged_or_missing_index_without_embedding_anything(
     local.close()
 
 
+def test_an_index_with_texts_of_another_starter_set_is_built_by_the_next_write(
+    folder: Path, small_catalog: list[StandardRecord]
+):
+    store = LocalStore(folder, "none")
+    store.upsert(small_catalog)
+    path = generation.current_folder(folder / "index") / "manifest.json"
+    store.upsert(())
+    assert path.exists()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"edition": "earlier"}))
+    store.upsert(())
+    assert generation.current_folder(folder / "index") != path.parent
+    assert Generation(generation.current_folder(folder / "index")).manifest.edition != "earlier"
+    store.close()
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "other", "version": 1}', "../../etc"])
 def test_a_foreign_manifest_or_pointer_is_named(built: Path, text: str):
     manifest = built / "manifest.json"

@@ -21,7 +21,7 @@ from standards_mcp_encoders.minilm import MiniLmEncoder, shared_minilm
 
 UNIT_FRACTIONS = "EFC133CD8D34442CA35311157F372C97"  # CCSS.Math.Content.3.NF.A.1
 ENERGY_OF_SPEED = "1166F268E4B45C6CBC64058621766FA7"  # 4-PS3-1
-TEACHERS_WORDS = "toy cars and marbles on ramps of several heights"
+TEACHERS_WORDS = "toy cars and marbles on ramps of several heights: faster ones have more energy"
 OTHER_WORDS = "Reason that an object in quicker motion possesses greater energy."
 NGSS: dict[str, Any] = {
     "subject": "Science",
@@ -65,7 +65,7 @@ def ids(store: LocalStore, text: str, top: int = 5, **options: Any) -> list[str]
 def vectors(folder: Path) -> dict[str, list[float]]:
     index = Generation(current_folder(folder / "index"))
     assert index.vectors is not None
-    return dict(zip(index.ids(), index.vectors.tolist(), strict=True))
+    return dict(zip(index.ids(), index.vectors.exact.tolist(), strict=False))
 
 
 class TestAnOfficialText:
@@ -73,10 +73,20 @@ class TestAnOfficialText:
     def test_is_found_by_the_words_of_the_starter_set_and_shown(self, starter: LocalStore):
         official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
         starter.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
-        text = "cut circles into equal parts, such as sixths"
+        text = "a whole cut into equal parts: the numerator counts the parts taken"
         for mode in ("hybrid", "lexical", "dense"):
             found = {hit.record.id: hit.record for hit in starter.search(text, 5, None, mode).hits}
             assert found[UNIT_FRACTIONS].description == "Grasp the quantity 1/b."
+
+    def test_is_found_by_a_phrase_that_none_of_its_texts_has(self, empty: LocalStore):
+        official = record(1, "Grasp the quantity 1/b.", _id=UNIT_FRACTIONS)
+        empty.upsert([official, *(record(n, f"Filler {n}.") for n in range(2, 9))])
+        assert "bar" not in starter_text(UNIT_FRACTIONS).split()
+        for mode in ("hybrid", "lexical", "dense"):
+            text = "colored bars"
+            assert ids(empty, text, 1, mode=mode) == [UNIT_FRACTIONS]
+            [hit] = empty.search(text, 1, None, mode).hits
+            assert hit.record.description == "Grasp the quantity 1/b."
 
     @pytest.mark.slow
     def test_of_the_same_framework_takes_the_place_of_the_starter_record_with_its_code(
@@ -174,6 +184,21 @@ class TestVectors:
         starter.build()
         assert vectors(own_catalog) == one
         whole.close()
+
+    def test_of_phrases_are_kept_once_for_all_records_of_a_standard(
+        self, empty: LocalStore, folder: Path
+    ):
+        elsewhere = {**NGSS, "jurisdiction_title": "Colorado"}
+        other = record(2, "Show that faster objects have more energy.", **elsewhere)
+        empty.upsert([record(1, OTHER_WORDS, **NGSS), other, record(3, "Bananas.")])
+        stored = Generation(current_folder(folder / "index")).vectors
+        assert stored is not None
+        assert stored.wordings.tolist() == [0, 0, -1]
+        phrases = next(each.phrases for each in starter_wordings() if each.id == ENERGY_OF_SPEED)
+        places = stored.phrases[0][: len(phrases)]
+        assert places.tolist() == list(range(3, len(stored.exact)))
+        expected = shared_minilm().encode(list(phrases))
+        assert np.sum(stored.exact[places] * expected, axis=1).min() > 0.999
 
     def test_of_another_model_are_not_joined(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
         class Ones:
