@@ -115,6 +115,51 @@ def test_the_registry_names_variables_that_are_read_and_their_defaults():
         assert variables[name].get("isSecret", False) == (key == "api_key")
 
 
+def published_files(folder: Path) -> dict[str, Any]:
+    """Return what the published files in a folder say, by their paths."""
+    texts = {
+        file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8")
+        for pattern in (
+            "*.toml",
+            "*.json",
+            "README.md",
+            "plugins/*/*.toml",
+            "packaging/mcpb/*.json",
+        )
+        for file in folder.glob(pattern)
+    }
+    readers: dict[str, Any] = {".toml": tomllib.loads, ".json": json.loads, ".md": str}
+    return {name: readers[Path(name).suffix](text) for name, text in texts.items()}
+
+
+@pytest.mark.slow
+def test_the_address_of_the_project_is_written_everywhere_by_one_command(tmp_path: Path):
+    before = published_files(ROOT)
+    for name in (*before, "scripts/set_home.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    command = [sys.executable, str(tmp_path / "scripts/set_home.py")]
+    home = "https://github.com/acme/standards"
+    for given in ("https://github.com/first/one", f"{home}.git", home):
+        subprocess.run([*command, given], check=True, capture_output=True)
+    after = published_files(tmp_path)
+    assert after["server.json"]["name"] == "io.github.acme/standards-mcp"
+    assert after["server.json"]["repository"] == {"url": home, "source": "github"}
+    assert after["packaging/mcpb/manifest.json"]["homepage"] == home
+    assert re.findall(r"mcp-name: (\S+)", after["README.md"]) == ["io.github.acme/standards-mcp"]
+    for name, project in after.items():
+        if name.endswith("pyproject.toml"):
+            assert project["project"].pop("urls")["Source"] == home
+            before[name]["project"].pop("urls", None)
+            assert project == before[name]
+    for wrong in (
+        ["http://github.com/a/b"],
+        ["https://a:b@github.com/a/b"],
+        ["https://git.org/a/b"],
+    ):
+        assert subprocess.run([*command, *wrong], check=False, capture_output=True).returncode == 2
+
+
 # The bundle
 
 
