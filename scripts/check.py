@@ -45,8 +45,8 @@ QUICK_TESTS = "smoke or not (processes or slow or types)"
 LEAN = ROOT / ".venv-lean"
 OF_CATALOG = ("numpy", "onnxruntime", "pinecone", "simsimd", "tantivy", "tokenizers")
 """The libraries that the host does without."""
-WORKERS = os.environ.get("CHECK_WORKERS", "auto")
-"""How many processes run tests."""
+WORKERS = os.environ.get("CHECK_WORKERS") or str((os.cpu_count() or 1) + 1)
+"""How many processes run tests: one more than there are processors, since many tests wait."""
 
 
 def read_project(folder: Path) -> dict[str, Any]:
