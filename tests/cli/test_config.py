@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from support.command_line import ACME, FILE, WITH_TOKEN, backups, data, done, run
-from support.web_server import web_server
+from support.web_server import WebServer, in_thread
 
 from standards_mcp.config.models import Table
 from standards_mcp.config.models.settings import Settings
@@ -236,7 +236,7 @@ def test_secrets_are_never_shown(install: Install, *, broken: bool):
 
 @pytest.mark.slow
 def test_a_secret_in_the_query_of_an_address_is_shown_nowhere():
-    with web_server() as server:
+    with in_thread(WebServer()) as server:
         server.status = 401
         address = f"{server.url}?page=2&api_key=hush%2Chush"
         FILE.write_text(f'[servers.web]\nurl = "{address}"\nenabled = true\n')

@@ -34,6 +34,13 @@ from standards_mcp_encoders.errors import EncoderError, EncoderUnavailableError
 from standards_mcp_encoders.minilm import MiniLmEncoder
 
 
+@pytest.fixture(autouse=True)
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let these tests open the built-in model anew: others of this process may hold it."""
+    shared = weakref.WeakValueDictionary[str, MiniLmEncoder]()
+    monkeypatch.setattr(embedding, "_SHARED", shared)
+
+
 @pytest.fixture(scope="module")
 def encoder() -> MiniLmEncoder:
     return MiniLmEncoder()

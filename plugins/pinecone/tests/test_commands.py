@@ -23,6 +23,7 @@ from standards_mcp.host import Host
 from standards_mcp.loading.health import services_health
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp_catalog import Catalog
+from standards_mcp_catalog.commands import workplace
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_pinecone.client import FallbackCatalog, PineconeClient
@@ -120,6 +121,7 @@ class TestUpload:
         assert (code, len(report["new"]), report["written"]) == (0, 5, 0)
         assert not server.indexes
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        monkeypatch.setattr(workplace, "_PAUSE", -1)  # a state is shown however soon it comes
         code, report, err = run("upload", "--create", "--batch-size", "2")
         assert (code, report["written"], report["complete"]) == (0, 5, True)
         assert "\r2 records read, 2 written" in err
