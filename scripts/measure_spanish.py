@@ -12,7 +12,7 @@ from pathlib import Path
 
 from starter_questions import COUNT, Questions, has_code, measure, search
 
-from standards_mcp_catalog import Catalog
+from standards_mcp_catalog import Catalog, starter
 from standards_mcp_search.languages import read_text
 
 _ROOT = Path(__file__).parents[1]
@@ -53,7 +53,7 @@ def _english_texts() -> list[str]:
     for path, column in _ENGLISH.items():
         with (_ROOT / path).open(encoding="utf-8", newline="") as file:
             texts += [row[column] for row in csv.DictReader(file)]
-    for path in sorted((_ROOT / "scripts" / "phrases").glob("*.csv")):
+    for path in sorted((Path(starter.__file__).parent / "phrases").glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             texts += [row["phrase"] for row in csv.DictReader(file)]
     return texts

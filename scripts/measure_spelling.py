@@ -4,7 +4,7 @@ usage: python scripts/measure_spelling.py
 
 The questions are in `scripts/answers/misspelled.csv`, each with its correct form; both are searched
 in the starter set. The texts of `unchanged.csv` have rare words, names and codes. The phrases of
-teachers in `scripts/phrases/` are correct, too, but for a few words that are misspelt on purpose.
+teachers in the starter set are correct, too, but for a few words that are misspelt on purpose.
 """
 
 import csv
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from starter_questions import COUNT, Questions, answers, measure, search
 
-from standards_mcp_catalog import Catalog
+from standards_mcp_catalog import Catalog, starter
 
-_PHRASES = Path(__file__).parent / "phrases"
+_PHRASES = Path(starter.__file__).parent / "phrases"
 
 
 async def _measure(catalog: Catalog, questions: Questions) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from string import Template
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import click
 import importlib_metadata
@@ -105,7 +105,7 @@ def new(commands: ServerCommands, name: str, *, kind: Kind, into: Path) -> None:
 
 def _refusal(name: str, commands: Collection[str]) -> str:
     """Return the reason why a name cannot be used, or an empty string."""
-    points: Any = importlib_metadata.entry_points(group="standards_mcp.plugins")
+    points: Any = cast("Any", importlib_metadata).entry_points(group="standards_mcp.plugins")
     plugins = {point.name: point.dist.name for point in points}
     if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
         return f"{name!r} is not lower_snake_case with at most {MAX_NAME} characters"

@@ -215,10 +215,10 @@ class Wordings:
         counts = np.array([len(each) for each in self.phrases])
         is_used = np.zeros(counts.size, np.bool_)
         is_used[used] = True
-        columns = np.arange(counts.max())
+        columns = np.arange(int(counts.max()))
         phrases = np.full((used.size, columns.size), -1, np.int32)
         own = columns < counts[used][:, None]
-        phrases[own] = numbers.size + np.arange(own.sum())
+        phrases[own] = numbers.size + np.arange(int(counts[used].sum()))
         wordings = np.full(numbers.size, -1, np.int32)
         wordings[numbers >= 0] = lines
         return wordings, phrases, self._phrase_vectors[np.repeat(is_used, counts)]
