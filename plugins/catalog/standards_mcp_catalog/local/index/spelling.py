@@ -16,7 +16,8 @@ from .lexical import LexicalIndex, stems
 
 LONGEST_TEXT: Final = 400
 """Characters of a text whose words are corrected; a longer one has enough words that are known."""
-# Capitals inside a text, or in both first words, make a name or an abbreviation; a word in quotes is meant as it is.
+# Capitals inside a text, or in both first words, make a name or an abbreviation; a word in quotes
+# is meant as it is.
 _WORD: Final = re.compile(
     r"(?<![\w./\"'\u2018\u201c-])(?:^[A-Z](?![a-z]+ [A-Z]))?[a-z]{3,}(?![\w/-]|\.\w)"
 )
