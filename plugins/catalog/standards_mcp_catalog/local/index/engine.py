@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -97,10 +98,14 @@ class Engine:
             if other.fits_better_than(ranker):
                 ranker, vectors, read_as = other, other_vectors, corrected
         rows = rows_of(served, selection, named)
-        matches = with_named_first(rows, ranker.best(top_k + len(rows)), top_k)
-        hits = tuple(hits_of(database, served, matches))
+        depth = max(top_k, _ORDERED)
+        matches = with_named_first(rows, ranker.best(depth + len(rows)), depth)
+        if not served.heights[[match.row for match in matches[:top_k]]].any():
+            matches = matches[:top_k]  # without a heading their order is final
+        hits = list(hits_of(database, served, matches))
+        hits[len(rows) :] = standards_first(hits[len(rows) :])
         notes = (*notes, *_outdated(served, database))
-        result = SearchResult(hits=hits, notes=notes, read_as=read_as)
+        result = SearchResult(hits=tuple(hits[:top_k]), notes=notes, read_as=read_as)
         if encoder is None or vectors is None or encoder.name != MINILM_NAME:
             return result
         subjects = subject_probabilities(vectors[0])
@@ -240,6 +245,30 @@ def with_named_first(named: list[int], matches: list[Match], top_k: int) -> list
     first = [Match(row, 1.0, []) for row in named]
     rest = [match for match in matches if not {match.row, *match.others} & set(named)]
     return (first + rest)[:top_k]
+
+
+# People who look for a standard are served by it more than by the group that it is in. Moving every
+# record that has parts loses in frameworks whose standards have them (docs/benchmarks.md).
+_GROUP = re.compile("domain|cluster|strand|core idea", re.IGNORECASE)
+_NEAR = 0.5
+"""The share of a group's score from which on a standard of the group comes before it."""
+_ORDERED = 20
+"""How many of the best hits are compared with their groups, at least."""
+
+
+def standards_first(hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """Return *hits* with each group, such as a cluster, behind its best standard near it."""
+    best = dict[str, float]()
+    for hit in hits:
+        for ancestor in hit.record.ancestor_ids:
+            best[ancestor] = max(best.get(ancestor, 0), hit.score)
+
+    def place(hit: SearchHit) -> tuple[float, bool]:
+        score = best.get(hit.record.id, 0) if _GROUP.search(hit.record.statement_label or "") else 0
+        is_moved = hit.score * _NEAR <= score < hit.score
+        return (-score, True) if is_moved else (-hit.score, False)
+
+    return sorted(hits, key=place)
 
 
 def hits_of(

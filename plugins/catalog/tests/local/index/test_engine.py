@@ -246,3 +246,22 @@ def test_a_foreign_manifest_or_pointer_is_named(built: Path, text: str):
     (built.parent / "current").write_text(text)
     with pytest.raises(CatalogUnavailableError, match=r"current is not a pointer.*data build"):
         generation.current_folder(built.parent)
+
+
+@pytest.mark.parametrize(
+    ("label", "query", "expected"),
+    [
+        pytest.param("Cluster", "measure rectangles", ["part", "whole"], id="behind its standard"),
+        pytest.param("Standard", "measure rectangles", ["whole", "part"], id="no group"),
+        pytest.param("Cluster", "XQ.1", ["whole"], id="named by its code"),
+    ],
+)
+def test_a_group_comes_behind_its_best_standard_if_that_is_near(
+    folder: Path, label: str, query: str, expected: list[str]
+):
+    whole = record(1, "Measure rectangles.", _id="whole", statement_label=label, is_leaf=False)
+    below = {"parent_id": "whole", "ancestor_ids": ["whole"], "statement_notation": "XQ.1.a"}
+    part = record(2, "Measure small rectangles.", _id="part", **below)
+    with closing(LocalStore(folder, "none")) as store:
+        store.upsert([whole, part])
+        assert [hit.record.id for hit in store.search(query, 2).hits][: len(expected)] == expected
