@@ -263,12 +263,14 @@ def standards_first(hits: Sequence[SearchHit]) -> list[SearchHit]:
         for ancestor in hit.record.ancestor_ids:
             best[ancestor] = max(best.get(ancestor, 0), hit.score)
 
-    def place(hit: SearchHit) -> tuple[float, bool]:
+    ordered = list[tuple[SearchHit, bool]]()
+    for hit in hits:
         score = best.get(hit.record.id, 0) if _GROUP.search(hit.record.statement_label or "") else 0
         is_moved = hit.score * _NEAR <= score < hit.score
-        return (-score, True) if is_moved else (-hit.score, False)
-
-    return sorted(hits, key=place)
+        # With the score of the standard, so that scores fall along the list.
+        ordered.append((replace(hit, score=score) if is_moved else hit, is_moved))
+    ordered.sort(key=lambda item: (-item[0].score, item[1]))
+    return [hit for hit, _ in ordered]
 
 
 def hits_of(

@@ -261,7 +261,9 @@ def test_a_group_comes_behind_its_best_standard_if_that_is_near(
 ):
     whole = record(1, "Measure rectangles.", _id="whole", statement_label=label, is_leaf=False)
     below = {"parent_id": "whole", "ancestor_ids": ["whole"], "statement_notation": "XQ.1.a"}
-    part = record(2, "Measure small rectangles.", _id="part", **below)
+    part = record(2, "Measure rectangles by tiles.", _id="part", **below)
     with closing(LocalStore(folder, "none")) as store:
-        store.upsert([whole, part])
-        assert [hit.record.id for hit in store.search(query, 2).hits][: len(expected)] == expected
+        store.upsert([whole, part, *(record(n, f"Filler {n}.") for n in range(3, 9))])
+        hits = store.search(query, 2).hits
+    assert [hit.record.id for hit in hits][: len(expected)] == expected
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
