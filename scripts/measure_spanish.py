@@ -12,7 +12,8 @@ from pathlib import Path
 
 from starter_questions import COUNT, Questions, has_code, measure, search
 
-from standards_mcp_catalog import Catalog, starter
+from standards_mcp_catalog import Catalog
+from standards_mcp_catalog.starter import starter_wordings
 from standards_mcp_search.languages import read_text
 
 _ROOT = Path(__file__).parents[1]
@@ -42,20 +43,17 @@ async def _measure(catalog: Catalog, questions: Questions) -> None:
     print(f"right in English  {right['english']} of {total}")
     print(f"right in Spanish  {right['question']} of {total}")
     print(f"shared of the first {COUNT}: {shared / total / COUNT:.2f}")
-    texts = list(_english_texts())
+    texts = _english_texts()
     foreign = [text for text in texts if read_text(text).language or read_text(text).foreign]
     print(f"English texts that are taken for another language: {len(foreign)} of {len(texts)}")
     print("others:", *wrong, *foreign, sep="\n  ")
 
 
 def _english_texts() -> list[str]:
-    texts = list[str]()
+    texts = [phrase for wording in starter_wordings() for phrase in wording.phrases]
     for path, column in _ENGLISH.items():
         with (_ROOT / path).open(encoding="utf-8", newline="") as file:
             texts += [row[column] for row in csv.DictReader(file)]
-    for path in sorted((Path(starter.__file__).parent / "phrases").glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            texts += [row["phrase"] for row in csv.DictReader(file)]
     return texts
 
 

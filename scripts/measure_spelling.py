@@ -3,18 +3,12 @@
 usage: python scripts/measure_spelling.py
 
 The questions are in `scripts/answers/misspelled.csv`, each with its correct form; both are searched
-in the starter set. The texts of `unchanged.csv` have rare words, names and codes. The phrases of
-teachers in the starter set are correct, too, but for a few words that are misspelt on purpose.
+in the starter set. The texts of `unchanged.csv` have rare words, names and codes.
 """
-
-import csv
-from pathlib import Path
 
 from starter_questions import COUNT, Questions, answers, measure, search
 
-from standards_mcp_catalog import Catalog, starter
-
-_PHRASES = Path(starter.__file__).parent / "phrases"
+from standards_mcp_catalog import Catalog
 
 
 async def _measure(catalog: Catalog, questions: Questions) -> None:
@@ -32,11 +26,6 @@ async def _measure(catalog: Catalog, questions: Questions) -> None:
     print(f"read as the correct question: {exact} of {len(questions)}")
     texts = [each["text"] for each in answers("unchanged")]
     print(f"correct texts that change: {await _changed(catalog, texts)} of {len(texts)}")
-    phrases = list[str]()
-    for path in sorted(_PHRASES.glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            phrases += [row["phrase"] for row in csv.DictReader(file)]
-    print(f"phrases that change: {await _changed(catalog, phrases)} of {len(phrases)}")
     print("others:", *wrong, sep="\n  ")
 
 

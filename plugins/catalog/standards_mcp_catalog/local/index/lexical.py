@@ -12,7 +12,6 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from math import log1p, sqrt
@@ -132,13 +131,9 @@ class LexicalIndex:
             return frozenset(term for term in terms if not self._searcher.doc_freq(_TEXT, term))
 
     def words(self) -> list[tuple[str, int]]:
-        """Return the words of all records as they are written, with the number of records.
-
-        An index of an earlier version has none.
-        """
-        with suppress(ValueError):
+        """Return the words of all records as they are written, with the number of records."""
+        with reading(self._folder):
             return self._searcher.terms_with_prefix(_WORDS_OF_TEXT, "")
-        return []
 
     def tokens_query(self, tokens: Sequence[str]) -> Query:
         """Return the query for the rows that have any of these filter tokens."""
