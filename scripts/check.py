@@ -37,7 +37,8 @@ PUBLIC = {"__init__", "commands", "errors", "files", "filters", "testing"}
 """What plugins import."""
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
 DEFAULT = ("format", "lint", "quick")
-ALL = ("format", "lint", "types", "contracts", "tests", "package")
+FIRST = ("format", "lint", "contracts", "tests")
+"""The checks of `--all` that come before those that run side by side."""
 CHECKS = ("format", "lint", "types", "contracts", "quick", "tests", "package", "lean", "coverage")
 OF_PLUGINS = ("types", "tests", "package")
 """The checks of a plugin that need what it depends on; `coverage` is one more."""
@@ -84,7 +85,7 @@ def main() -> int:
         if arguments:
             print("--all runs every check: leave out", ", ".join(arguments))
             return 2
-        return check_core([name for name in ALL if name != "package"]) or check_packages()
+        return check_core(FIRST) or check_side_by_side()
     if checks == ["lean"]:
         return check_lean()
     for plugin in plugins:
@@ -140,22 +141,22 @@ def check_lean() -> int:
     return run_checks(LEAN, {"lean": [[*tests, "--hypothesis-profile", "quick"]]})
 
 
-def check_packages() -> int:
-    """Check heavy plugins and what is published side by side, each in a process of its own."""
+def check_side_by_side() -> int:
+    """Run the other checks and those of heavy plugins, each in a process of its own."""
     share = {"CHECK_WORKERS": "1"}
 
-    def check(name: str) -> tuple[str, subprocess.CompletedProcess[str]]:
-        command = [sys.executable, __file__, name]
+    def check(names: str) -> tuple[str, subprocess.CompletedProcess[str]]:
+        command = [sys.executable, __file__, *names.split()]
         options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         variables = {**os.environ, **share}
-        return name, subprocess.run(command, env=variables, check=False, text=True, **options)
+        return names, subprocess.run(command, env=variables, check=False, text=True, **options)
 
     failed: list[str] = []
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(int(WORKERS)) as pool:
         # The longest ones first, so that no core is left alone with one of them.
-        for name, done in pool.map(check, ["lean", "package", *sorted(HEAVY)]):
-            print(f"--- {name}", done.stdout, sep="\n", flush=True)
-            failed += [name] if done.returncode else []
+        for names, done in pool.map(check, [*sorted(HEAVY), "lean", "types package"]):
+            print(f"--- {names}", done.stdout, sep="\n", flush=True)
+            failed += [names] if done.returncode else []
     if failed:
         print(f"failed: {', '.join(failed)}; repeat with python3 scripts/check.py {failed[0]}")
     return 1 if failed else 0
