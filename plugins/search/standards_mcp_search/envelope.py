@@ -35,8 +35,9 @@ class Standard(TypedDict):
     ``content`` is the standard's own text, or with full detail the searched text, which begins
     with the headings above it. ``description`` is then the standard's own text.
     ``statement_notation`` is its code; a standard without a code has its ``heading``, if there is
-    one. A ``weak`` result hardly fits. Without a measured threshold, as for Pinecone, no result is
-    marked. A ``retired`` standard is no longer in force; it has a status and its successors.
+    one. ``source_url`` leads to the official text. A ``weak`` result hardly fits. Without a
+    measured threshold, as for Pinecone, no result is marked. A ``retired`` standard is no longer in
+    force; it has a status and its successors.
     """
 
     _id: str
@@ -52,6 +53,7 @@ class Standard(TypedDict):
     weak: NotRequired[Literal[True]]
     retired: NotRequired[dict[str, Any]]
     text_status: NotRequired[str]
+    source_url: NotRequired[str]
     also_in: NotRequired[list[Twin]]
 
 
@@ -148,6 +150,8 @@ def _standard(hit: SearchHit, *, full: bool) -> Standard:
         standard["description"] = record.description
     if record.text_status:
         standard["text_status"] = record.text_status
+    if record.source_url:
+        standard["source_url"] = record.source_url
     if hit.also_in:
         standard["also_in"] = [_twin(twin) for twin in hit.also_in]
     return standard

@@ -40,7 +40,7 @@ Educational standards for teachers.
 Call {find_relevant_standards} with a plain description of a learning activity to get the \
 standards it meets, best first; add the grade, and the subject if the user names one.
 Quote statement_notation when you cite a standard.
-Where text_status is 'paraphrase', say that the wording is not official.
+Where text_status is 'paraphrase', say that the wording is not official, and link source_url.
 """
 
 

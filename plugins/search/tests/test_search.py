@@ -219,6 +219,15 @@ def test_a_result_in_full_has_the_fields_of_the_envelope(search: Search):
     }
 
 
+def test_a_result_links_to_its_official_text():
+    link = "https://example.org/art/1/"
+    record = without_a_code().model_copy(update={"source_url": link})
+    (standard,) = found(SearchResult(hits=(SearchHit(record=record, score=1.0),)), full=False)[
+        "results"
+    ]
+    assert standard.get("source_url") == link
+
+
 def test_equal_texts_are_one_result_that_says_where_else_it_stands(search: Search):
     results = search(activity="ask about a story", max_results=1).structured["results"]
     assert results[0]["also_in"] == [
