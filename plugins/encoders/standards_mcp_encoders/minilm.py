@@ -37,6 +37,7 @@ _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MAX_TOKENS = 256
 _OPENING = threading.Lock()
 _SHARED = WeakValueDictionary[str, "MiniLmEncoder"]()
+_FEW = 4  # texts that a session encodes sooner than it is optimised; a long query has as many
 _BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache
 
 
@@ -93,7 +94,7 @@ class MiniLmEncoder(TextEncoder):
     def __init__(self, threads: int | None = None) -> None:
         model = locate_minilm()
         _verify(model)
-        self._session = _open_session(model, threads or os.cpu_count() or 1)
+        self._sessions = _Sessions(model, threads or os.cpu_count() or 1)
         self._tokenizer = _open_tokenizer()
 
     @cached_property
@@ -106,18 +107,19 @@ class MiniLmEncoder(TextEncoder):
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         encodings = self._tokenizer.encode_batch([_encodable(text) for text in texts])
         tokens: list[list[int]] = [encoding.ids for encoding in encodings]
+        session = self._sessions.session_for(len(texts))
         for batch in _batches([len(ids) for ids in tokens]):
-            vectors[batch] = self._encode_batch([tokens[row] for row in batch])
+            vectors[batch] = self._encode_batch(session, [tokens[row] for row in batch])
         return vectors
 
-    def _encode_batch(self, tokens: list[list[int]]) -> Vectors:
+    def _encode_batch(self, session: Any, tokens: list[list[int]]) -> Vectors:
         ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, known in enumerate(tokens):
             ids[row, : len(known)] = known
             mask[row, : len(known)] = 1
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden = cast("Vectors", self._session.run(["last_hidden_state"], inputs)[0])
+        hidden = cast("Vectors", session.run(["last_hidden_state"], inputs)[0])
         sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
         return normalised(sums)
 
@@ -189,18 +191,58 @@ def _imported(name: str) -> Any:
         ) from error
 
 
-def _open_session(model: Path, threads: int) -> Any:
-    # Without this, the runtime reports its use over the network.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    runtime = _imported("onnxruntime")
-    options = runtime.SessionOptions()
-    # The runtime's own number is the same, but pins the threads, which is slower on a machine
-    # that does other work.
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Threads that wait in a loop slow down NumPy and other programs.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+class _Sessions:
+    """The session that runs the model: a slow one that opens at once, then a fast one.
+
+    To optimise the model takes a third of a second, which the first query of a process would wait
+    for, and a command has no other. Both give the same vectors, up to rounding.
+    """
+
+    def __init__(self, model: Path, threads: int) -> None:
+        self._model = model
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._session = self._open(is_fast=False)
+        self._is_fast = False
+        self._calls = 0
+        self._opening: threading.Thread | None = None
+
+    def session_for(self, texts: int) -> Any:
+        """Return a session; from the second call on, the fast one is opened in the background."""
+        self._calls += 1
+        if self._is_fast or (texts <= _FEW and self._calls == 1):
+            return self._session
+        if texts > _FEW:
+            self._open_fast()
+        else:
+            with self._lock:
+                if self._opening is None:
+                    self._opening = threading.Thread(target=self._open_fast, name="text model")
+                    self._opening.start()
+        return self._session
+
+    def _open_fast(self) -> None:
+        with self._lock:
+            if not self._is_fast:
+                self._session = self._open(is_fast=True)
+                self._is_fast = True
+
+    def _open(self, *, is_fast: bool) -> Any:
+        # Without this, the runtime reports its use over the network.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        runtime = _imported("onnxruntime")
+        options = runtime.SessionOptions()
+        # The runtime's own number is the same, but pins the threads, which is slower on a machine
+        # that does other work.
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        # Threads that wait in a loop slow down NumPy and other programs.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if not is_fast:
+            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.add_session_config_entry("session.disable_prepacking", "1")
+        providers = ["CPUExecutionProvider"]
+        return runtime.InferenceSession(str(self._model), options, providers=providers)
 
 
 def _open_tokenizer() -> Any:

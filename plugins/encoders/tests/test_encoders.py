@@ -19,6 +19,7 @@ import anyio
 import numpy as np
 import pytest
 from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
+from support.waiting import wait_until
 
 import standards_mcp_catalog as catalog
 import standards_mcp_encoders as public
@@ -76,6 +77,14 @@ def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch(encoder: MiniL
     together = encoder.encode(texts)
     alone = np.vstack([encoder.encode([text]) for text in texts])
     np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+def test_a_vector_is_the_same_before_and_after_the_model_is_optimised():
+    encoder = MiniLmEncoder()
+    first, second = (encoder.encode(["Compare fractions."]) for _ in range(2))
+    wait_until(lambda: all(thread.name != "text model" for thread in threading.enumerate()))
+    for later in (second, encoder.encode(["Compare fractions."])):
+        np.testing.assert_allclose(first, later, atol=1e-6)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\x00\x07", "🍎" * 500, "[SEP] [MASK]", "w" * 8000])
