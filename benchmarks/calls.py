@@ -60,6 +60,7 @@ class Client:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
+            cwd=environment["HOME"],  # where no other version can be imported
         )
         self.send(INITIALIZE)
         self.process.stdout.readline()

@@ -1,9 +1,10 @@
 """Start: from spawning the process to the answer to tools/list, over stdio.
 
-usage: python benchmarks/start.py [--pairs 10]
+usage: python benchmarks/start.py [--pairs 10] [--before PYTHON]
 
-The peer is a bare `MCPServer` of the same SDK with two tools of the same signatures. The two run in
-turn, pair by pair, with compiled bytecode; the median of the ratios is the figure to quote.
+The peers are a bare `MCPServer` of the same SDK with two tools of the same signatures, and another
+version of the host, with the Python of its environment. They run in turn, with compiled bytecode;
+the median of the ratios is the figure to quote.
 """
 
 import argparse
@@ -51,24 +52,33 @@ LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=10)
-    pairs = parser.parse_args().pairs
+    parser.add_argument("--before", help="the Python of an environment with another version")
+    arguments = parser.parse_args()
     compileall.compile_dir(sysconfig.get_path("purelib"), quiet=2, workers=0)
     compileall.compile_dir(Path(__file__).parent.parent, quiet=2)
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home, "XDG_DATA_HOME": home, "XDG_STATE_HOME": home}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment["STANDARDS_MCP_TRUSTED"] = '["standards-mcp"]'  # no other plugin's imports
-        commands = ([sys.executable, "-m", "standards_mcp"], [sys.executable, "-c", PEER])
-        for command in commands:
+        commands = {
+            "standards-mcp": [sys.executable, "-m", "standards_mcp"],
+            "bare MCPServer": [sys.executable, "-c", PEER],
+        }
+        if arguments.before:
+            commands["before"] = [arguments.before, "-m", "standards_mcp"]
+        for command in commands.values():
             seconds(command, environment)
-        runs = [[seconds(command, environment) for command in commands] for _ in range(pairs)]
-    host, peer = (sorted(run[index] for run in runs) for index in (0, 1))
-    ratios = sorted(run[0] / run[1] for run in runs)
-    for name, times in (("standards-mcp", host), ("bare MCPServer", peer)):
+        runs = [
+            {name: seconds(command, environment) for name, command in commands.items()}
+            for _ in range(arguments.pairs)
+        ]
+    for name in commands:
+        times = sorted(run[name] for run in runs)
+        ratio = statistics.median(run["standards-mcp"] / run[name] for run in runs)
         print(f"{name:<16} median {statistics.median(times) * 1000:5.0f} ms", end="  ")
-        print(f"({times[0] * 1000:.0f} to {times[-1] * 1000:.0f})")
-    middle = statistics.median(ratios)
-    print(f"ratio            median {middle:.3f}  ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+        print(
+            f"({times[0] * 1000:.0f} to {times[-1] * 1000:.0f}); the host takes {ratio:.3f} of it"
+        )
 
 
 def seconds(command: list[str], environment: dict[str, str]) -> float:
@@ -80,6 +90,7 @@ def seconds(command: list[str], environment: dict[str, str]) -> float:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment,
+        cwd=environment["HOME"],  # where no other version can be imported
     ) as process:
         for message in (
             INITIALIZE,
