@@ -2,7 +2,7 @@
 
 A word in another sense must not narrow a search: papers are graded, a period is the fifth, and a
 lesson goes beyond third grade. So only forms with a clear reading count, and a text that names
-more than five grades names none.
+more than five grades names none, unless they are the range of a school, such as K-5.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, UnknownGradeError, parse_grades
-from standards_mcp_catalog.vocabulary.names import STATES, place_named
+from standards_mcp_catalog.vocabulary.names import POSTAL_CODES, STATES, place_named
 from standards_mcp_catalog.vocabulary.notation import plain_text
 from standards_mcp_catalog.vocabulary.subjects import is_subject
 
 _MOST_LEVELS: Final = 5
+_MOST_IN_A_RANGE: Final = 7  # a school has K-5 or 6-12; more are all grades
 _ORDINAL: Final = (
     "(?:1st|2nd|3rd|(?:[4-9]|1[0-2])th|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth"
     "|tenth|eleventh|twelfth)"
@@ -110,21 +111,35 @@ _AFTER_GRADE: Final = re.compile(
 # A subject at the beginning counts before a grade, too: "math grade 5".
 _BEFORE_GRADE: Final = re.compile(rf"(?:^|[.,;:]\ |\bfor\ )({_SUBJECTS})[\s,:-]+$", re.IGNORECASE)
 _STATES: Final = "|".join(re.escape(name) for name in STATES)
+# In capital letters: "NY standards". Two of them are words, too.
+_CODES: Final = "|".join(code for code in POSTAL_CODES if code not in ("IN", "OR"))
 _TOPIC_FOLLOWS: Final = r"(?:\s+(?:about|covering|for|of|on)\b)?"
 _PUBLISHER: Final = re.compile(
     rf"""
       \b(?:(?:{_STATES})\ )?
       (TEKS|NGSS|CCSS|common\ core|C3\ framework|CSTA|(?-i:SOLs?))\b
       (?:\ state)?(?:\ standards?)?{_TOPIC_FOLLOWS}
-    | \b({_STATES})(?:'s)?(?:\ (?:state|academic|learning|content|math(?:ematics)?|science|ela
-        |reading|writing|social\ studies|history)){{0,3}}\ standards\b
+    | \b({_STATES}|(?-i:{_CODES}|NYS))(?:'s)?(?:\ (?:state|academic|learning|content
+        |next\ generation|math(?:ematics)?|science|ela|reading|writing
+        |social\ studies|history)){{0,3}}\ standards\b
       (?:\ of\ (?:excellence|learning))?(?!\ of\ living){_TOPIC_FOLLOWS}
+    | ((?-i:B\.E\.S\.T\.|BEST(?=\ standards)))(?:\ standards?)?{_TOPIC_FOLLOWS}
     | (?<!living\ )(?<!emission\ )(?<!quality\ )\bstandards\ (?:of|for|in|from)\ ({_STATES})\b
       {_TOPIC_FOLLOWS}
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_PLACES: Final = {"tek": "Texas", "sol": "Virginia"}  # without the mark of a plural
+# Beside a grade or a subject, a state is whose standards are wanted: "Ohio 4th grade fractions",
+# "5th grade science, Texas". Elsewhere it may be the topic: "the geography of Texas".
+_STATE_FIRST: Final = re.compile(rf"({_STATES}),?\ $", re.IGNORECASE)
+_STATE_LAST: Final = re.compile(rf"[\s,:-]+({_STATES})\s*[.?!]?$", re.IGNORECASE)
+_PLACES: Final = {
+    "tek": "Texas",  # without the mark of a plural, as the next ones
+    "sol": "Virginia",
+    "ny": "New York",
+    "best": "Florida",
+    "b.e.s.t.": "Florida",
+}
 # Words that lead to a grade or a subject, and say nothing without it.
 _LEADING: Final = re.compile(
     r"(?:^|(?<=[\s,;:(-]))(?:(?:for|in|with|of|to|at|from|and|my|our|the|a|an|some|any)\s+)+$",
@@ -169,14 +184,14 @@ def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = Tru
     plain = " ".join(plain_text(text).split())
     grades = list(_grades(plain)) if reads_grade else []
     levels = {level for _, named in grades for level in named}
-    if len(levels) > _MOST_LEVELS:
+    if len(levels) > (_MOST_IN_A_RANGE if len(grades) == 1 else _MOST_LEVELS):
         grades, levels = [], set[str]()
     grade_spans = [span for span, _ in grades]
     subjects = list(_subjects(plain, grade_spans)) if reads_subject else []
     names = {name for _, name in subjects}
     if len(names) != 1:
         subjects = []
-    publishers = list(_publishers(plain))
+    publishers = list(_publishers(plain, [*grade_spans, *(span for span, _ in subjects)]))
     places = {place for _, place in publishers}
     if len(places) != 1:
         publishers = []
@@ -215,13 +230,19 @@ def _subjects(plain: str, grades: Iterable[_Span]) -> Iterable[tuple[_Span, str]
             yield before.span(1), before[1].casefold()
 
 
-def _publishers(plain: str) -> Iterable[tuple[_Span, str]]:
+def _publishers(plain: str, classes: Iterable[_Span]) -> Iterable[tuple[_Span, str]]:
+    """Yield the publishers of a text; *classes* are the places of its grades and subjects."""
     for match in _PUBLISHER.finditer(plain):
         name = next(filter(None, match.groups()))
         yield (
             match.span(),
             _PLACES.get(name.casefold().rstrip("s"), "") or place_named(name) or name,
         )
+    for start, end in classes:
+        if before := _STATE_FIRST.fullmatch(plain, 0, start):
+            yield before.span(1), place_named(before[1]) or before[1]
+        if after := _STATE_LAST.match(plain, end):
+            yield after.span(1), place_named(after[1]) or after[1]
 
 
 def _without(plain: str, spans: Iterable[_Span]) -> str:

@@ -87,6 +87,9 @@ _OWN_NAMES: Final = {
 STATES: Final = tuple(_STATES.values())
 """The names of the states, and of the District of Columbia."""
 
+POSTAL_CODES: Final = tuple(code.upper() for code in _STATES)
+"""The two-letter codes of `STATES`, such as NY."""
+
 
 def state_named(text: str) -> str | None:
     """Return the state for a name or a postal code, such as New York, or None."""
