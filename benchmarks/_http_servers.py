@@ -26,6 +26,10 @@ BARE = """
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("peer", log_level="ERROR")
 """
+FASTMCP = """
+from fastmcp import FastMCP
+server = FastMCP("peer")
+"""
 DUTIES = """
 import hashlib, hmac, json, logging, os, time
 from datetime import UTC, datetime
@@ -174,12 +178,18 @@ def host(
 
 @contextmanager
 def peer(
-    folder: Path, mode: str = "json", *, workers: int = 1, duties: bool = False
+    folder: Path,
+    mode: str = "json",
+    *,
+    workers: int = 1,
+    duties: bool = False,
+    fastmcp: str = "",
 ) -> Generator[Served]:
     """Serve the same function on a bare `MCPServer`, by uvicorn.
 
     Args:
         duties: Let it do what the host does for a service, see `DUTIES`.
+        fastmcp: The Python of an environment with FastMCP, to serve it on a bare `FastMCP`.
     """
     folder.mkdir(parents=True)
     token = secrets.token_urlsafe() if duties else ""
@@ -190,9 +200,11 @@ def peer(
     function = TYPED + "\n@server.tool()" + FUNCTION.format(result="Sum")
     given = f"json_response={mode == 'json'}, stateless_http={mode != 'stateful'}"
     app = f"\napp = server.streamable_http_app({given})\n"
+    if fastmcp:
+        server, app = FASTMCP, f"\napp = server.http_app({given})\n"
     (folder / "peer.py").write_text(server + function + app)
     port = _free_port()
-    command = [sys.executable, "-m", "uvicorn", "peer:app", "--port", str(port)]
+    command = [fastmcp or sys.executable, "-m", "uvicorn", "peer:app", "--port", str(port)]
     command += ["--log-level", "error", "--workers", str(workers)]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     with _running(command, environment, port) as process:

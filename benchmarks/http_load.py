@@ -1,6 +1,7 @@
 """The service over HTTP under load, with a token, limits, metrics and the audit log on.
 
     python benchmarks/http_load.py calls [--modes json stateless stateful] [--clients 1 10 100 500]
+        [--fastmcp PYTHON]
     python benchmarks/http_load.py memory [--calls 100000] [--sessions 10000]
     python benchmarks/http_load.py slow
     python benchmarks/http_load.py search --index DIR --queries Q.jsonl.gz [--corpus C.jsonl.gz]
@@ -18,7 +19,7 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--clients", type=int, nargs="+")
+    parser.add_argument("--fastmcp", help="the Python of an environment with FastMCP")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--calls", type=int)
@@ -66,27 +68,31 @@ def calls(given: argparse.Namespace, folder: Path) -> None:
                 continue  # a session lives in one process
             name = f"{mode}, {workers} worker{'s' * (workers > 1)}"
             place = folder / f"{mode}{workers}"
-            with (
-                host(place / "host", mode, workers=workers) as ours,
-                peer(place / "peer", mode, workers=workers) as bare,
-                peer(place / "duties", mode, workers=workers, duties=True) as dutiful,
-            ):
+            with ExitStack() as running:
+                servers = {
+                    "standards-mcp": host(place / "host", mode, workers=workers),
+                    "bare MCPServer": peer(place / "peer", mode, workers=workers),
+                    "with duties": peer(place / "duties", mode, workers=workers, duties=True),
+                }
+                if path := given.fastmcp:
+                    options = {"workers": workers, "fastmcp": path}
+                    servers["FastMCP"] = peer(place / "fastmcp", mode, **options)
+                served = {name: running.enter_context(each) for name, each in servers.items()}
                 for version in [OLD] if mode == "stateful" else [OLD, NEW]:
                     for clients in given.clients:
                         print(f"{name}, {version}, {clients} clients")
                         options = {"version": version, "sessions": mode == "stateful"}
-                        _compare(given, clients, (ours, bare, dutiful), options)
+                        _compare(given, clients, served, options)
 
 
 def _compare(
-    given: argparse.Namespace, clients: int, servers: Sequence[Served], options: dict[str, Any]
+    given: argparse.Namespace, clients: int, servers: Mapping[str, Served], options: dict[str, Any]
 ) -> None:
     rounds = [
-        [asyncio.run(load(each, clients, given.seconds, **options)) for each in servers]
+        [asyncio.run(load(each, clients, given.seconds, **options)) for each in servers.values()]
         for _ in range(given.rounds)
     ]
-    names = ("standards-mcp", "bare MCPServer", "with duties")
-    for index, name in enumerate(names):
+    for index, name in enumerate(servers):
         found = sorted((each[index] for each in rounds), key=lambda each: each.of_a_call)
         processor = statistics.median(each[index].of_a_call / each[0].of_a_call for each in rounds)
         rate = statistics.median(each[0].rate / each[index].rate for each in rounds)
