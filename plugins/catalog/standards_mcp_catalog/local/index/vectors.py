@@ -153,7 +153,8 @@ class Nearness:
             first, last = int(part[0]), int(part[-1])
             if last - first < 2 * part.size:  # reading what lies between costs less than gathering
                 products = _products(passages, self._vectors.rough[first : last + 1])
-                scores[start : start + part.size] = products[part - first]
+                is_whole = products.size == part.size
+                scores[start : start + part.size] = products if is_whole else products[part - first]
             else:
                 products = _products(passages, self._vectors.rough.take(part, axis=0))
                 scores[start : start + part.size] = products
