@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
-from uuid import UUID
 
 import httpx2
 from pydantic import SecretStr
@@ -109,7 +108,7 @@ def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
     """Return the configured store."""
     if settings.url is not None:
         return Place(url=settings.url, token=settings.auth_token, timeout=settings.timeout)
-    path = settings.path_in(state_dir).absolute()
+    path = (settings.path or state_dir / "chroma").absolute()
     # `active.json` has the path as a key, so ../shop must give the same path in every folder.
     return Place(path=path.resolve() if ".." in path.parts else path)
 
@@ -161,7 +160,7 @@ def remove_orphans(folder: Path) -> None:
     and leaves this folder behind when the collection is deleted.
     """
     # Chroma writes the row before the folder, so the folders must be listed before the rows.
-    folders = [path for path in folder.iterdir() if _is_id(path.name) and path.is_dir()]
+    folders = list(folder.glob("-".join("?" * length for length in (8, 4, 4, 4, 12))))
     segments = _segments(folder / "chroma.sqlite3")
     for path in folders:
         if segments is not None and path.name not in segments:
@@ -175,10 +174,3 @@ def _segments(file: Path) -> set[str] | None:
     ):
         return {str(name) for (name,) in connection.execute("SELECT id FROM segments")}
     return None
-
-
-def _is_id(name: str) -> bool:
-    try:
-        return str(UUID(name)) == name
-    except ValueError:
-        return False

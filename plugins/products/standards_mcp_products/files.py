@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -86,32 +87,26 @@ def delimiter(file: Path) -> str:
     """
     if _readers(file) is not _CSV:
         return ""
-    with _reading(file):
-        first_line = _first_line(file)
+    with _reading(file), file.open("rb") as lines:
+        first_line = lines.readline(_LONGEST_HEADING).decode("utf-8-sig", "replace")
     if named := _NAMED_DELIMITER.fullmatch(first_line):
         return named[1]
-    if file.suffix.casefold() == ".tsv":
-        return "\t"
-    return max(_DELIMITERS, key=first_line.count)
-
-
-def _first_line(file: Path) -> str:
-    with file.open("rb") as lines:
-        return lines.readline(_LONGEST_HEADING).decode("utf-8-sig", "replace")
+    is_tsv = file.suffix.casefold() == ".tsv"
+    return "\t" if is_tsv else max(_DELIMITERS, key=first_line.count)
 
 
 def _csv_heading(file: Path) -> list[str]:
     with closing(_csv(file)) as rows:
-        return [_shown(name) for name in next(rows)]
+        return next(rows, list[str]())
 
 
 def _csv_rows(file: Path, _: Columns) -> Iterator[Row]:
     rows = _csv(file)
-    heading = next(rows)
+    heading = next(rows, list[str]())
     for cells in rows:
         if len(cells) > len(heading):
             yield Unreadable("has more cells than the heading")
-        elif any(map(_is_broken, cells)):
+        elif any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
             yield Unreadable("is not UTF-8")
         else:
             # The first of several columns with one name counts.
@@ -122,18 +117,14 @@ def _csv(file: Path) -> Generator[list[str]]:
     """Yield the heading, then the cells of each non-empty row."""
     csv.field_size_limit(LONGEST_CELL)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-        above = int(bool(_NAMED_DELIMITER.fullmatch(_first_line(file))))
-        if above:
-            lines.readline()
         # Not strict, an unclosed quote would swallow the following rows.
-        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), above + 1
+        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
         try:
-            yield next(reader, list[str]())
-            first = above + reader.line_num + 1
             for cells in reader:
-                if cells:
+                is_named_delimiter = first == 1 and cells[:1] in (["sep="], ["SEP="])
+                if cells and not is_named_delimiter:
                     yield cells
-                first = above + reader.line_num + 1
+                first = reader.line_num + 1
         except csv.Error as error:
             raise InvalidInputError(
                 f"{file}, in the row from line {first} on: {error}. A cell that begins with a "
@@ -168,7 +159,7 @@ def _parquet_heading(file: Path) -> list[str]:
 
 def _parquet_rows(file: Path, columns: Columns) -> Iterator[Row]:
     with _parquet(file) as opened:
-        for batch in opened.iter_batches(columns=columns.sources):
+        for batch in opened.iter_batches(columns=list(chain(*columns.mapping.values()))):
             yield from _batch_rows(batch)
 
 
@@ -198,14 +189,6 @@ def _batch_rows(batch: Any) -> Iterator[Row]:
             return
         for position in range(batch.num_rows):
             yield from _batch_rows(batch.slice(position, 1))
-
-
-def _is_broken(text: str) -> bool:
-    return any("\udc80" <= character <= "\udcff" for character in text)
-
-
-def _shown(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 _CSV: Final[_Readers] = (_csv_heading, _csv_rows)

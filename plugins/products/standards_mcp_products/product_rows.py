@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from typing_extensions import TypedDict
 
 from . import values
-from .columns import FEATURES, Columns
+from .columns import FEATURES, STANDARD, Columns
 from .files import Row, Unreadable
 
 Fields: TypeAlias = dict[str, str | float | bool]
@@ -103,7 +103,7 @@ def _identified(rows: Iterable[Row], columns: Columns) -> Columns:
 
     The first column with nearly as many distinct ids as the best one is chosen.
     """
-    candidates = columns.known["sku"]
+    candidates = columns.mapping.get("sku", [])
     if not candidates[1:]:
         return columns
     ids: dict[str, set[str | None]] = {column: {None} for column in candidates}
@@ -120,14 +120,15 @@ def _product(
     row: Mapping[str, Any], columns: Columns, notation: values.Notation
 ) -> tuple[str, Product, dict[str, str]] | str:
     """Return the id, product and unread values of a row, or the reason to skip it."""
-    cells = {name: columns.value(name, row) for name in columns.names}
+    further = [name for name in columns.mapping if name not in STANDARD]
+    cells = {name: columns.value(name, row) for name in (*STANDARD, *further)}
     sku, brand, ingredients = (values.text(cells[name]) for name in ("sku", "brand", "ingredients"))
     # Exports of shops have HTML in these.
     read_text = values.text if columns.is_export else values.without_tags
     title, features, category = (read_text(cells[name]) for name in ("title", FEATURES, "category"))
     for name, value in (("sku", sku), ("title", title)):
         if value is None:
-            return f"has no {columns.shown(name)}"
+            return f"has no {' or '.join(map(repr, columns.mapping[name]))}"
     price = values.price(cells["price"], notation)
     numbers = {"price": price, "rating": values.rating(cells["rating"])}
     fields: dict[str, str | float | bool | None] = {
@@ -138,7 +139,7 @@ def _product(
         **numbers,
         "ingredients": ingredients,
         "price_per_oz": _per_ounce(price, values.ounces([title, features])),
-        **{name: values.plain(cells[name]) for name in columns.further},
+        **{name: values.plain(cells[name]) for name in further},
     }
     known_fields = {name: value for name, value in fields.items() if value is not None}
     document = " ".join(part for part in (title, features, category) if part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +18,8 @@ from standards_mcp_encoders import open_encoder
 from standards_mcp_products.building import Options, Report, build
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.plugin import ProductsPlugin
-from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
+from standards_mcp_products.store import catalogue_of
 
 _ALL = Options()
 OpenProducts = Callable[..., AbstractAsyncContextManager[Client]]
@@ -62,6 +62,14 @@ class Counting:
     def encode(self, texts: Sequence[str]) -> Any:
         self.texts += texts
         return self._encoder.encode(texts)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_encoder() -> Iterator[None]:
+    """Keep the encoder of the process, which is loaded anew if no reference to it exists."""
+    encoder = open_encoder("minilm")
+    yield
+    del encoder
 
 
 @pytest.fixture

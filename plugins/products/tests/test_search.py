@@ -22,9 +22,8 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
 from standards_mcp_products.chroma import Place
 from standards_mcp_products.plugin import ProductsPlugin
-from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
-from standards_mcp_products.store import Active, ActiveFile, Store
+from standards_mcp_products.store import Active, Catalogue, Store, catalogue_of
 
 pytestmark = pytest.mark.anyio
 Build = MakeHost = OpenProducts = Callable[..., Any]
@@ -205,7 +204,7 @@ def test_what_a_build_replaced_during_the_question_is_asked_again(
             return []  # as Chroma does for filters
         return list(collection.get()["ids"])
 
-    with closing(catalogue_of(ProductsSettings(), state).store()) as store:
+    with closing(Store(catalogue_of(ProductsSettings(), state))) as store:
         assert store.ask(ask_slowly) == ["soap"]
     assert len(asked) == 2
 
@@ -218,9 +217,9 @@ def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
     opened, overtaking = list[Any](), list[Callable[[], Any]]()
     open_place = Place.open
 
-    class Overtaken(ActiveFile):
-        def read(self) -> Active | None:
-            found = super().read()
+    class Overtaken(Catalogue):
+        def active(self) -> Active | None:
+            found = super().active()
             if overtaking:
                 overtaking.pop()()
             return found
@@ -237,8 +236,8 @@ def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
         opened.append(place)
         return open_place(place)
 
-    file = Overtaken(state, catalogue.place.key, catalogue.name)
-    with closing(Store(catalogue.place, file, catalogue.name)) as store:
+    overtaken = Overtaken(catalogue.place, state, catalogue.name)
+    with closing(Store(overtaken)) as store:
         monkeypatch.setattr(Place, "open", count)
         overtaking.append(overtake)
         assert store.ask(ids_of) == ["soap"]
@@ -250,12 +249,12 @@ def test_products_that_are_always_replaced_are_told(lamp: Row, make: Build, stat
     catalogue = catalogue_of(ProductsSettings(), state)
 
     def ask(_: Any) -> None:
-        active = catalogue.file.read()
+        active = catalogue.active()
         assert active
-        catalogue.file.write(replace(active, built=active.built + 1))
+        catalogue.activate(replace(active, built=active.built + 1))
 
     with (
-        closing(catalogue.store()) as store,
+        closing(Store(catalogue)) as store,
         pytest.raises(ApiError, match="Builds have replaced the products 'amazon2020'"),
     ):
         store.ask(ask)
@@ -301,12 +300,6 @@ async def test_health_tells_how_many_products_there_are(
     assert (status, "are not built in" in message) == ("degraded", True)
     make(lamp, soap)
     assert await health() == ("ok", "2 products")
-
-
-async def test_a_plugin_that_has_not_started_says_so():
-    plugin = ProductsPlugin.__new__(ProductsPlugin)
-    with pytest.raises(ApiError, match="has not started"):
-        await plugin.search("x")
 
 
 async def test_no_secret_and_no_query_is_in_a_log_or_a_message(
@@ -388,19 +381,16 @@ def test_an_address_is_never_the_built_in_encoder():
     "model",
     ["minilm", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "ALL-minilm-l6-V2"],
 )
-async def test_the_original_variables_are_read(
-    lamp: Row,
-    make: Build,
-    open_products: OpenProducts,
-    run: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    model: str,
+def test_each_spelling_of_the_built_in_model_is_understood(model: str):
+    assert ProductsSettings(model=model).model == "minilm"
+
+
+def test_the_original_variables_are_read(
+    lamp: Row, make: Build, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    del open_products
     make(lamp, path=str(tmp_path / "elsewhere"))
     monkeypatch.setenv("INDEX_PATH", str(tmp_path / "elsewhere"))
-    monkeypatch.setenv("EMBED_MODEL", model)
+    monkeypatch.setenv("EMBED_MODEL", "all-MiniLM-L6-v2")
     monkeypatch.setenv("OPENAI_API_KEY", "")
     found = json.loads(run("products", "status", "--json").stdout)
     assert (found["store"], found["products"]) == (str(tmp_path / "elsewhere"), 1)

@@ -22,7 +22,7 @@ BRANDS = ["Acme", "acme", "Böhm", "x'y", "100%", ""]
 PRICES = [1.0, 2.5, 9.99, 12.0, 15.0, 1349.5]
 COUNT = 60
 QUERY = "a thing of steel"
-_KEPT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+_KEPT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
 def products() -> list[dict[str, Any]]:
@@ -272,7 +272,7 @@ def test_whole_numbers_of_another_program_are_compared_with_fractions(
         order = ids(search(None, 100))
         assert len(order) == len(rows)
 
-        @settings(_KEPT, max_examples=60)
+        @settings(_KEPT, max_examples=40)
         @given(ON_PRICES | FRACTIONS)
         def check(condition: Any) -> None:
             filters = {"code": condition}
