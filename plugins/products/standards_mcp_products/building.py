@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import filelock
 import numpy as np
-from typing_extensions import TypedDict
 
 from standards_mcp import ApiError, InvalidInputError
 
 from .chroma import remove_orphans, translated
 from .columns import Names, columns_of
-from .files import delimiter, read_heading, read_rows
-from .product_rows import Products, Skipped, Unread, read_products
+from .files import delimiter, readers_of, reading
+from .product_rows import Products, read_products
 from .store import Active, Catalogue
 
 if TYPE_CHECKING:
@@ -54,33 +53,19 @@ class Options:
     progress: Progress = lambda _done, _total: None
 
 
-class Report(TypedDict):
-    """The report of a build.
-
-    `mapping` has the columns of each field, and `unused` those of no field. `unread` counts the
-    values that could not be read. `indexed` products are new or changed, `unchanged` ones kept
-    their vectors, and `removed` ones of the last build are missing in the file.
-    """
-
-    collection: str
-    mapping: Mapping[str, list[str]]
-    unused: list[str]
-    read: int
-    indexed: int
-    unchanged: int
-    removed: int
-    skipped: list[Skipped]
-    unread: Mapping[str, Unread]
-
-
 def build(
     catalogue: Catalogue,
     file: Path,
     mapping: Names,
     encoder: TextEncoder,
     options: Options = Options(),
-) -> Report:
-    """Build the products of a file and make them searchable.
+) -> dict[str, Any]:
+    """Build the products of a file, make them searchable, and return a report.
+
+    The report counts the rows that were read, and the products that are new or changed
+    (`indexed`), are `unchanged` and keep their vectors, or are missing in the file (`removed`). It
+    has the columns of each field (`mapping`) and of none (`unused`), the `skipped` rows, and the
+    `unread` values by field.
 
     Args:
         mapping: The result of `read_mapping`.
@@ -89,10 +74,12 @@ def build(
         InvalidInputError: The file cannot be read, or has no product.
         ApiError: The store fails, or another build runs.
     """
-    columns = columns_of(read_heading(file), mapping)
-    products = read_products(
-        lambda: islice(read_rows(file, columns), options.limit), columns, delimiter(file)
-    )
+    with reading(file):
+        read_heading, read_rows = readers_of(file)
+        columns = columns_of(read_heading(file), mapping)
+        products = read_products(
+            lambda: islice(read_rows(file, columns), options.limit), columns, delimiter(file)
+        )
     if not products.by_id:
         first = " It has no rows."
         for row in products.skipped[:1]:
@@ -151,22 +138,22 @@ class _Build:
         if self._old is not None:
             self._compare(self._old)
 
-    def report(self) -> Report:
+    def report(self) -> dict[str, Any]:
         """Return the planned changes."""
-        unchanged, all_ = len(self._unchanged), len(self._products.by_id)
+        products = self._products
         return {
             "collection": self._catalogue.name,
-            "mapping": self._products.columns.mapping,
-            "unused": self._products.columns.unused,
-            "read": self._products.read,
-            "indexed": all_ - unchanged,
-            "unchanged": unchanged,
+            "mapping": products.columns.mapping,
+            "unused": products.columns.unused,
+            "read": products.read,
+            "indexed": len(products.by_id) - len(self._unchanged),
+            "unchanged": len(self._unchanged),
             "removed": self._removed,
-            "skipped": self._products.skipped,
-            "unread": self._products.unread,
+            "skipped": products.skipped,
+            "unread": products.unread,
         }
 
-    def run(self, client: Client, source: str, progress: Progress) -> Report:
+    def run(self, client: Client, source: str, progress: Progress) -> dict[str, Any]:
         """Build the collection and make it active."""
         self._check_length()
         report = self.report()

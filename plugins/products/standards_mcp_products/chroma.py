@@ -73,7 +73,8 @@ class Place:
         if self.url is None:
             return cast("Client", chromadb.PersistentClient(str(self.path), settings=settings))
         parts = urlsplit(self.url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        is_encrypted = parts.scheme == "https"
+        port = parts.port or (443 if is_encrypted else 80)
         secret = self.token.get_secret_value() if self.token else ""
         # Servers behind a proxy take the first, Chroma's own service the second.
         headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
@@ -81,11 +82,7 @@ class Place:
         heartbeat = f"{self.url}/api/v2/heartbeat"
         httpx2.get(heartbeat, headers=headers, timeout=self.timeout).raise_for_status()
         client: Any = chromadb.HttpClient(
-            self.url,
-            port,
-            ssl=parts.scheme == "https",
-            headers=headers,
-            settings=settings,
+            self.url, port, ssl=is_encrypted, headers=headers, settings=settings
         )
         for connection in _connections(client):
             connection.timeout = self.timeout
@@ -161,16 +158,10 @@ def remove_orphans(folder: Path) -> None:
     """
     # Chroma writes the row before the folder, so the folders must be listed before the rows.
     folders = list(folder.glob("-".join("?" * length for length in (8, 4, 4, 4, 12))))
-    segments = _segments(folder / "chroma.sqlite3")
-    for path in folders:
-        if segments is not None and path.name not in segments:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _segments(file: Path) -> set[str] | None:
-    with (
-        suppress(sqlite3.Error),  # a later version of Chroma may have another table
-        closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
-    ):
-        return {str(name) for (name,) in connection.execute("SELECT id FROM segments")}
-    return None
+    database = f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro"
+    # A later version of Chroma may have another table.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(database, uri=True)) as connection:
+        segments = {str(name) for (name,) in connection.execute("SELECT id FROM segments")}
+        for path in folders:
+            if path.name not in segments:
+                shutil.rmtree(path, ignore_errors=True)

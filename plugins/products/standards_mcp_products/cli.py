@@ -24,7 +24,7 @@ from .files import SUFFIXES
 from .filters import read_filters
 from .search import search
 from .settings import NAMES, ProductsSettings
-from .store import Catalogue, Store, catalogue_of
+from .store import Store, catalogue_of
 
 _MOST_SKIPPED: Final = 20
 _RESULTS: Final = 5
@@ -160,32 +160,30 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
 
         Exit code 1 if no products are built.
         """
-        status = _status(catalogue_of(settings, state_dir))
+        catalogue = catalogue_of(settings, state_dir)
+        with closing(Store(catalogue)) as store:
+            try:
+                products = store.ask(lambda all_: all_.count())
+            except NotBuiltError:
+                products = None
+        active = catalogue.active()
+        # Values of an unknown build are None.
+        built = active and datetime.fromtimestamp(active.built, UTC).isoformat(timespec="seconds")
+        status = {
+            "store": catalogue.place.key,
+            "collection": catalogue.name,
+            "products": products,
+            "active": active and active.collection,
+            "model": active and active.model,
+            "source": active and active.source,
+            "built": built,
+        }
         lines = (
             f"{name}: {'not known' if value is None else value}" for name, value in status.items()
         )
         return Report(status, lambda: "\n".join(lines), int(status["products"] is None))
 
     return [try_query, build_products, show_status, search_command]
-
-
-def _status(catalogue: Catalogue) -> dict[str, Any]:
-    """Return the state of the products. Values of an unknown build are None."""
-    with closing(Store(catalogue)) as store:
-        try:
-            products = store.ask(lambda all_: all_.count())
-        except NotBuiltError:
-            products = None
-    active = catalogue.active()
-    return {
-        "store": catalogue.place.key,
-        "collection": catalogue.name,
-        "products": products,
-        "active": active and active.collection,
-        "model": active and active.model,
-        "source": active and active.source,
-        "built": active and datetime.fromtimestamp(active.built, UTC).isoformat(timespec="seconds"),
-    }
 
 
 def _product_lines(answer: Mapping[str, Any]) -> str:

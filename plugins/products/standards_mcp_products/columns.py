@@ -185,7 +185,7 @@ def read_mapping(file: Path | None) -> Names:
                 f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
                 f"and differs from {', '.join(_COMPUTED)}."
             )
-        columns: list[Any] = value if isinstance(value, list) else [value]
+        columns: list[Any] = [*value] if isinstance(value, list) else [value]
         if not columns or not all(isinstance(column, str) for column in columns):
             raise InvalidInputError(f"{file}: {name} must be the name of a column, or a list.")
         mapping[name] = columns

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from . import values
 from .columns import FEATURES, STANDARD, Columns
-from .files import Row, Unreadable
+from .files import Row
 
 Fields: TypeAlias = dict[str, str | float | bool]
 
@@ -81,7 +81,7 @@ def read_products(
     products, places = Products(columns), dict[str, int]()
     for number, row in enumerate(read_rows(), 1):
         products.read = number
-        outcome = row.reason if isinstance(row, Unreadable) else _product(row, columns, notation)
+        outcome = row if isinstance(row, str) else _product(row, columns, notation)
         if isinstance(outcome, str):
             products.skipped.append({"row": number, "reason": outcome})
             continue
@@ -152,7 +152,5 @@ def _product(
 
 
 def _per_ounce(price: float | None, ounces: float | None) -> float | None:
-    if price is None or ounces is None:
-        return None
-    quotient = price / ounces
-    return quotient if math.isfinite(quotient) and quotient > 0 else None
+    quotient = price / ounces if price and ounces else 0
+    return quotient if 0 < quotient < math.inf else None

@@ -15,7 +15,6 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
 _SIGNS: Final = (".", ",")
-_WHOLE: Final = re.compile(r"[0-9]+")
 _AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 """Dollars and a fraction of a cent, or thousands."""
 _CLEAR: Final = {
@@ -197,17 +196,15 @@ def _clear_sign(digits: str) -> str:
 
 
 def _amount(digits: str, written: Notation) -> float | None:
-    sign = _clear_sign(digits)
+    decimal = _clear_sign(digits)
     if _AMBIGUOUS.fullmatch(digits):
-        mark = "." if "." in digits else ","
         # 12,999 may be about 13 or about 13,000, and a wrong price would be stated as a fact.
-        sign = mark if mark == written.decimal else ""
-        if mark == written.thousands:
-            digits = digits.replace(mark, "")
-    if not sign:
-        return _number(digits) if _WHOLE.fullmatch(digits) else None
-    other = "," if sign == "." else "."
-    return _number(digits.replace(other, "").replace(sign, "."))
+        decimal = written.decimal if written.decimal in digits else ""
+        digits = digits.replace(written.thousands, "") if not decimal else digits
+    if decimal:
+        thousands = "," if decimal == "." else "."
+        return _number(digits.replace(thousands, "").replace(decimal, "."))
+    return _number(digits) if digits.isdigit() else None
 
 
 def _simple(value: object) -> object:

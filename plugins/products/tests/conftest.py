@@ -15,7 +15,7 @@ from mcp import Client
 from standards_mcp.cli import run as run_program
 from standards_mcp.testing import Connect
 from standards_mcp_encoders import open_encoder
-from standards_mcp_products.building import Options, Report, build
+from standards_mcp_products.building import Options, build
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.settings import ProductsSettings
@@ -24,7 +24,7 @@ from standards_mcp_products.store import catalogue_of
 _ALL = Options()
 OpenProducts = Callable[..., AbstractAsyncContextManager[Client]]
 Write = Callable[..., Path]
-Build = Callable[..., Report]
+Build = Callable[..., Any]
 _LAMP: dict[str, Any] = {
     "Uniq Id": "lamp",
     "Product Name": "A desk lamp",
@@ -140,7 +140,7 @@ def make(write: Write, state: Path, encoder: Counting) -> Build:
         options: Options = _ALL,
         made_by: Any = encoder,
         **settings: Any,
-    ) -> Report:
+    ) -> Any:
         catalogue = catalogue_of(ProductsSettings(**settings), state)
         return build(
             catalogue, file or write(*rows, name=name), read_mapping(mapping), made_by, options
