@@ -16,15 +16,7 @@ from pydantic import SecretStr
 from standards_mcp.errors import FilterError
 from standards_mcp.filters import FilterExpression
 
-from .base import (
-    Catalog,
-    CatalogStats,
-    Facets,
-    FieldValues,
-    SearchHit,
-    SearchResult,
-    StandardSets,
-)
+from .base import Catalog, CatalogStats, Facets, FieldValues, SearchHit, SearchResult, StandardSets
 from .errors import CatalogError, CatalogUnavailableError
 from .records import StandardRecord
 from .sets import StandardSet

@@ -8,15 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from standards_mcp.errors import FilterError
-from standards_mcp.filters import (
-    And,
-    Condition,
-    FilterExpression,
-    Node,
-    Or,
-    fields,
-    parse_filter,
-)
+from standards_mcp.filters import And, Condition, FilterExpression, Node, Or, fields, parse_filter
 
 from .errors import CatalogError
 from .records import StandardRecord

@@ -19,12 +19,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
 from standards_mcp import PluginSettings, Variable, is_loopback, is_unencrypted
-from standards_mcp_encoders.spec import (
-    KEY_IN_THE_OPEN,
-    check_model,
-    is_address,
-    shown_spec,
-)
+from standards_mcp_encoders.spec import KEY_IN_THE_OPEN, check_model, is_address, shown_spec
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 

@@ -153,10 +153,7 @@ def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> in
 )
 @click.pass_obj
 def export(
-    workplace: Workplace,
-    standard_sets: tuple[str, ...],
-    jurisdiction: str | None,
-    output: Path,
+    workplace: Workplace, standard_sets: tuple[str, ...], jurisdiction: str | None, output: Path
 ) -> None:
     """Print the loaded records, one JSON object a line; `data import` reads them back.
 

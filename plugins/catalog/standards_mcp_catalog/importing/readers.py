@@ -31,9 +31,7 @@ _TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 
 
 def read_documents(
-    documents: Iterable[Document | Problem],
-    format_: Format = "auto",
-    jurisdiction: str = "",
+    documents: Iterable[Document | Problem], format_: Format = "auto", jurisdiction: str = ""
 ) -> Iterator[Iterator[Item]]:
     """Yield for each document an iterator over its items, to be used up at once.
 

@@ -15,13 +15,7 @@ from urllib.parse import unquote
 
 from .families import COMMON_CORE, LABELS, family_of
 from .names import state_named
-from .notation import (
-    asn_id_of,
-    codes_in,
-    guid_of,
-    is_common_core,
-    plain_text,
-)
+from .notation import asn_id_of, codes_in, guid_of, is_common_core, plain_text
 
 _MARKS: Final = " \t\r\n.,;:!?*•·#\"'`\u201c\u201d\u2018\u2019«»„<>[]{}|"
 _LABEL: Final = re.compile(
