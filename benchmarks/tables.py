@@ -19,7 +19,7 @@ from pathlib import Path
 
 from standards_mcp_catalog.importing.importer import ImportOptions, import_sources
 from standards_mcp_catalog.importing.readers import read_documents
-from standards_mcp_catalog.importing.sources.files import open_sources
+from standards_mcp_catalog.importing.files import open_sources
 from standards_mcp_catalog.local.store import LocalStore
 
 WORDS = "count share compare groups beads describe explain model equal parts".split()  # noqa: SIM905

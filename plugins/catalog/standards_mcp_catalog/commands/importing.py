@@ -15,10 +15,10 @@ from standards_mcp.commands import divert_stdout, examples, json_option, print_r
 from .workplace import ProgressLine, Workplace
 
 if TYPE_CHECKING:
+    from standards_mcp_catalog.importing.files import Document
     from standards_mcp_catalog.importing.readers import Format
     from standards_mcp_catalog.importing.report import Item, Problem, Report
     from standards_mcp_catalog.importing.selection import Selection
-    from standards_mcp_catalog.importing.sources.files import Document
     from standards_mcp_catalog.records import StandardRecord
 
 STARTER: Final = "starter"
@@ -153,8 +153,8 @@ def _documents(
     options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
 ) -> Iterator[Iterable[Item]]:
     """Return the records of each document, after the records of the starter set."""
+    from standards_mcp_catalog.importing.files import open_sources
     from standards_mcp_catalog.importing.readers import read_documents
-    from standards_mcp_catalog.importing.sources.files import open_sources
     from standards_mcp_catalog.starter import starter_records
     from standards_mcp_catalog.vocabulary.names import proper_name
 
@@ -179,13 +179,13 @@ def _from_api(
 ) -> Iterator[Document | Problem]:
     from platformdirs import user_cache_path
 
-    from standards_mcp_catalog.importing.sources.services import (
+    from standards_mcp_catalog.importing.services import (
         CSP_URL,
         case_documents,
         csp_documents,
         csp_web,
     )
-    from standards_mcp_catalog.importing.sources.web import Cache
+    from standards_mcp_catalog.importing.web import Cache
 
     folder = user_cache_path("standards-mcp", appauthor=False) / "sources" / str(options.api)
     cache = Cache(folder, days=0 if options.refresh else 7)

@@ -149,13 +149,10 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data."""
-        names = (
-            "documents", "read", "written", "new", "changed", "unchanged", "collapsed",
-            "filtered", "deleted", "left", "skipped_records", "crosswalk_rows",
-            "relations", "dry_run",
-        )  # fmt: skip
+        counts = {name: value for name, value in vars(self).items() if isinstance(value, int)}
         return {
-            **{name: getattr(self, name) for name in names},
+            **counts,
+            "written": self.written,
             "skipped": dict(self.skipped.most_common()),
             "notes": dict(self.notes.most_common()),
             "problems": [str(problem) for problem in self.problems],

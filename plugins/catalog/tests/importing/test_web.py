@@ -12,16 +12,16 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from support.records import read_and_told
 
+from standards_mcp_catalog.importing.files import Document, open_sources
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem, SourceError
 from standards_mcp_catalog.importing.selection import Selection
-from standards_mcp_catalog.importing.sources.files import Document, open_sources
-from standards_mcp_catalog.importing.sources.services import (
+from standards_mcp_catalog.importing.services import (
     case_documents,
     csp_documents,
     csp_web,
 )
-from standards_mcp_catalog.importing.sources.web import Cache, RateLimit, Web
+from standards_mcp_catalog.importing.web import Cache, RateLimit, Web
 
 
 class Service:
@@ -165,7 +165,7 @@ def test_a_download_that_takes_too_long_is_given_up(service, size, pause):
 
 
 def test_an_answer_of_an_api_is_read_into_memory_only_if_it_is_no_larger(service, monkeypatch):
-    module = "standards_mcp_catalog.importing.sources.web"
+    module = "standards_mcp_catalog.importing.web"
     monkeypatch.setattr(f"{module}.LARGEST_ANSWER", 100)
     service.answers["/x"] = (200, {}, b"x" * 1_000)
     with pytest.raises(SourceError, match="larger than 100 bytes"):
