@@ -30,11 +30,7 @@ def _error_at(key: str, message: str) -> ValidationError:
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])
 
 
-def _stripped(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
-
-
-_Strip: Final = BeforeValidator(_stripped)
+_Strip: Final = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
 """For texts that variables give."""
 
 

@@ -235,8 +235,7 @@ def test_the_sdk_is_not_imported_to_configure_pinecone(monkeypatch: pytest.Monke
 def test_an_old_table_is_refused_with_its_new_name(write_toml: Any) -> None:
     write_toml("strict = true\n[catalog.local]\nmodel = 'none'\n")
     with pytest.raises(
-        ConfigError,
-        match=r"^standards-mcp.toml:2: catalog: it is now \[plugins.catalog\]$",
+        ConfigError, match=r"^standards-mcp.toml:2: catalog: it is now \[plugins.catalog\]$"
     ):
         load()
 
@@ -259,10 +258,7 @@ def test_a_folder_that_cannot_be_made_is_a_mistake(write_toml: Any) -> None:
     ("text", "message"),
     [
         ("[plugins.catalog.pinecone]\ndeadline = inf", "deadline: input should be a finite number"),
-        (
-            "[plugins.catalog.pinecone]\nindex_name = 'A'",
-            "index_name: string should match pattern",
-        ),
+        ("[plugins.catalog.pinecone]\nindex_name = 'A'", "index_name: string should match pattern"),
         ("[plugins.catalog]\nbackend = 'web'", "backend: input should be 'auto', 'local' or 'pin"),
         ("[plugins.catalog]\nbackend = 'pincone'", "backend: .*; did you mean 'pinecone'"),
         ("[plugins.catalog.local]\nmodle = 'x'", "modle: unknown key; did you mean 'model'"),

@@ -162,9 +162,7 @@ def open_products(connect: Connect, tmp_path: Path) -> OpenProducts:
 
 @pytest.fixture
 def run(
-    install: Callable[..., Path],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+    install: Callable[..., Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> Callable[..., Done]:
     """Return a function that runs ``standards-mcp`` with the state folder of the tests."""
     install(

@@ -35,8 +35,7 @@ def data() -> None:
     """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
 
 
-_COMMANDS = (crosswalks, export, import_command, remove, rename, sets, template)
-for _command in _COMMANDS:
+for _command in (crosswalks, export, import_command, remove, rename, sets, template):
     data.add_command(_command)
 
 

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from standards_mcp.files import full_disk
 from standards_mcp_catalog.errors import CatalogError
@@ -120,8 +120,9 @@ class Staging:
     def statements(self) -> Iterator[Statement]:
         """Yield the statements of crosswalks in their order."""
         for (body,) in self._connection.execute("SELECT body FROM statements ORDER BY number"):
-            fields = json.loads(body)
-            yield Statement(**{**fields, "crosswalk": Crosswalk(*fields["crosswalk"])})
+            fields: dict[str, Any] = json.loads(body)
+            fields["crosswalk"] = Crosswalk(*fields["crosswalk"])
+            yield Statement(**fields)
 
     def index_keys(self) -> None:
         """Let `ids_under` find the selected records, if any statement has codes."""

@@ -172,6 +172,10 @@ class LexicalIndex:
         counts = Counter(terms)
         with reading(self._folder):
             having = {term: self._searcher.doc_freq(field, term) for term in counts}
+
+        def rarity(records: int) -> float:  # BM25's, as tantivy computes it
+            return log1p((self._searcher.num_docs - records + 0.5) / (records + 0.5))
+
         # A boost of the square root of the inverse document frequency, which tantivy multiplies
         # into each score once already, gives it the exponent 1.5.
         return [
@@ -179,16 +183,12 @@ class LexicalIndex:
                 Occur.Should,
                 Query.boost_query(
                     Query.term_query(self._schema, field, term, index_option="freq"),
-                    weight * sqrt(n * self._rarity(having[term])),
+                    weight * sqrt(n * rarity(having[term])),
                 ),
             )
             for term, n in counts.items()
             if having[term]
         ]
-
-    def _rarity(self, having: int) -> float:
-        """Return the inverse document frequency of BM25, as tantivy computes it."""
-        return log1p((self._searcher.num_docs - having + 0.5) / (having + 0.5))
 
 
 def _terms(text: str) -> list[str]:
