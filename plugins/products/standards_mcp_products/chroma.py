@@ -51,13 +51,6 @@ class Place:
         """The store's name in messages."""
         return f"the Chroma server at {urlsplit(self.url).netloc}" if self.url else str(self.path)
 
-    @property
-    def remedy(self) -> str:
-        """The next step after a failure."""
-        if self.url:
-            return "Check that it runs, and [plugins.products] url and auth_token."
-        return "Check the folder and the free space, or run `standards-mcp products build FILE`."
-
     def is_empty(self) -> bool:
         """Return True for an empty local folder. A server is never called empty."""
         return self.path is not None and not (self.path / "chroma.sqlite3").exists()
@@ -145,8 +138,13 @@ def translated(place: Place, name: str) -> Generator[None]:
                 f"The products in {place.shown} have vectors of another model. Set "
                 "[plugins.products] model, or run `standards-mcp products build FILE`."
             ) from None
+        remedy = (
+            "Check that it runs, and [plugins.products] url and auth_token."
+            if place.url
+            else "Check the folder and the free space, or run `standards-mcp products build FILE`."
+        )
         raise ApiError(
-            f"The products in {place.shown} cannot be reached or read ({kind}). {place.remedy}"
+            f"The products in {place.shown} cannot be reached or read ({kind}). {remedy}"
         ) from None
 
 

@@ -52,12 +52,10 @@ _USUAL: Final[Mapping[str, str]] = {
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """Column names by field."""
 
-FEATURES: Final = "features"
-"""The features of a product: a part of the searched text, not a field."""
 _EXPORT: Final[Names] = {
     "sku": ("Uniq Id",),
     "title": ("Product Name",),
-    FEATURES: ("About Product",),
+    "features": ("About Product",),
     "category": ("Category",),
     "brand": ("Brand Name", "Brand"),
     "price": ("Selling Price", "List Price"),
@@ -66,7 +64,8 @@ _EXPORT: Final[Names] = {
 }
 """The columns of Amazon's export of 2020. The first column with a value counts."""
 STANDARD: Final = tuple(_EXPORT)
-"""The fields of the export, and the features. Other fields keep the types of their cells."""
+"""The fields of the export, and the features, which are a part of the searched text and no field.
+Other fields keep the types of their cells."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _COMPUTED: Final = ("doc_id", "document", "price_per_oz")
 _REQUIRED: Final = {"sku": "the id of a product", "title": "its name"}
