@@ -93,29 +93,45 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state" / "plugins" / "products"
 
 
+def write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write rows into a file, as the end of its name says."""
+    if file.suffix == ".jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    elif file.suffix == ".parquet":
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
+    else:
+        with file.open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.DictWriter(opened, list(dict.fromkeys(key for row in rows for key in row)))
+            writer.writeheader()
+            writer.writerows(rows)
+    return file
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Return a function that writes rows into a file, as the end of its name says."""
+    """Return a function that writes rows into a file of this name."""
+    return lambda *rows, name="products.csv": write_rows(tmp_path / name, rows)
 
-    def write_rows(*rows: Mapping[str, Any], name: str = "products.csv") -> Path:
-        file = tmp_path / name
-        if file.suffix == ".jsonl":
-            file.write_text("".join(json.dumps(each) + "\n" for each in rows), "utf-8")
-        elif file.suffix == ".parquet":
-            pyarrow, parquet = (
-                pytest.importorskip("pyarrow"),
-                pytest.importorskip("pyarrow.parquet"),
-            )
-            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
-        else:
-            names = list(dict.fromkeys(key for each in rows for key in each))
-            with file.open("w", encoding="utf-8", newline="") as opened:
-                writer = csv.DictWriter(opened, names)
-                writer.writeheader()
-                writer.writerows(rows)
-        return file
 
-    return write_rows
+@pytest.fixture(scope="session")
+def build_apart(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function that builds rows in a new state folder, for tests that only read."""
+
+    def build_rows(*rows: Mapping[str, Any], mapping: Mapping[str, list[str]] = {}) -> Path:
+        folder = tmp_path_factory.mktemp("built")
+        file = write_rows(folder / "products.jsonl", rows)
+        catalogue = catalogue_of(ProductsSettings(), folder / "state" / "plugins" / "products")
+        build(catalogue, file, mapping, open_encoder("minilm"))
+        return folder / "state"
+
+    return build_rows
+
+
+@pytest.fixture(scope="session")
+def shop(build_apart: Callable[..., Path]) -> Path:
+    """Return a state folder with the lamp, the soap and the tent, for tests that only read."""
+    return build_apart(_LAMP, _SOAP, _TENT)
 
 
 @pytest.fixture
@@ -153,8 +169,10 @@ def make(write: Write, state: Path, encoder: Counting) -> Build:
 def open_products(connect: Connect, tmp_path: Path) -> OpenProducts:
     """Return a function that opens a client of a host with the plugin."""
 
-    def open_one(**settings: Any) -> AbstractAsyncContextManager[Client]:
-        config = {"state_dir": tmp_path / "state"}
+    def open_one(
+        state_dir: Path = tmp_path / "state", **settings: Any
+    ) -> AbstractAsyncContextManager[Client]:
+        config = {"state_dir": state_dir}
         return connect(ProductsPlugin, name="products", config=config, **settings)
 
     return open_one

@@ -58,10 +58,9 @@ def foreign(path: Path, *, space: str = "cosine", name: str = "amazon2020") -> A
 
 
 async def test_the_nearest_products_are_found_with_what_is_known_of_them(
-    lamp: Row, soap: Row, tent: Row, make: Build, open_products: OpenProducts
+    shop: Path, open_products: OpenProducts
 ):
-    make(lamp, soap, tent)
-    async with open_products() as client:
+    async with open_products(shop) as client:
         before = time.time()
         found = await search(client, " light for reading ")
         assert await ids(client, "something to wash with", top_k=1) == ["soap"]
@@ -106,11 +105,8 @@ async def test_equally_near_products_come_by_their_ids(
         assert await ids(client, top_k=3) == sorted(names)[:3]
 
 
-async def test_arguments_that_do_not_fit_are_refused(
-    lamp: Row, make: Build, open_products: OpenProducts
-):
-    make(lamp)
-    async with open_products() as client:
+async def test_arguments_that_do_not_fit_are_refused(shop: Path, open_products: OpenProducts):
+    async with open_products(shop) as client:
         wrong: list[dict[str, Any]] = [
             {"query": ""},
             {"query": " "},
@@ -122,15 +118,14 @@ async def test_arguments_that_do_not_fit_are_refused(
         ]
         for arguments in wrong:
             assert (await refusal(client, **arguments))[0] == "invalid_input"
-        assert await ids(client, "x" * 1000, top_k=100, filters=None) == ["lamp"]
-        assert await ids(client, filters={}) == ["lamp"]
+        assert len(await ids(client, "x" * 1000, top_k=100, filters=None)) == 3
+        assert await ids(client, top_k=1, filters={}) == ["lamp"]
 
 
 async def test_a_filter_that_nothing_fulfils_is_an_empty_success(
-    lamp: Row, soap: Row, make: Build, open_products: OpenProducts
+    shop: Path, open_products: OpenProducts
 ):
-    make(lamp, soap)
-    async with open_products() as client:
+    async with open_products(shop) as client:
         assert await ids(client, filters={"price": {"$gt": 100}}) == []
         assert await ids(client, filters={"colour": "red"}) == [], "an unknown field is no error"
 
@@ -278,10 +273,9 @@ async def test_damaged_stores_and_files_are_told(
 
 
 async def test_a_store_that_does_not_answer_in_time_is_told(
-    lamp: Row, make: Build, open_products: OpenProducts
+    shop: Path, open_products: OpenProducts
 ):
-    make(lamp)
-    async with open_products(timeout=0.000001) as client:
+    async with open_products(shop, timeout=0.000001) as client:
         kind, message = await refusal(client)
     assert (kind, "did not answer within 1e-06 s" in message) == ("timeout", True)
 
@@ -303,11 +297,10 @@ async def test_health_tells_how_many_products_there_are(
 
 
 async def test_no_secret_and_no_query_is_in_a_log_or_a_message(
-    lamp: Row, open_products: OpenProducts, caplog: pytest.LogCaptureFixture, make: Build
+    shop: Path, open_products: OpenProducts, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO)
-    make(lamp)
-    async with open_products() as client:
+    async with open_products(shop) as client:
         await search(client, "zebrafish", filters={"brand": "opensesame"})
     token = {"auth_token": "opensesame", "embedding_api_key": "opensesame"}
     async with open_products(url="http://127.0.0.1:9", **token) as client:
@@ -318,13 +311,12 @@ async def test_no_secret_and_no_query_is_in_a_log_or_a_message(
         assert word not in caplog.text + message
 
 
-def test_the_plugin_keeps_the_rules(lamp: Row, make: Build, tmp_path: Path):
-    make(lamp)
+def test_the_plugin_keeps_the_rules(shop: Path):
     check_plugin(
         ProductsPlugin,
         name="products",
         calls=[("rag_search", {"query": "a lamp", "filters": {"price": {"$lt": 20}}})],
-        config={"state_dir": tmp_path / "state"},
+        config={"state_dir": shop},
     )
 
 

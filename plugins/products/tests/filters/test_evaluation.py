@@ -44,7 +44,6 @@ def products() -> list[dict[str, Any]]:
 
 
 ROWS = products()
-MAPPING = '{"organic": "Organic", "code": "Code"}'
 
 
 def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,12 +178,15 @@ def opened(open_products: Any) -> Callable[..., AbstractContextManager[Search]]:
     return open_one
 
 
+@pytest.fixture(scope="module")
+def things(build_apart: Callable[..., Path]) -> Path:
+    """Return the state folder of the rows."""
+    return build_apart(*ROWS, mapping={"organic": ["Organic"], "code": ["Code"]})
+
+
 @pytest.fixture
-def search(make: Any, opened: Any, tmp_path: Any) -> Iterator[Search]:
-    mapping = tmp_path / "mapping.json"
-    mapping.write_text(MAPPING)
-    make(*ROWS, name="products.jsonl", mapping=mapping)
-    with opened() as call:
+def search(things: Path, opened: Any) -> Iterator[Search]:
+    with opened(state_dir=things) as call:
         yield call
 
 
@@ -220,7 +222,7 @@ def test_few_products_that_are_far_away_are_found_as_a_plain_evaluation_finds_th
 ):
     rows = [
         {"Uniq Id": f"near-{number:03}", "Product Name": f"a thing of steel, size {number}"}
-        for number in range(400)
+        for number in range(220)
     ] + [
         {"Uniq Id": f"far-{number}", "Product Name": f"{name} to eat", "Brand Name": "Rare"}
         for number, name in enumerate(["pears", "bread", "olives", "cheese", "honey", "rice"])
