@@ -91,8 +91,8 @@ def _csv(file: Path) -> Generator[list[str]]:
         reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
         try:
             for cells in reader:
-                is_named_delimiter = first == 1 and cells[:1] in (["sep="], ["SEP="])
-                if cells and not is_named_delimiter:
+                names_delimiter = first == 1 and "".join(cells).lower() == "sep="
+                if cells and not names_delimiter:
                     yield cells
                 first = reader.line_num + 1
         except csv.Error as error:
