@@ -148,16 +148,15 @@ def _frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list
     candidates = (
         [base] if base.endswith(_CASE_PATHS) else [f"{base}/{each}" for each in _CASE_PATHS]
     )
-    error: SourceError | None = None
+    failure = ""
     for candidate in candidates:
         try:
             return candidate, list(_pages(candidate, web, problems))
-        except NotFoundOnServerError as missing:
-            error = missing
-        except SourceError as failed:
-            error = failed
-            break
-    problems.append(lost("cannot be read", base, detail=str(error), records=0))
+        except SourceError as error:
+            failure = str(error)
+            if not isinstance(error, NotFoundOnServerError):
+                break
+    problems.append(lost("cannot be read", base, detail=failure, records=0))
     return base, []
 
 
