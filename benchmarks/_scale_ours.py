@@ -6,6 +6,7 @@ import argparse
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,7 +38,7 @@ def build(folder: Path, records: int, corpus: Path, index: Path) -> None:
     path.mkdir(parents=True)
     create_database(path / "catalog.sqlite3")
     start = time.perf_counter()
-    with Database(path / "catalog.sqlite3") as database:
+    with closing(Database(path / "catalog.sqlite3")) as database:
         texts = source.texts(records)
         while batch := list(islice(texts, _BATCH)):
             hashes = [text_hash(text) for text, _ in batch]

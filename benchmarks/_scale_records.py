@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def _vectors(records: list[Any], index: Path) -> tuple[str, npt.NDArray[np.float
         catalog.store.upsert(map(StandardRecord.from_dict, records))
         catalog.store.close()
     model = open_encoder("minilm").name
-    with Database(index / "catalog.sqlite3") as database:
+    with closing(Database(index / "catalog.sqlite3")) as database:
         known = {row.id: np.frombuffer(row.vector or b"", "<f4") for row in database.rows(model)}
     return model, np.stack([known[record["_id"]] for record in records])
 

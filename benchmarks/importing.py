@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from standards_mcp_catalog.importing.files import Document, open_sources
 from standards_mcp_catalog.importing.importer import import_sources
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem, Report
-from standards_mcp_catalog.importing.sources.files import Document, open_sources
 from standards_mcp_catalog.records import StandardRecord
 
 

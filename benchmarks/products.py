@@ -31,8 +31,8 @@ from standards_mcp_encoders import open_encoder
 from standards_mcp_products.building import build
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.filters import read_filters
-from standards_mcp_products.service import Catalogue, catalogue_of
 from standards_mcp_products.settings import ProductsSettings
+from standards_mcp_products.store import Catalogue, Store, catalogue_of
 
 THINGS = ("lamp", "kettle", "tent", "soap", "blanket", "drill", "notebook", "shampoo", "bottle")
 THINGS += (
@@ -151,7 +151,7 @@ def shown(times: Sequence[float]) -> str:
 
 
 def ask_directly(catalogue: Catalogue, encoder: Any, calls: int) -> None:
-    with closing(catalogue.store()) as store:
+    with closing(Store(catalogue)) as store:
         for name, filters in FILTERS.items():
             where = read_filters(filters).where
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from standards_mcp_catalog.importing.files import open_sources
 from standards_mcp_catalog.importing.importer import ImportOptions, import_sources
 from standards_mcp_catalog.importing.readers import read_documents
-from standards_mcp_catalog.importing.sources.files import open_sources
 from standards_mcp_catalog.local.store import LocalStore
 
 WORDS = "count share compare groups beads describe explain model equal parts".split()  # noqa: SIM905

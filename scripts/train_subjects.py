@@ -54,7 +54,12 @@ def main() -> None:
     vectors = np.vstack([encoder.encode(texts), starter_vectors()]).astype(np.float32)
     labels = np.array([subjects.index(name) for name in (*names, *starter_names)])
     coefficients, offsets = fit(vectors, labels, np.array(weights, np.float32), len(subjects))
-    subject_model.save(subjects, coefficients, offsets)
+    np.savez_compressed(
+        subject_model.FILE,
+        subjects=np.array(subjects),
+        coefficients=coefficients.astype(np.float16),
+        offsets=offsets.astype(np.float16),
+    )
     print(f"{len(labels)} texts, {len(subjects)} subjects: {subject_model.FILE}")
 
 

@@ -16,21 +16,12 @@ from pydantic import SecretStr
 from standards_mcp.errors import FilterError
 from standards_mcp.filters import FilterExpression
 
-from .base import (
-    Catalog,
-    CatalogStats,
-    Facets,
-    FieldValues,
-    SearchHit,
-    SearchResult,
-    StandardSets,
-)
+from .base import Catalog, CatalogStats, Facets, FieldValues, SearchHit, SearchResult, StandardSets
 from .errors import CatalogError, CatalogUnavailableError
 from .records import StandardRecord
 from .sets import StandardSet
 
 if TYPE_CHECKING:
-    from .base import Seed
     from .local.catalog import LocalCatalog
 
 
@@ -47,21 +38,10 @@ def open_local(
     """
     from .local.catalog import LocalCatalog  # noqa: PLC0415  - imported when it is chosen
     from .local.seeding import SeedSource  # noqa: PLC0415  - as above
+    from .starter import starter_edition, starter_seed  # noqa: PLC0415  - as above
 
-    seed = SeedSource(name="starter set", edition=_starter_edition, load=_starter)
+    seed = SeedSource(name="starter set", edition=starter_edition, load=starter_seed)
     return LocalCatalog(path or default_path(), model, key=key, seed=seed)
-
-
-def _starter_edition() -> str:
-    from .starter import starter_edition  # noqa: PLC0415  - asked for with the first call
-
-    return starter_edition()
-
-
-def _starter() -> Seed:
-    from .starter import starter_seed  # noqa: PLC0415  - read once in the life of a catalog
-
-    return starter_seed()
 
 
 def default_path() -> Path:

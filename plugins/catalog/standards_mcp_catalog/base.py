@@ -8,15 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from standards_mcp.errors import FilterError
-from standards_mcp.filters import (
-    And,
-    Condition,
-    FilterExpression,
-    Node,
-    Or,
-    fields,
-    parse_filter,
-)
+from standards_mcp.filters import FilterExpression, Node, fields, parse_filter
 
 from .errors import CatalogError
 from .records import StandardRecord
@@ -41,10 +33,7 @@ def parse_search_filter(expression: Filter | None) -> Node | None:
     Raises:
         FilterError: The filter is wrong, or names a text that is searched, not filtered.
     """
-    if isinstance(expression, (Condition, And, Or)):
-        node: Node | None = expression
-    else:
-        node = parse_filter(expression)
+    node = parse_filter(expression)
     if searched := fields(node) & SEARCHED_FIELDS:
         raise FilterError(
             f"{min(searched)!r} is searched and cannot be filtered; put its words into the query."

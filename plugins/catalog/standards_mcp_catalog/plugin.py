@@ -24,14 +24,11 @@ class CatalogPlugin(Plugin[CatalogSettings]):
     @hookimpl
     def register_services(self) -> Iterable[Service[Any]]:
         """Return the one service."""
-        return [self._service()]
-
-    def _service(self) -> Service[Catalog]:
         backend, reason = self.settings.choice
         facts = {"backend": backend, "reason": reason}
         if backend == "pinecone":
             facts["index"] = self.settings.pinecone.index_name
-        return Service(
+        service = Service(
             type=Catalog,
             factory=lambda: open_configured(self.settings),
             health=self._health,
@@ -39,6 +36,7 @@ class CatalogPlugin(Plugin[CatalogSettings]):
             facts=facts,
             is_remote=backend == "pinecone",
         )
+        return [service]
 
     @hookimpl
     def register_commands(self) -> Iterable[click.Command]:
@@ -46,10 +44,8 @@ class CatalogPlugin(Plugin[CatalogSettings]):
         from .commands import data_commands  # noqa: PLC0415  - costs start-up time
         from .commands.workplace import Workplace  # noqa: PLC0415  - as above
 
-        return [data_commands(Workplace(self.settings, self._configured))]
-
-    def _configured(self) -> Catalog:
-        return self.context.service(Catalog)
+        workplace = Workplace(self.settings, lambda: self.context.service(Catalog))
+        return [data_commands(workplace)]
 
     @hookimpl
     async def check_health(self) -> Health:
@@ -59,7 +55,8 @@ class CatalogPlugin(Plugin[CatalogSettings]):
             notes = await catalog.check()
             stats = await catalog.stats()
         except ServiceError as exc:
-            return Health(status="failed", message=_with_command(str(exc)))
+            message = f"{str(exc).rstrip('.')}; `standards-mcp data status` says more"
+            return Health(status="failed", message=message)
         message = ". ".join((_holds(stats), *notes))
         return Health(status="degraded" if notes else "ok", message=message)
 
@@ -88,7 +85,3 @@ def _facts(stats: CatalogStats) -> dict[str, Any]:
 def _holds(stats: CatalogStats) -> str:
     pending = stats.details.get("pending")
     return str(pending or f"{stats.records:,} records in the {stats.backend} catalog")
-
-
-def _with_command(message: str) -> str:
-    return f"{message.rstrip('.')}; `standards-mcp data status` says more"

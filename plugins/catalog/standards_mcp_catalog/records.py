@@ -24,7 +24,6 @@ _LINE = re.compile(
 )
 _LONGEST_HEADING = 200
 _NOT_A_WORD = re.compile(r"[\W_]+")
-_CONTENT_LINE = re.compile(r"Depth \d+(?: \([^)]*\))?: ")
 
 
 class StandardRecord(BaseModel):
@@ -80,7 +79,7 @@ class StandardRecord(BaseModel):
         if not self.description and self.content:
             _, newline, own = self.content.rpartition("\nDepth ")
             last = f"Depth {own}" if newline else own
-            object.__setattr__(self, "description", _CONTENT_LINE.sub("", last, count=1))
+            object.__setattr__(self, "description", _LINE_START.sub("", last, count=1))
         return self
 
     @classmethod

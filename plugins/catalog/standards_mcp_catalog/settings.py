@@ -19,12 +19,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
 from standards_mcp import PluginSettings, Variable, is_loopback, is_unencrypted
-from standards_mcp_encoders.spec import (
-    KEY_IN_THE_OPEN,
-    check_model,
-    is_address,
-    shown_spec,
-)
+from standards_mcp_encoders.spec import KEY_IN_THE_OPEN, check_model, is_address, shown_spec
 
 EMBEDDING_KEY_VARIABLE: Final = "STANDARDS_MCP_EMBEDDING_API_KEY"
 
@@ -35,11 +30,7 @@ def _error_at(key: str, message: str) -> ValidationError:
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])
 
 
-def _stripped(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
-
-
-_Strip: Final = BeforeValidator(_stripped)
+_Strip: Final = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
 """For texts that variables give."""
 
 

@@ -88,9 +88,7 @@ async def filled(kind: str, store: Catalog, built: Path, tmp_path: Path) -> Cata
     return store
 
 
-async def test_the_embedded_store_is_the_same_when_another_process_opens_it(
-    tmp_path: Path,
-) -> None:
+async def test_the_embedded_store_is_the_same_when_another_process_opens_it(tmp_path: Path):
     local = LocalStore(tmp_path / "catalog", "none")
     local.upsert(RECORDS.values())
     local.close()

@@ -21,11 +21,11 @@ import pytest
 from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
 from support.waiting import wait_until
 
-import standards_mcp_catalog as catalog
 import standards_mcp_encoders as public
 from standards_mcp.config.loading import load_settings
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
+from standards_mcp_catalog import starter
 from standards_mcp_catalog.base import Catalog, Seed
 from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_catalog.testing import records
@@ -213,7 +213,7 @@ def test_an_endpoint_gets_the_key_that_stands_in_the_env_file(
     endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ):
     seed = Seed(records=records(), model="other", hashes=(), vectors=np.zeros((0, 2)))
-    monkeypatch.setattr(catalog, "_starter", lambda: seed)
+    monkeypatch.setattr(starter, "starter_seed", lambda: seed)
     Path(".env").write_text(
         f"STANDARDS_MCP_EMBEDDING_API_KEY=k-123\nSTANDARDS_MCP_PLUGINS__CATALOG__LOCAL__MODEL={endpoint.url}\n"
         "STANDARDS_MCP_PLUGINS__CATALOG__PATH=here\n",

@@ -37,7 +37,7 @@ def paths(server: PineconeServer) -> list[str]:
 class TestSearch:
     async def test_reranks_twice_as_many_candidates_by_content(
         self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         result = await filled.search("compare two fractions", 3, {})
         assert (ids(result)[0], len(result.hits)) == ("R000", 3)
         assert server.requests[-1].body == {
@@ -53,14 +53,14 @@ class TestSearch:
     @pytest.mark.parametrize(("top_k", "candidates"), [(1, 2), (50, 100), (51, 100), (500, 100)])
     async def test_hands_the_reranker_at_most_100_documents(
         self, filled: PineconeClient, server: PineconeServer, top_k: int, candidates: int
-    ) -> None:
+    ):
         assert len((await filled.search("fractions", top_k)).hits) == min(top_k, 8)
         body = server.requests[-1].body
         assert (body["query"]["top_k"], body["rerank"]["top_n"]) == (candidates, min(top_k, 100))
 
     async def test_has_scores_that_never_rise_and_stay_between_0_and_1(
         self, filled: PineconeClient, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         def rerank(hits: Any, *_: Any) -> Any:
             scores = [0.5, 1.7, 0.9, -0.3]
             return [(score, *hit[1:]) for score, hit in zip(scores, hits, strict=False)]
@@ -71,13 +71,13 @@ class TestSearch:
 
     async def test_for_a_blank_text_sends_nothing(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         assert (await client.search("  \n")).hits == ()
         assert not server.requests
 
     async def test_leaves_out_records_of_another_kind_and_says_so(
         self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         server.records()["foreign"] = {"content": "compare fractions fractions"}
         result = await filled.search("compare fractions", 8)
         assert "foreign" not in ids(result)
@@ -94,7 +94,7 @@ class TestSearch:
     )
     async def test_is_answered_without_a_reranker_that_fails(
         self, filled: PineconeClient, server: PineconeServer, fault: dict[str, Any], reason: str
-    ) -> None:
+    ):
         filled.connections.deadline = 5.0  # of which the search without it has two
         server.fail("search", when=lambda body: "rerank" in body, **fault)
         result = await filled.search("compare two fractions", 3)
@@ -115,7 +115,7 @@ class TestFilters:
     )
     async def test_that_are_nested_are_rewritten_and_find_the_same(
         self, filled: PineconeClient, expression: dict[str, Any]
-    ) -> None:
+    ):
         node = parse_filter(expression)
         expected = {each.id for each in SMALL_CATALOG if matches(node, each.to_dict())}
         assert set(ids(await filled.search("fractions", 50, expression))) == expected
@@ -133,7 +133,7 @@ class TestFilters:
     )
     async def test_that_pinecone_cannot_apply_are_refused_before_anything_is_sent(
         self, client: PineconeClient, server: PineconeServer, expression: Any, message: str
-    ) -> None:
+    ):
         with pytest.raises(FilterError, match=message):
             await client.search("fractions", 5, expression)
         assert not server.requests
@@ -142,7 +142,7 @@ class TestFilters:
 class TestLookup:
     async def test_fetches_more_ids_than_one_url_holds(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         records = [record(number, f"Text {number}") for number in range(250)]
         await client.upsert(records)
         server.requests.clear()
@@ -151,7 +151,7 @@ class TestLookup:
 
     async def test_finds_records_of_other_writers_by_what_they_say(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         await client.upsert([record(1, "Text.", asn_identifier="S1143ABC")])
         for name in ("notation_keys", "content_hash"):
             del server.records()["R001"][name]
@@ -160,7 +160,7 @@ class TestLookup:
 
     async def test_takes_one_request_for_ids_and_two_for_twenty_codes(
         self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         await filled.find("R001")
         assert paths(server) == ["/vectors/fetch"]
         server.requests.clear()
@@ -170,9 +170,7 @@ class TestLookup:
         assert found[0] == await filled.find("XQ.1")
         assert [len(each) for each in (found[0], found[1], *found[-2:])] == [1, 1, 0, 0]
 
-    async def test_tells_ids_and_codes_apart(
-        self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    async def test_tells_ids_and_codes_apart(self, client: PineconeClient, server: PineconeServer):
         one = record(1, "One", statement_notation="xq-9")
         two = record(2, "Two", _id=GUID, statement_notation="XQ.9")
         await client.upsert([one, two])
@@ -182,7 +180,7 @@ class TestLookup:
 
     async def test_suggests_codes_under_the_same_heading_in_one_request(
         self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         assert [each.statement_notation for each in await filled.suggest("XQ.99", 2)] == [
             "XQ.7", "XQ.6",
         ]  # fmt: skip
@@ -191,7 +189,7 @@ class TestLookup:
 
     async def test_keeps_to_five_fetches_by_metadata_in_a_second(
         self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         started = time.monotonic()
         await asyncio.gather(*(filled.find(f"XQ.{number}") for number in range(8)))
         assert time.monotonic() - started > 0.95
@@ -200,13 +198,13 @@ class TestLookup:
 
     async def test_asks_again_after_a_quota_of_the_second(
         self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         server.fail("fetch_by_metadata", status=429, times=1)
         assert [found.id for found in await filled.find("XQ.1")] == ["R001"]
 
     async def test_reads_further_pages_of_a_selection_until_there_are_enough(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         await client.upsert(record(number, "Text") for number in range(230))
         assert len(await client.select({"subject": "Mathematics"}, 1000)) == 230
         assert len(await client.select({"subject": "Mathematics"}, 120)) == 120
@@ -215,9 +213,7 @@ class TestLookup:
 
 
 class TestTheOverview:
-    async def test_of_a_large_index_comes_from_its_first_500_records(
-        self, client: PineconeClient
-    ) -> None:
+    async def test_of_a_large_index_comes_from_its_first_500_records(self, client: PineconeClient):
         common = [record(number, "Text", _id=f"A{number:03}") for number in range(510)]
         first = record(0, "Text", _id="0", subject="Science", standard_set_id="other")
         await client.upsert([first, *common, record(1, "Text", _id="Z", subject="Rare")])
@@ -231,15 +227,13 @@ class TestTheOverview:
 
     async def test_of_a_small_index_is_complete_and_read_once(
         self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         await asyncio.gather(filled.facets(), filled.facets(), filled.facets())
         assert (await filled.values("education_levels")).complete
         assert set((await filled.facets()).subjects) == {"Mathematics", "Language Arts", "Science"}
         assert paths(server) == ["/vectors/list", "/vectors/fetch"]
 
-    async def test_has_the_size_and_the_place(
-        self, filled: PineconeClient, server: PineconeServer
-    ) -> None:
+    async def test_has_the_size_and_the_place(self, filled: PineconeClient, server: PineconeServer):
         stats = await filled.stats()
         assert (stats.backend, stats.location) == ("pinecone", "common-core-standards")
         assert (stats.records, stats.model) == (8, "llama-text-embed-v2")

@@ -77,13 +77,13 @@ def load(toml: str = "") -> Host:
 
 @pytest.mark.usefixtures("key")
 class TestTheConfiguredCatalog:
-    def test_is_the_one_in_pinecone_if_there_is_a_key(self) -> None:
+    def test_is_the_one_in_pinecone_if_there_is_a_key(self):
         host = load()
         assert isinstance(host.service(Catalog), PineconeClient)
         assert KEY not in repr(host.loaded) + repr(host.service(Catalog))
         assert KEY in host.secrets()
 
-    def test_falls_back_to_the_embedded_one_if_that_is_set(self) -> None:
+    def test_falls_back_to_the_embedded_one_if_that_is_set(self):
         catalog = load(
             '[plugins.catalog.pinecone]\nfallback = "local"\nindex_name = "mine"\ndeadline = 3\n'
         ).service(Catalog)
@@ -93,7 +93,7 @@ class TestTheConfiguredCatalog:
 
     def test_is_named_with_the_reason_in_the_health_of_the_service(
         self, server: PineconeServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         monkeypatch.setenv("PINECONE_HOST", server.url)
         host = load()
 
@@ -112,7 +112,7 @@ class TestTheConfiguredCatalog:
 class TestUpload:
     def test_makes_the_index_and_writes_missing_records(
         self, run: Run, server: PineconeServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         server.indexes.clear()
         code, report, err = run("upload")
         assert (code, report) == (1, None)
@@ -129,7 +129,7 @@ class TestUpload:
         code, report, _ = run("upload")
         assert (code, report["written"], report["unchanged"]) == (0, 0, 5)
 
-    def test_of_one_set_leaves_the_others_alone(self, run: Run, server: PineconeServer) -> None:
+    def test_of_one_set_leaves_the_others_alone(self, run: Run, server: PineconeServer):
         code, report, _ = run("upload", "--dry-run", "--set", "art")
         assert (code, report["new"], report["written"]) == (0, ["R003", "R004"], 0)
         assert not server.sent("upsert")
@@ -142,7 +142,7 @@ class TestUpload:
 
 @pytest.mark.usefixtures("key")
 class TestDiff:
-    def test_tells_both_sides_apart(self, run: Run, server: PineconeServer) -> None:
+    def test_tells_both_sides_apart(self, run: Run, server: PineconeServer):
         run("upload", "--set", "art")
         run("remove", "Art", "--yes")
         code, report, _ = run("diff")
@@ -151,7 +151,7 @@ class TestDiff:
         assert len(server.sent("upsert")) == 1
 
     @pytest.mark.usefixtures("run", "server")
-    def test_prints_a_table(self, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_prints_a_table(self, capfd: pytest.CaptureFixture[str]):
         assert cli.run(["data", "diff"]) == 0
         out = capfd.readouterr().out
         assert "new               5: R000, R001, R002, R003, R004" in out
@@ -163,19 +163,19 @@ class TestBothCommands:
     @pytest.mark.usefixtures("key")
     def test_refuse_an_unknown_set_before_anything_is_sent(
         self, run: Run, server: PineconeServer, command: str
-    ) -> None:
+    ):
         code, report, err = run(command, "--set", "nonsense")
         assert (code, report) == (1, None)
         assert "no set 'nonsense'; `standards-mcp data sets` lists them" in err
         assert not server.requests
 
-    def test_say_what_to_set_if_there_is_no_key(self, run: Run, command: str) -> None:
+    def test_say_what_to_set_if_there_is_no_key(self, run: Run, command: str):
         code, report, err = run(command)
         assert (code, report) == (2, None)
         assert "set PINECONE_API_KEY" in err
 
     @pytest.mark.usefixtures("no_answer")
-    def test_name_a_pinecone_out_of_reach_at_once(self, run: Run, command: str) -> None:
+    def test_name_a_pinecone_out_of_reach_at_once(self, run: Run, command: str):
         code, report, err = run(command)
         assert (code, report) == (1, None)
         assert f"cannot be reached at {NOBODY}" in err
@@ -185,7 +185,7 @@ class TestBothCommands:
 
 
 @pytest.mark.usefixtures("key")
-def test_status_says_which_backend_and_why(run: Run, server: PineconeServer) -> None:
+def test_status_says_which_backend_and_why(run: Run, server: PineconeServer):
     code, status, _ = run("status")
     assert (code, status["backend"]) == (0, "pinecone")
     assert status["location"] == server.only_index.name
@@ -193,7 +193,7 @@ def test_status_says_which_backend_and_why(run: Run, server: PineconeServer) -> 
 
 
 @pytest.mark.usefixtures("no_answer")
-def test_status_shows_the_embedded_index_beside_a_pinecone_out_of_reach(run: Run) -> None:
+def test_status_shows_the_embedded_index_beside_a_pinecone_out_of_reach(run: Run):
     code, status, _ = run("status")
     assert code == 1
     assert (status["backend"], status["location"]) == ("pinecone", "common-core-standards")
@@ -206,7 +206,7 @@ def test_status_shows_the_embedded_index_beside_a_pinecone_out_of_reach(run: Run
 @pytest.mark.usefixtures("no_answer")
 def test_a_name_that_is_looked_up_for_long_holds_no_command_up(
     run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     real, enough, asked = socket.getaddrinfo, threading.Event(), list[object]()
 
     def look_up(host: Any, *arguments: Any, **options: Any) -> Any:
@@ -227,9 +227,7 @@ def test_a_name_that_is_looked_up_for_long_holds_no_command_up(
 
 @pytest.mark.processes
 @pytest.mark.usefixtures("key")
-def test_a_process_that_is_killed_loses_and_doubles_nothing(
-    tmp_path: Path, server: PineconeServer
-) -> None:
+def test_a_process_that_is_killed_loses_and_doubles_nothing(tmp_path: Path, server: PineconeServer):
     records = [record(number, f"Text {number}") for number in range(200)]
     local = LocalStore(tmp_path / "catalog", "none")
     local.upsert(records)

@@ -47,7 +47,7 @@ class TestFailures:
     @pytest.mark.parametrize(("fault", "cause", "advice"), FAULTS)
     async def test_have_a_cause_and_a_next_step_within_the_deadline(
         self, server: PineconeServer, fault: dict[str, Any], cause: str, advice: str
-    ) -> None:
+    ):
         client = server.client(deadline=1.5 if cause == "timeout" else WAIT)
         server.fail("/vectors/fetch", **fault)
         with pytest.raises(CatalogUnavailableError) as caught:
@@ -62,7 +62,7 @@ class TestFailures:
     @pytest.mark.parametrize("fault", [{"status": 503}, {"status": 500}, {"kind": "reset"}])
     async def test_that_pass_are_not_noticed(
         self, client: PineconeClient, server: PineconeServer, fault: dict[str, Any]
-    ) -> None:
+    ):
         server.fail("search", times=1, **fault)
         assert (await client.search("fractions")).notes == ()
 
@@ -81,7 +81,7 @@ class TestFailures:
         described: dict[str, str] | None,
         cause: str,
         message: str,
-    ) -> None:
+    ):
         client, original = server.client(knows_host=False), server.described
         monkeypatch.setattr(server, "described", lambda index: original(index) | (described or {}))
         if described is None:
@@ -91,18 +91,14 @@ class TestFailures:
         assert caught.value.cause == cause
         await client.aclose()
 
-    async def test_of_a_host_where_nothing_listens_are_unreachable(
-        self, server: PineconeServer
-    ) -> None:
+    async def test_of_a_host_where_nothing_listens_are_unreachable(self, server: PineconeServer):
         client = server.client(host="http://127.0.0.1:9")
         with pytest.raises(PineconeUnavailableError) as caught:
             await client.search("fractions")
         assert caught.value.cause == "unreachable"
         await client.aclose()
 
-    async def test_of_our_own_code_are_not_taken_for_pinecones(
-        self, client: PineconeClient
-    ) -> None:
+    async def test_of_our_own_code_are_not_taken_for_pinecones(self, client: PineconeClient):
         async def broken() -> None:
             async with client.connections.index():
                 raise ZeroDivisionError
@@ -114,7 +110,7 @@ class TestFailures:
 class TestCalls:
     async def test_that_are_cancelled_end_at_once_and_leave_the_client_usable(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         fault = server.fail("search", kind="hang", times=1)
         task = asyncio.create_task(client.search("fractions"))
         await until(lambda: not fault.times)
@@ -125,19 +121,19 @@ class TestCalls:
 
     async def test_wait_for_others_beyond_the_limit(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         server.fail("fetch", kind="slow", seconds=0.3)
         await asyncio.gather(*(client.fetch([f"R{number}"]) for number in range(3 * CONCURRENCY)))
         assert server.most_active == CONCURRENCY
 
-    async def test_that_run_together_ask_for_the_host_once(self, server: PineconeServer) -> None:
+    async def test_that_run_together_ask_for_the_host_once(self, server: PineconeServer):
         client = server.client(knows_host=False)
         await asyncio.gather(*(client.search(f"fractions {number}") for number in range(20)))
         await client.aclose()
         assert len(server.sent("/indexes/")) == 1
         assert len(server.sent("search")) == 20
 
-    def test_work_in_two_event_loops_in_a_row(self, server: PineconeServer) -> None:
+    def test_work_in_two_event_loops_in_a_row(self, server: PineconeServer):
         client = server.client()
 
         async def once(*, close: bool) -> None:
@@ -157,7 +153,7 @@ class TestCalls:
 
     async def test_go_through_the_proxy_of_the_environment(
         self, server: PineconeServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         monkeypatch.setenv("HTTP_PROXY", server.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         client = server.client(host="http://localhost:9")
@@ -169,7 +165,7 @@ class TestCalls:
 class TestTheKey:
     async def test_is_in_no_error_log_or_repr(
         self, server: PineconeServer, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    ):
         caplog.set_level(logging.DEBUG)
         client = server.client("pcsk_wrong_secret_key\n")
         shown = [repr(client), repr(client.connections), repr(vars(client.connections))]
@@ -182,9 +178,7 @@ class TestTheKey:
         assert server.requests[-1].headers["api-key"] == "pcsk_wrong_secret_key"
         assert "secret_key" not in "".join([*shown, caplog.text])
 
-    async def test_that_no_header_can_hold_is_not_shown_either(
-        self, server: PineconeServer
-    ) -> None:
+    async def test_that_no_header_can_hold_is_not_shown_either(self, server: PineconeServer):
         client = server.client("pcsk_sécret_key")
         with pytest.raises(PineconeUnavailableError, match="Copy it") as caught:
             await client.stats()
@@ -196,7 +190,7 @@ class TestTheKey:
 class TestTheSdk:
     async def test_retries_as_it_was_told(
         self, client: PineconeClient, server: PineconeServer, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    ):
         for status, attempts in ((429, 1), (503, 3)):
             server.requests.clear()
             server.fail("search", status=status, times=attempts)
@@ -211,14 +205,14 @@ class TestTheSdk:
         client: PineconeClient,
         monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture,
-    ) -> None:
+    ):
         from pinecone._internal import constants
 
         monkeypatch.delattr(constants, "DATA_PLANE_API_VERSION")
         assert await client.fetch(["R000"]) == []
         assert "in its own way" in caplog.text
 
-    def test_is_imported_by_the_first_call(self) -> None:
+    def test_is_imported_by_the_first_call(self):
         program = (
             "import sys, standards_mcp_pinecone.backend as backend; "
             "from standards_mcp_catalog.settings import PineconeCatalogSettings; "
@@ -243,7 +237,7 @@ class TestTheSdk:
 )
 def test_proxies_are_read_as_other_programs_do(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], host: str, proxy: str | None
-) -> None:
+):
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)

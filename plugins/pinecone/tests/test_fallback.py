@@ -34,7 +34,7 @@ def break_primary(server: PineconeServer, **fault: Any) -> None:
     )
 
 
-async def test_pinecone_answers_while_it_can(both: FallbackCatalog) -> None:
+async def test_pinecone_answers_while_it_can(both: FallbackCatalog):
     result = await both.search("text", 1)
     assert (result.hits[0].record.id, result.notes) == ("R001", ())
     assert (await both.stats()).records == 1
@@ -42,7 +42,7 @@ async def test_pinecone_answers_while_it_can(both: FallbackCatalog) -> None:
 
 async def test_the_other_answers_with_a_note_while_pinecone_is_out_of_reach(
     both: FallbackCatalog, server: PineconeServer
-) -> None:
+):
     break_primary(server, status=429, text="too many")
     result = await both.search("text", 1)
     assert result.hits[0].record.id == "R002"
@@ -55,7 +55,7 @@ async def test_the_other_answers_with_a_note_while_pinecone_is_out_of_reach(
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_a_mistake_of_the_configuration_is_not_hidden(
     both: FallbackCatalog, server: PineconeServer, status: int
-) -> None:
+):
     break_primary(server, status=status)
     with pytest.raises(PineconeUnavailableError):
         await both.search("text", 1)
@@ -63,7 +63,7 @@ async def test_a_mistake_of_the_configuration_is_not_hidden(
 
 async def test_every_way_of_reading_falls_back(
     both: FallbackCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     async def gone(*_: Any) -> Any:
         raise PineconeUnavailableError("unreachable", "Pinecone is gone.")
 
@@ -85,7 +85,7 @@ async def test_every_way_of_reading_falls_back(
 
 async def test_after_a_failure_pinecone_is_left_alone_for_a_while(
     both: FallbackCatalog, server: PineconeServer
-) -> None:
+):
     waiting = FallbackCatalog(both.primary, both.secondary, pause=60)
     break_primary(server, status=429)
     await waiting.search("text", 1)
@@ -97,7 +97,7 @@ async def test_after_a_failure_pinecone_is_left_alone_for_a_while(
     assert not server.sent("/namespaces/standards/")
 
 
-async def test_writing_goes_to_pinecone(both: FallbackCatalog, server: PineconeServer) -> None:
+async def test_writing_goes_to_pinecone(both: FallbackCatalog, server: PineconeServer):
     assert await both.upsert([record(7, "New")]) == 1
     assert await both.primary.fetch(["R007"])
     assert await both.delete(["R007"]) == 1
@@ -106,7 +106,7 @@ async def test_writing_goes_to_pinecone(both: FallbackCatalog, server: PineconeS
         await both.upsert([record(7, "New")])
 
 
-async def test_relations_are_those_that_the_records_state(both: FallbackCatalog) -> None:
+async def test_relations_are_those_that_the_records_state(both: FallbackCatalog):
     stating = record(3, "States", replaced_by=["R001", "Elsewhere"], precedes=["R001"])
     (found,) = await both.relations([stating], ("replacedBy",))
     assert [(each.kind, each.identifier, each.record is not None) for each in found] == [

@@ -26,7 +26,7 @@ def sizes(server: PineconeServer) -> list[int]:
 class TestWriting:
     async def test_sends_new_and_changed_records_in_batches_of_96(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         assert await client.upsert(iter(RECORDS)) == 200
         assert sizes(server) == [96, 96, 8]
         assert await client.upsert(RECORDS) == 0
@@ -36,12 +36,12 @@ class TestWriting:
 
     async def test_sends_large_records_in_small_batches(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         await client.upsert([record(number, "long text " * 1500) for number in range(96)])
         assert len(server.sent("upsert")) > 1
         assert len(server.records()) == 96
 
-    async def test_keeps_fields_that_pinecone_cannot_hold(self, client: PineconeClient) -> None:
+    async def test_keeps_fields_that_pinecone_cannot_hold(self, client: PineconeClient):
         own = {"id": "own", "notation_keys": "own", "notation_prefixes": ["own"], "$odd": 1}
         odd = record(1, "Größe", crosswalk={"to": [1, {"a": None}]}, big=2**60, **own)
         await client.upsert([odd])
@@ -59,7 +59,7 @@ class TestWriting:
     )
     async def test_refuses_records_that_pinecone_cannot_hold(
         self, client: PineconeClient, server: PineconeServer, fields: Any, reason: str
-    ) -> None:
+    ):
         with pytest.raises(CatalogError, match=reason):
             await client.upsert([record(1, "Text", **fields)])
         assert not server.sent("upsert")
@@ -81,7 +81,7 @@ class TestWriting:
         fault: dict[str, Any],
         attempts: int,
         message: str,
-    ) -> None:
+    ):
         server.fail("upsert", **fault)
         if message:
             with pytest.raises(PineconeUnavailableError, match=message):
@@ -92,7 +92,7 @@ class TestWriting:
 
     async def test_waits_for_a_pinecone_that_answered_before_and_for_no_other(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         attempts = 3  # those that the SDK makes for one call
         fault = server.fail("/vectors/list", status=503)
         with pytest.raises(PineconeUnavailableError, match="status 503"):
@@ -106,7 +106,7 @@ class TestWriting:
 class TestUploads:
     async def test_write_only_new_and_changed_records(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         report = await Upload().run(RECORDS[:100], client)
         assert (len(report.new), report.written, report.complete) == (100, 100, True)
         assert not server.sent("fetch")  # nothing there, nothing to compare
@@ -117,9 +117,7 @@ class TestUploads:
         assert (sum(sizes(server)), report.complete) == (51, True)
         assert await Upload().run([], client) == Report(extra=sorted(each.id for each in records))
 
-    async def test_write_nothing_in_a_dry_run(
-        self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    async def test_write_nothing_in_a_dry_run(self, client: PineconeClient, server: PineconeServer):
         await Upload().run(RECORDS[:3], client)
         server.requests.clear()
         report = await Upload(dry_run=True).run(RECORDS[1:5], client)
@@ -129,7 +127,7 @@ class TestUploads:
 
     async def test_go_on_where_an_interrupted_one_stopped(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         def cut_off() -> Iterator[StandardRecord]:
             yield from RECORDS[:120]
             raise KeyboardInterrupt
@@ -143,7 +141,7 @@ class TestUploads:
 
     async def test_report_records_that_pinecone_cannot_hold_and_write_the_others(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         bad = [record(2, "x", content=" "), record(3, "y", _id="é")]
         report = await Upload().run([RECORDS[1], *bad, record(1, "Twin")], client)
         reasons = dict(report.refused)
@@ -155,7 +153,7 @@ class TestUploads:
 
     async def test_report_their_progress_and_keep_to_the_batch_size(
         self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    ):
         progress: list[int] = []
         upload = Upload(batch_size=20, progress=lambda report: progress.append(report.read))
         await upload.run(RECORDS[:50], client)
@@ -163,15 +161,13 @@ class TestUploads:
 
 
 class TestTheIndex:
-    async def test_that_fits_is_left_as_it_is(
-        self, client: PineconeClient, server: PineconeServer
-    ) -> None:
+    async def test_that_fits_is_left_as_it_is(self, client: PineconeClient, server: PineconeServer):
         assert await prepare_index(client, create=True) is False
         assert not server.sent("create-for-model")
 
     async def test_that_is_missing_is_made_only_when_asked_for(
         self, client: PineconeClient, server: PineconeServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         monkeypatch.setattr(writing, "_CREATION_PAUSE", 0.01)
         server.indexes.clear()
         with pytest.raises(PineconeUnavailableError, match="--create"):
@@ -195,12 +191,12 @@ class TestTheIndex:
     )
     async def test_of_another_kind_is_refused(
         self, client: PineconeClient, server: PineconeServer, fields: dict[str, Any], reason: str
-    ) -> None:
+    ):
         server.add_index(**fields)
         with pytest.raises(CatalogError, match=reason):
             await prepare_index(client, create=True)
 
-    async def test_at_another_host_is_refused(self, server: PineconeServer) -> None:
+    async def test_at_another_host_is_refused(self, server: PineconeServer):
         client = server.client(host="https://other.svc.pinecone.io")
         with pytest.raises(CatalogError, match="PINECONE_HOST"):
             await prepare_index(client)
@@ -208,7 +204,7 @@ class TestTheIndex:
 
     async def test_that_never_gets_ready_is_an_error_with_a_next_step(
         self, client: PineconeClient, server: PineconeServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    ):
         monkeypatch.setattr(writing, "_CREATION_PAUSE", 0.01)
         monkeypatch.setattr(writing, "CREATION_TIMEOUT", 0.2)
         original = server.described

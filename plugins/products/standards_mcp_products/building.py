@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
+from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import filelock
 import numpy as np
-from typing_extensions import TypedDict
 
 from standards_mcp import ApiError, InvalidInputError
 
 from .chroma import remove_orphans, translated
-from .columns import Columns, Names, columns_of
-from .files import Row, delimiter, read_heading, read_rows
-from .product_rows import Product, Products, Skipped, Unread, read_products
-from .service import Catalogue
-from .store import Active
+from .columns import Names, columns_of
+from .files import delimiter, readers_of, reading
+from .product_rows import Products, read_products
+from .store import Active, Catalogue
 
 if TYPE_CHECKING:
+    from chromadb import Collection
     from chromadb.api.client import Client
 
-_LOCK: Final = "build.lock"
+    from standards_mcp_encoders import TextEncoder
+
+Progress: TypeAlias = Callable[[int, int], None]
 _SECONDS: Final = 120.0
+_BATCH: Final = 2000
+"""Chroma takes at most 5,461 records at once."""
+_LONGEST_NAME: Final = 490
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,47 +44,56 @@ class Options:
         limit: Maximum number of rows; None for all.
         dry_run: True to report without building.
         patience: Seconds to wait for another build.
+        progress: Called with the number of stored products and the total.
     """
 
     limit: int | None = None
     dry_run: bool = False
     patience: float = 0
+    progress: Progress = lambda _done, _total: None
 
 
 def build(
     catalogue: Catalogue,
     file: Path,
     mapping: Names,
-    encoder: Encodes,
+    encoder: TextEncoder,
     options: Options = Options(),
-    progress: Progress = lambda _done, _total: None,
-) -> Report:
-    """Build the products of a file and make them searchable.
+) -> dict[str, Any]:
+    """Build the products of a file, make them searchable, and return a report.
+
+    The report counts the rows that were read, and the products that are new or changed
+    (`indexed`), are `unchanged` and keep their vectors, or are missing in the file (`removed`). It
+    has the columns of each field (`mapping`) and of none (`unused`), the `skipped` rows, and the
+    `unread` values by field.
 
     Args:
         mapping: The result of `read_mapping`.
-        progress: Called with the number of stored products and the total.
 
     Raises:
         InvalidInputError: The file cannot be read, or has no product.
         ApiError: The store fails, or another build runs.
     """
-    columns = columns_of(read_heading(file), mapping)
-    rows = partial(_rows, file, columns, options.limit)
-    products = read_products(rows, columns, delimiter(file))
+    with reading(file):
+        read_heading, read_rows = readers_of(file)
+        columns = columns_of(read_heading(file), mapping)
+        products = read_products(
+            lambda: islice(read_rows(file, columns), options.limit), columns, delimiter(file)
+        )
     if not products.by_id:
-        raise InvalidInputError(f"{file} has no products. {_reasons(products)}")
+        first = " It has no rows."
+        for row in products.skipped[:1]:
+            first = f" All {products.read} rows were skipped; row {row['row']} {row['reason']}."
+        raise InvalidInputError(f"{file} has no products.{first}")
     with (
         _alone(catalogue, options.patience),
         translated(catalogue.place, catalogue.name),
         _client(catalogue, options) as client,
     ):
-        work = Build(catalogue, client, encoder, products)
-        return work.report() if options.dry_run else work.run(file.name, progress)
-
-
-def _rows(file: Path, columns: Columns, limit: int | None) -> Iterator[Row]:
-    return islice(read_rows(file, columns), limit)
+        work = _Build(catalogue, client, encoder, products)
+        if client is None or options.dry_run:
+            return work.report()
+        return work.run(client, file.name, options.progress)
 
 
 @contextmanager
@@ -99,77 +111,16 @@ def _client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
         place.close(client)
 
 
-@contextmanager
-def _alone(catalogue: Catalogue, patience: float) -> Generator[None]:
+def _alone(catalogue: Catalogue, patience: float) -> AbstractContextManager[object]:
     """Lock the state folder against other builds."""
-    folder = catalogue.file.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / _LOCK, timeout=patience)
+    catalogue.folder.mkdir(parents=True, exist_ok=True)
     try:
-        lock.acquire()
+        return filelock.FileLock(catalogue.folder / "build.lock").acquire(patience)
     except filelock.Timeout:
         raise ApiError("Another build is running. Try again when it has ended.") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
-def _reasons(products: Products) -> str:
-    if not products.skipped:
-        return "It has no rows."
-    first = products.skipped[0]
-    return f"All {products.read} rows were skipped; row {first['row']} {first['reason']}."
-
-
-if TYPE_CHECKING:
-    from chromadb import Collection
-    from chromadb.api.client import Client
-
-    from standards_mcp_encoders import Vectors
-
-T = TypeVar("T")
-Progress: TypeAlias = Callable[[int, int], None]
-_BATCH: Final = 2000
-"""Chroma takes at most 5,461 records at once."""
-_LONGEST_NAME: Final = 490
-
-
-class Report(TypedDict):
-    """The report of a build.
-
-    `mapping` has the columns of each field, and `unused` those of no field. `doubtful` has columns
-    of one name, of which the first was used. `unread` counts the values that could not be read.
-    `indexed` products are new or changed, `unchanged` ones kept their vectors, and `removed` ones
-    of the last build are missing in the file.
-    """
-
-    collection: str
-    mapping: Mapping[str, list[str]]
-    unused: list[str]
-    doubtful: Mapping[str, list[str]]
-    read: int
-    indexed: int
-    unchanged: int
-    removed: int
-    skipped: list[Skipped]
-    unread: Mapping[str, Unread]
-
-
-class Encodes(Protocol):
-    """An encoder of texts."""
-
-    @property
-    def name(self) -> str:
-        """The model's name, stored with the vectors."""
-        ...
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each text."""
-        ...
-
-
-class Build:
+class _Build:
     """Compare products with the active collection, and build a new one.
 
     Args:
@@ -177,69 +128,63 @@ class Build:
     """
 
     def __init__(
-        self, catalogue: Catalogue, client: Client | None, encoder: Encodes, products: Products
+        self, catalogue: Catalogue, client: Client | None, encoder: TextEncoder, products: Products
     ) -> None:
-        self._catalogue, self._client, self._encoder = catalogue, client, encoder
-        self._products = products
-        self._old = self._active_collection()
+        self._catalogue, self._encoder, self._products = catalogue, encoder, products
+        self._old = self._active_collection(client)
         self._vectors = dict[str, np.ndarray[Any, Any]]()
         self._unchanged = set[str]()
         self._removed = 0
         if self._old is not None:
             self._compare(self._old)
 
-    def report(self) -> Report:
+    def report(self) -> dict[str, Any]:
         """Return the planned changes."""
-        unchanged, all_ = len(self._unchanged), len(self._products.by_id)
+        products = self._products
         return {
             "collection": self._catalogue.name,
-            "mapping": self._products.columns.mapping,
-            "unused": self._products.columns.unused,
-            "doubtful": self._products.columns.doubtful,
-            "read": self._products.read,
-            "indexed": all_ - unchanged,
-            "unchanged": unchanged,
+            "mapping": products.columns.mapping,
+            "unused": products.columns.unused,
+            "read": products.read,
+            "indexed": len(products.by_id) - len(self._unchanged),
+            "unchanged": len(self._unchanged),
             "removed": self._removed,
-            "skipped": self._products.skipped,
-            "unread": self._products.unread,
+            "skipped": products.skipped,
+            "unread": products.unread,
         }
 
-    def run(self, source: str, progress: Progress) -> Report:
+    def run(self, client: Client, source: str, progress: Progress) -> dict[str, Any]:
         """Build the collection and make it active."""
-        self._check_lengths()
-        report, client = self.report(), self._client
-        assert client is not None  # noqa: S101  - only a dry run may have none
-        owner = self._catalogue.file.owner()
-        active = self._catalogue.file.read()
+        self._check_length()
+        report = self.report()
+        mine = {"owner": self._catalogue.owner(), "products": self._catalogue.name}
         if self._old is None or report["indexed"] or report["removed"]:
-            active = self._written(client, owner, source, progress)
-            self._catalogue.file.write(active)
-        self._clear(client, owner, active.collection if active else "")
+            self._catalogue.activate(self._written(client, mine, source, progress))
+        # Remove the collections of earlier builds, including killed ones.
+        active = self._catalogue.active()
+        for collection in client.list_collections():
+            is_mine = mine.items() <= dict(collection.metadata or {}).items()
+            if is_mine and (active is None or collection.name != active.collection):
+                client.delete_collection(collection.name)
+        if (folder := self._catalogue.place.path) is not None:
+            remove_orphans(folder)
         return report
 
-    def _active_collection(self) -> Collection | None:
+    def _active_collection(self, client: Client | None) -> Collection | None:
         """Return the collection with reusable vectors, None without one."""
-        active = self._catalogue.file.read()
-        if self._client is None or active is None or active.model != self._encoder.name:
+        active = self._catalogue.active()
+        if client is None or active is None or active.model != self._encoder.name:
             return None
-        names = {collection.name for collection in _collections(self._client)}
-        if active.collection not in names:
-            return None
-        return self._client.get_collection(active.collection, embedding_function=None)
+        collections = client.list_collections()
+        return next((one for one in collections if one.name == active.collection), None)
 
     def _compare(self, old: Collection) -> None:
         """Find unchanged products and reusable vectors, and count the removed products."""
         stored_ids = set[str]()
-        for ids in _batches(list(self._products.by_id)):
-            stored = old.get(ids=list(ids), include=["documents", "metadatas", "embeddings"])
-            rows = zip(
-                stored["ids"],
-                stored["documents"] or (),
-                stored["metadatas"] or (),
-                _vector_rows(stored["embeddings"]),
-                strict=True,
-            )
-            for doc_id, document, fields, vector in rows:
+        for ids in _batches(self._products.by_id):
+            stored: Any = old.get(ids=ids, include=["documents", "metadatas", "embeddings"])
+            columns = (stored[name] for name in ("ids", "documents", "metadatas", "embeddings"))
+            for doc_id, document, fields, vector in zip(*columns, strict=True):
                 stored_ids.add(doc_id)
                 product = self._products.by_id[doc_id]
                 if document == product.document:
@@ -248,36 +193,32 @@ class Build:
                         self._unchanged.add(doc_id)
         self._removed = old.count() - len(stored_ids)
 
-    def _check_lengths(self) -> None:
+    def _check_length(self) -> None:
         """Drop reusable vectors if the encoder's dimension has changed, as behind an address."""
-        if not self._vectors:
-            return
-        all_ = self._products.by_id
-        # Choose a product that needs a vector anyway, if possible.
-        doc_id = next(
-            (candidate for candidate in all_ if candidate not in self._vectors), next(iter(all_))
-        )
-        vector = self._encoder.encode([all_[doc_id].document])[0]
-        if len(vector) != len(next(iter(self._vectors.values()))):
+        vector = next(iter(self._vectors.values()), None)
+        if vector is not None and len(self._encoder.encode(["length"])[0]) != len(vector):
             self._vectors.clear()
             self._unchanged.clear()
-        self._vectors.setdefault(doc_id, vector)
 
-    def _written(self, client: Client, owner: str, source: str, progress: Progress) -> Active:
+    def _written(
+        self, client: Client, mine: dict[str, Any], source: str, progress: Progress
+    ) -> Active:
         name = f"{self._catalogue.name[:_LONGEST_NAME]}--{secrets.token_hex(6)}"
+        cosine: Any = {"hnsw": {"space": "cosine"}}
         new = client.create_collection(
-            name,
-            embedding_function=None,
-            configuration={"hnsw": {"space": "cosine"}},
-            metadata={"owner": owner, "products": self._catalogue.name},
+            name, configuration=cosine, metadata=mine, embedding_function=None
         )
         all_ = self._products.by_id
         progress(0, len(all_))
-        for number, ids in enumerate(_batches(list(all_))):
+        for number, ids in enumerate(_batches(all_)):
             batch = [all_[doc_id] for doc_id in ids]
+            if unknown := [doc_id for doc_id in ids if doc_id not in self._vectors]:
+                made = self._encoder.encode([all_[doc_id].document for doc_id in unknown])
+                self._vectors.update(zip(unknown, made, strict=True))
+            vectors = [self._vectors.pop(doc_id) for doc_id in ids]
             new.add(
-                ids=list(ids),
-                embeddings=cast("Any", self._embedded(ids, batch)),
+                ids=ids,
+                embeddings=cast("Any", np.array(vectors, dtype=np.float32)),
                 documents=[product.document for product in batch],
                 metadatas=[cast("Mapping[str, Any]", product.fields) for product in batch],
             )
@@ -286,47 +227,16 @@ class Build:
             raise ApiError(f"The store has {count} of {len(all_)} products. Build again.")
         return Active(name, count, self._encoder.name, source, time.time())
 
-    def _embedded(self, ids: Sequence[str], batch: Sequence[Product]) -> Vectors:
-        new = [position for position, doc_id in enumerate(ids) if doc_id not in self._vectors]
-        rows = [self._vectors.get(doc_id) for doc_id in ids]
-        if new:
-            made = self._encoder.encode([batch[position].document for position in new])
-            for position, vector in zip(new, made, strict=True):
-                rows[position] = vector
-        return np.array(rows, dtype=np.float32)
 
-    def _clear(self, client: Client, owner: str, active: str) -> None:
-        """Remove the collections of earlier builds, including killed ones."""
-        mine = {"owner": owner, "products": self._catalogue.name}
-        for collection in _collections(client):
-            is_mine = mine.items() <= dict(collection.metadata or {}).items()
-            if is_mine and collection.name != active:
-                client.delete_collection(collection.name)
-        if (folder := self._catalogue.place.path) is not None:
-            remove_orphans(folder)
-
-
-def _collections(client: Client) -> list[Collection]:
-    return list(client.list_collections())
-
-
-def _batches(ids: Sequence[T]) -> Generator[Sequence[T]]:
-    for start in range(0, len(ids), _BATCH):
-        yield ids[start : start + _BATCH]
-
-
-def _vector_rows(vectors: Any) -> Sequence[np.ndarray[Any, Any]]:
-    return [] if vectors is None else list(vectors)
+def _batches(ids: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(ids)
+    return iter(lambda: list(islice(rest, _BATCH)), [])
 
 
 def _same(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
     """Return True for equal fields. Chroma may change the last bit of a number."""
     return stored.keys() == fields.keys() and all(
         type(value) is type(stored[name])
-        and (
-            math.isclose(value, stored[name], rel_tol=1e-12)
-            if isinstance(value, float)
-            else value == stored[name]
-        )
+        and (value == stored[name] or (isinstance(value, float) and isclose(value, stored[name])))
         for name, value in fields.items()
     )

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
-from uuid import UUID
 
 import httpx2
 from pydantic import SecretStr
@@ -52,13 +51,6 @@ class Place:
         """The store's name in messages."""
         return f"the Chroma server at {urlsplit(self.url).netloc}" if self.url else str(self.path)
 
-    @property
-    def remedy(self) -> str:
-        """The next step after a failure."""
-        if self.url:
-            return "Check that it runs, and [plugins.products] url and auth_token."
-        return "Check the folder and the free space, or run `standards-mcp products build FILE`."
-
     def is_empty(self) -> bool:
         """Return True for an empty local folder. A server is never called empty."""
         return self.path is not None and not (self.path / "chroma.sqlite3").exists()
@@ -74,7 +66,8 @@ class Place:
         if self.url is None:
             return cast("Client", chromadb.PersistentClient(str(self.path), settings=settings))
         parts = urlsplit(self.url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        is_encrypted = parts.scheme == "https"
+        port = parts.port or (443 if is_encrypted else 80)
         secret = self.token.get_secret_value() if self.token else ""
         # Servers behind a proxy take the first, Chroma's own service the second.
         headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
@@ -82,11 +75,7 @@ class Place:
         heartbeat = f"{self.url}/api/v2/heartbeat"
         httpx2.get(heartbeat, headers=headers, timeout=self.timeout).raise_for_status()
         client: Any = chromadb.HttpClient(
-            self.url,
-            port,
-            ssl=parts.scheme == "https",
-            headers=headers,
-            settings=settings,
+            self.url, port, ssl=is_encrypted, headers=headers, settings=settings
         )
         for connection in _connections(client):
             connection.timeout = self.timeout
@@ -109,7 +98,7 @@ def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
     """Return the configured store."""
     if settings.url is not None:
         return Place(url=settings.url, token=settings.auth_token, timeout=settings.timeout)
-    path = settings.path_in(state_dir).absolute()
+    path = (settings.path or state_dir / "chroma").absolute()
     # `active.json` has the path as a key, so ../shop must give the same path in every folder.
     return Place(path=path.resolve() if ".." in path.parts else path)
 
@@ -149,8 +138,13 @@ def translated(place: Place, name: str) -> Generator[None]:
                 f"The products in {place.shown} have vectors of another model. Set "
                 "[plugins.products] model, or run `standards-mcp products build FILE`."
             ) from None
+        remedy = (
+            "Check that it runs, and [plugins.products] url and auth_token."
+            if place.url
+            else "Check the folder and the free space, or run `standards-mcp products build FILE`."
+        )
         raise ApiError(
-            f"The products in {place.shown} cannot be reached or read ({kind}). {place.remedy}"
+            f"The products in {place.shown} cannot be reached or read ({kind}). {remedy}"
         ) from None
 
 
@@ -161,24 +155,11 @@ def remove_orphans(folder: Path) -> None:
     and leaves this folder behind when the collection is deleted.
     """
     # Chroma writes the row before the folder, so the folders must be listed before the rows.
-    folders = [path for path in folder.iterdir() if _is_id(path.name) and path.is_dir()]
-    segments = _segments(folder / "chroma.sqlite3")
-    for path in folders:
-        if segments is not None and path.name not in segments:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _segments(file: Path) -> set[str] | None:
-    with (
-        suppress(sqlite3.Error),  # a later version of Chroma may have another table
-        closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
-    ):
-        return {str(name) for (name,) in connection.execute("SELECT id FROM segments")}
-    return None
-
-
-def _is_id(name: str) -> bool:
-    try:
-        return str(UUID(name)) == name
-    except ValueError:
-        return False
+    folders = list(folder.glob("-".join("?" * length for length in (8, 4, 4, 4, 12))))
+    database = f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro"
+    # A later version of Chroma may have another table.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(database, uri=True)) as connection:
+        segments = {str(name) for (name,) in connection.execute("SELECT id FROM segments")}
+        for path in folders:
+            if path.name not in segments:
+                shutil.rmtree(path, ignore_errors=True)

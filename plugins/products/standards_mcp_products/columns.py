@@ -7,7 +7,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -47,39 +47,15 @@ _USUAL: Final[Mapping[str, str]] = {
     ),
 }
 """Of a field's names, the first comes first. They are written as `_plain` returns them."""
-FIELDS: Final = tuple(_USUAL)
-
-
-def usual_columns(field: str, heading: Sequence[str]) -> list[list[str]]:
-    """Return the columns of a heading that have a usual name of a field, in the order of names.
-
-    Columns of one name, but for case and separators, are in one list.
-    """
-    by_name: dict[str, list[str]] = {name: [] for name in _USUAL[field].split()}
-    for column in heading:
-        if (name := _plain(column)) in by_name:
-            by_name[name].append(column)
-    return [columns for columns in by_name.values() if columns]
-
-
-def _plain(column: str) -> str:
-    """Return the letters and digits of a column's name, in lower case.
-
-    Feeds for Google Merchant have ``g:`` before names.
-    """
-    name = unicodedata.normalize("NFKC", column).casefold().strip().removeprefix("g:")
-    return "".join(each for each in name if each.isalnum())
 
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """Column names by field."""
 
-FEATURES: Final = "features"
-"""The features of a product: a part of the searched text, not a field."""
 _EXPORT: Final[Names] = {
     "sku": ("Uniq Id",),
     "title": ("Product Name",),
-    FEATURES: ("About Product",),
+    "features": ("About Product",),
     "category": ("Category",),
     "brand": ("Brand Name", "Brand"),
     "price": ("Selling Price", "List Price"),
@@ -87,6 +63,9 @@ _EXPORT: Final[Names] = {
     "ingredients": ("Ingredients",),
 }
 """The columns of Amazon's export of 2020. The first column with a value counts."""
+STANDARD: Final = tuple(_EXPORT)
+"""The fields of the export, and the features, which are a part of the searched text and no field.
+Other fields keep the types of their cells."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _COMPUTED: Final = ("doc_id", "document", "price_per_oz")
 _REQUIRED: Final = {"sku": "the id of a product", "title": "its name"}
@@ -99,51 +78,25 @@ class Columns:
     """The columns of a file.
 
     Attributes:
-        known: The columns of the standard fields and of the features.
-        further: The columns of all other fields.
-        mapping: The columns of all fields with a column, or with one in the user's mapping.
+        mapping: The columns of each field; empty if those of the user's mapping are missing.
         unused: Columns without a field.
-        doubtful: Fields with several columns of one name; the first is used.
         is_export: True for Amazon's export, whose texts contain no HTML.
     """
 
-    known: Names
-    further: Names
-    mapping: Mapping[str, list[str]]
+    mapping: dict[str, list[str]]
     unused: list[str]
-    doubtful: Mapping[str, list[str]]
     is_export: bool
-
-    @property
-    def names(self) -> list[str]:
-        """The fields and the features."""
-        return [*self.known, *self.further]
-
-    @property
-    def sources(self) -> list[str]:
-        """All source columns."""
-        return [column for names in (self.known, self.further) for column in chain(*names.values())]
 
     def identified_by(self, column: str) -> Columns:
         """Return the columns with only this one for ids."""
-        unused_ids = [name for name in self.known["sku"] if name != column]
-        ids = {"sku": [column]}
-        return replace(
-            self,
-            known={**self.known, **ids},
-            mapping={**self.mapping, **ids},
-            unused=[*self.unused, *unused_ids],
-        )
+        unused_ids = [name for name in self.mapping["sku"] if name != column]
+        mapping = {**self.mapping, "sku": [column]}
+        return Columns(mapping, [*self.unused, *unused_ids], self.is_export)
 
     def value(self, name: str, row: Mapping[str, Any]) -> object:
         """Return the first non-empty value of a field's columns in a row, else None."""
-        columns = self.known[name] if name in self.known else self.further[name]
-        cells = (row.get(column) for column in columns)
+        cells = (row.get(column) for column in self.mapping.get(name, ()))
         return next((cell for cell in cells if not is_missing(cell)), None)
-
-    def shown(self, name: str) -> str:
-        """Return the names of a field's columns, for messages."""
-        return " or ".join(map(repr, self.known[name]))
 
 
 def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
@@ -154,56 +107,46 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
         mapping: The result of `read_mapping`.
 
     Raises:
-        InvalidInputError: The column for the id or the name of a product is missing or
-            ambiguous.
+        InvalidInputError: There is no column for the id or the name of a product.
     """
-    names = set(heading)
-    is_export = all(names.issuperset(_EXPORT[each]) for each in _REQUIRED)
-    found: dict[str, list[str]] = {}
-    doubtful: dict[str, list[str]] = {}
-    for name in (*FIELDS, *mapping):
+    is_export = all(column in heading for name in _REQUIRED for column in _EXPORT[name])
+    columns: dict[str, list[str]] = {}
+    for name in (*_USUAL, *mapping):
         if name in mapping or is_export:
             wanted = mapping.get(name) or _EXPORT.get(name, ())
-            found[name] = [each for each in wanted if each in names]
+            columns[name] = [column for column in wanted if column in heading]
         else:
-            alike = usual_columns(name, heading)
-            found[name] = [first for first, *_ in alike]
-            if several := next((each for each in alike if len(each) > 1), None):
-                if name in _REQUIRED:
-                    raise _unclear(name, several)
-                doubtful[name] = several
-        if name in _REQUIRED and heading and not found[name]:
-            raise _missing(name, heading, mapping.get(name, ()))
-    used = set(chain(*found.values()))
+            columns[name] = _usual_columns(name, heading)
+        if name in _REQUIRED and heading and not columns[name]:
+            missing = " or ".join(map(repr, mapping.get(name, ())))
+            raise InvalidInputError(
+                f"The file has no column{missing and f' {missing}, which the mapping names'} for "
+                f"{name}, {_REQUIRED[name]}. It has {shown(heading)}. Write the line "
+                f'{name} = "COLUMN" into a file mapping.toml, with the right column, and add '
+                "--mapping mapping.toml."
+            )
+    used = set(chain(*columns.values()))
     return Columns(
-        known={name: found[name] for name in _EXPORT},
-        further={name: found[name] for name in found if name not in _EXPORT},
-        mapping={name: each for name, each in found.items() if each or name in mapping},
-        unused=[each for each in heading if each not in used],
-        doubtful=doubtful,
-        is_export=is_export,
+        {name: names for name, names in columns.items() if names or name in mapping},
+        [column for column in heading if column not in used],
+        is_export,
     )
 
 
-def _unclear(name: str, columns: Sequence[str]) -> InvalidInputError:
-    return InvalidInputError(
-        f"The columns {' and '.join(map(repr, columns))} could both be the {name} of a product. "
-        "Rename one of them, or name the right one in a mapping: write the line "
-        f'{name} = "COLUMN" into a file mapping.toml, and add --mapping mapping.toml.'
-    )
+def _usual_columns(field: str, heading: Sequence[str]) -> list[str]:
+    """Return the columns of a heading that have a usual name of a field, in the order of names."""
+    ranks = {name: rank for rank, name in enumerate(_USUAL[field].split())}
+    columns = (column for column in dict.fromkeys(heading) if _plain(column) in ranks)
+    return sorted(columns, key=lambda column: ranks[_plain(column)])
 
 
-def _missing(name: str, heading: Sequence[str], mapped_columns: Sequence[str]) -> InvalidInputError:
-    mapped = (
-        f" {' or '.join(map(repr, mapped_columns))}, which the mapping names"
-        if mapped_columns
-        else ""
-    )
-    return InvalidInputError(
-        f"The file has no column{mapped} for {name}, {_REQUIRED[name]}. It has {shown(heading)}. "
-        f'Write the line {name} = "COLUMN" into a file mapping.toml, with the right column, and '
-        "add --mapping mapping.toml."
-    )
+def _plain(column: str) -> str:
+    """Return the letters and digits of a column's name, in lower case.
+
+    Feeds for Google Merchant have ``g:`` before names.
+    """
+    name = unicodedata.normalize("NFKC", column).casefold().strip().removeprefix("g:")
+    return "".join(character for character in name if character.isalnum())
 
 
 def shown(columns: Sequence[str]) -> str:
@@ -222,30 +165,27 @@ def read_mapping(file: Path | None) -> Names:
     Raises:
         InvalidInputError: The file is unreadable, or has a field that cannot be mapped.
     """
-    parsed: Mapping[str, object] = _parsed(file) if file else {}
-    mapping: dict[str, Sequence[str]] = {}
-    for name, value in parsed.items():
-        if name in _COMPUTED or not _NAME.fullmatch(name):
-            raise InvalidInputError(
-                f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
-                f"and differs from {', '.join(_COMPUTED)}."
-            )
-        columns = cast("list[object]", value) if isinstance(value, list) else [value]
-        if not columns or not all(isinstance(column, str) and column for column in columns):
-            raise InvalidInputError(f"{file}: {name} must be the name of a column, or a list.")
-        mapping[name] = tuple(map(str, columns))
-    return mapping
-
-
-def _parsed(file: Path) -> Mapping[str, object]:
+    if file is None:
+        return {}
     try:
         content = file.read_text("utf-8-sig")
         is_toml = file.suffix.lower() == ".toml"
-        parsed = tomllib.loads(content) if is_toml else json.loads(content)
+        parsed: Any = tomllib.loads(content) if is_toml else json.loads(content)
     except OSError as error:
         raise InvalidInputError(f"{file}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{file} is neither TOML nor JSON: {error}") from None
     if not isinstance(parsed, dict):
         raise InvalidInputError(f"{file} must be an object from names of fields to columns.")
-    return cast("dict[str, object]", parsed)
+    mapping: dict[str, list[str]] = {}
+    for name, value in cast("dict[str, Any]", parsed).items():
+        if name in _COMPUTED or not _NAME.fullmatch(name):
+            raise InvalidInputError(
+                f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
+                f"and differs from {', '.join(_COMPUTED)}."
+            )
+        columns: list[Any] = [*value] if isinstance(value, list) else [value]
+        if not columns or not all(isinstance(column, str) for column in columns):
+            raise InvalidInputError(f"{file}: {name} must be the name of a column, or a list.")
+        mapping[name] = columns
+    return mapping

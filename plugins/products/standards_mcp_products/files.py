@@ -7,8 +7,8 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -24,95 +24,60 @@ _DELIMITERS: Final = ",;\t"
 _NAMED_DELIMITER: Final = re.compile(r"sep=([^\w\s\"]|\t)\s*", re.IGNORECASE)
 """The line that Excel writes before the heading."""
 
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """An unreadable row.
-
-    Attributes:
-        reason: The cause, as a part of a sentence.
-    """
-
-    reason: str
-
-
-Row: TypeAlias = Mapping[str, Any] | Unreadable
-_Readers: TypeAlias = tuple[Callable[[Path], list[str]], Callable[[Path, Columns], Iterator[Row]]]
-"""The functions that read the heading and the rows of a format."""
-
-
-def read_heading(file: Path) -> list[str]:
-    """Return the column names of a file, for JSONL the keys of all rows.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-    """
-    heading, _ = _readers(file)
-    with _reading(file):
-        return heading(file)
-
-
-def read_rows(file: Path, columns: Columns) -> Iterator[Row]:
-    """Yield the rows of a file in their order.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-    """
-    _, rows = _readers(file)
-    with _reading(file):
-        yield from rows(file, columns)
-
-
-def _readers(file: Path) -> _Readers:
-    readers = _BY_SUFFIX.get(file.suffix.lower())
-    if readers is None:
-        raise InvalidInputError(f"{file} has an unknown format; use {', '.join(SUFFIXES)}.")
-    return readers
+Row: TypeAlias = Mapping[str, Any] | str
+"""The cells of a row, or the reason why it cannot be read, as a part of a sentence."""
+Readers: TypeAlias = tuple[Callable[[Path], list[str]], Callable[[Path, Columns], Iterator[Row]]]
 
 
 @contextmanager
-def _reading(file: Path) -> Generator[None]:
+def reading(file: Path) -> Generator[None]:
+    """Translate the errors of a file.
+
+    Raises:
+        InvalidInputError: The file cannot be read.
+    """
     try:
         yield
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror or error}") from None
 
 
-def delimiter(file: Path) -> str:
-    """Return the character between the cells of a CSV file; an empty string for other formats.
+def readers_of(file: Path) -> Readers:
+    """Return the functions that read the heading of a file, and its rows in their order.
 
-    Raises:
-        InvalidInputError: The file cannot be read.
+    The heading of JSONL is the keys of all rows.
     """
-    if _readers(file) is not _CSV:
+    readers = _BY_SUFFIX.get(file.suffix.lower())
+    if readers is None:
+        raise InvalidInputError(f"{file} has an unknown format; use {', '.join(SUFFIXES)}.")
+    return readers
+
+
+def delimiter(file: Path) -> str:
+    """Return the character between the cells of a CSV file; an empty string for other formats."""
+    if readers_of(file) is not _CSV:
         return ""
-    with _reading(file):
-        first_line = _first_line(file)
+    with file.open("rb") as lines:
+        first_line = lines.readline(_LONGEST_HEADING).decode("utf-8-sig", "replace")
     if named := _NAMED_DELIMITER.fullmatch(first_line):
         return named[1]
-    if file.suffix.casefold() == ".tsv":
-        return "\t"
-    return max(_DELIMITERS, key=first_line.count)
-
-
-def _first_line(file: Path) -> str:
-    with file.open("rb") as lines:
-        return lines.readline(_LONGEST_HEADING).decode("utf-8-sig", "replace")
+    is_tsv = file.suffix.casefold() == ".tsv"
+    return "\t" if is_tsv else max(_DELIMITERS, key=first_line.count)
 
 
 def _csv_heading(file: Path) -> list[str]:
     with closing(_csv(file)) as rows:
-        return [_shown(name) for name in next(rows)]
+        return next(rows, list[str]())
 
 
 def _csv_rows(file: Path, _: Columns) -> Iterator[Row]:
     rows = _csv(file)
-    heading = next(rows)
+    heading = next(rows, list[str]())
     for cells in rows:
         if len(cells) > len(heading):
-            yield Unreadable("has more cells than the heading")
-        elif any(map(_is_broken, cells)):
-            yield Unreadable("is not UTF-8")
+            yield "has more cells than the heading"
+        elif any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
+            yield "is not UTF-8"
         else:
             # The first of several columns with one name counts.
             yield dict(reversed(list(zip(heading, cells, strict=False))))
@@ -122,18 +87,14 @@ def _csv(file: Path) -> Generator[list[str]]:
     """Yield the heading, then the cells of each non-empty row."""
     csv.field_size_limit(LONGEST_CELL)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-        above = int(bool(_NAMED_DELIMITER.fullmatch(_first_line(file))))
-        if above:
-            lines.readline()
         # Not strict, an unclosed quote would swallow the following rows.
-        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), above + 1
+        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
         try:
-            yield next(reader, list[str]())
-            first = above + reader.line_num + 1
             for cells in reader:
-                if cells:
+                names_delimiter = first == 1 and "".join(cells).lower() == "sep="
+                if cells and not names_delimiter:
                     yield cells
-                first = above + reader.line_num + 1
+                first = reader.line_num + 1
         except csv.Error as error:
             raise InvalidInputError(
                 f"{file}, in the row from line {first} on: {error}. A cell that begins with a "
@@ -142,7 +103,7 @@ def _csv(file: Path) -> Generator[list[str]]:
 
 
 def _jsonl_heading(file: Path) -> list[str]:
-    rows = (row for row in _jsonl_rows(file) if not isinstance(row, Unreadable))
+    rows = (row for row in _jsonl_rows(file) if not isinstance(row, str))
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
@@ -158,7 +119,7 @@ def _jsonl_rows(file: Path, _: Columns | None = None) -> Iterator[Row]:
             if isinstance(parsed, dict):
                 yield cast("dict[str, Any]", parsed)
             else:
-                yield Unreadable("is not a JSON object")
+                yield "is not a JSON object"
 
 
 def _parquet_heading(file: Path) -> list[str]:
@@ -168,7 +129,7 @@ def _parquet_heading(file: Path) -> list[str]:
 
 def _parquet_rows(file: Path, columns: Columns) -> Iterator[Row]:
     with _parquet(file) as opened:
-        for batch in opened.iter_batches(columns=columns.sources):
+        for batch in opened.iter_batches(columns=list(chain(*columns.mapping.values()))):
             yield from _batch_rows(batch)
 
 
@@ -194,22 +155,14 @@ def _batch_rows(batch: Any) -> Iterator[Row]:
     # Invalid UTF-8, a time outside of Python's range, an unknown time zone.
     except (ValueError, OverflowError, LookupError):
         if batch.num_rows == 1:
-            yield Unreadable("has a value that cannot be read")
+            yield "has a value that cannot be read"
             return
         for position in range(batch.num_rows):
             yield from _batch_rows(batch.slice(position, 1))
 
 
-def _is_broken(text: str) -> bool:
-    return any("\udc80" <= character <= "\udcff" for character in text)
-
-
-def _shown(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-_CSV: Final[_Readers] = (_csv_heading, _csv_rows)
-_BY_SUFFIX: Final[Mapping[str, _Readers]] = {
+_CSV: Final[Readers] = (_csv_heading, _csv_rows)
+_BY_SUFFIX: Final[Mapping[str, Readers]] = {
     ".csv": _CSV,
     ".tsv": _CSV,
     ".jsonl": (_jsonl_heading, _jsonl_rows),

@@ -15,138 +15,23 @@ from typing import Any, Final, TypeAlias, cast
 from standards_mcp import InvalidInputError
 
 Scalar: TypeAlias = str | float | bool
-MOST_VALUES: Final = 100
+Where: TypeAlias = dict[str, Any]
+_MOST_VALUES: Final = 100
+_DEEPEST: Final = 8
+_MOST_CONDITIONS: Final = 64
+_LONGEST_KEY: Final = 64
 _EXACT: Final = 2**53
 """Larger whole numbers are compared as floating-point numbers, as in the store."""
-
-
-def wrong(place: str, problem: str) -> InvalidInputError:
-    """Return the error of a filter, with its place."""
-    return InvalidInputError(f"{place}: {problem}")
-
-
-def scalar(value: object, place: str) -> Scalar:
-    """Return a text, a number or a boolean."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return text(value, place)
-    if isinstance(value, int | float):
-        return number(value, place)
-    raise wrong(place, "a text, a number or a boolean is needed")
-
-
-def text(value: object, place: str) -> str:
-    """Return a text that can be stored."""
-    if not isinstance(value, str):
-        raise wrong(place, "a text is needed")
-    if any("\ud800" <= each <= "\udfff" for each in value):
-        raise wrong(place, "the text has a lone surrogate (half of a character)")
-    if "\x00" in value:  # Chroma ends the text there, so all products would match
-        raise wrong(place, "the text has a NUL character, which no product has")
-    return value
-
-
-def some_text(value: object, place: str) -> str:
-    """Return a text that is not empty."""
-    if not (parsed := text(value, place)):
-        raise wrong(place, "must not be empty")
-    return parsed
-
-
-def number(value: object, place: str) -> float:
-    """Return a number that is finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise wrong(place, "a number is needed")
-    try:
-        as_float = float(value)
-    except OverflowError:
-        as_float = math.inf
-    if not math.isfinite(as_float):
-        raise wrong(place, "the number must be finite")
-    return value if abs(as_float) <= _EXACT else as_float
-
-
-def scalars(value: object, place: str) -> list[Scalar]:
-    """Return a list of values of one type."""
-    if not isinstance(value, list):
-        raise wrong(place, "a list is needed")
-    values = cast("list[object]", value)
-    if not values:
-        raise wrong(place, "must not be empty")
-    if len(values) > MOST_VALUES:
-        raise wrong(place, f"has {len(values)} values; it may have {MOST_VALUES}")
-    parsed = [scalar(item, f"{place}[{position}]") for position, item in enumerate(values)]
-    if len({_kind(item) for item in parsed}) > 1:
-        raise wrong(place, "must have values of one type")
-    # For Chroma, 1 and 1.5 are two types.
-    return [float(item) for item in parsed] if len({*map(type, parsed)}) > 1 else parsed
-
-
-OPERATORS: Final[Mapping[str, Callable[[object, str], object]]] = {
-    "$eq": scalar,
-    "$ne": scalar,
-    "$gt": number,
-    "$gte": number,
-    "$lt": number,
-    "$lte": number,
-    "$in": scalars,
-    "$nin": scalars,
-}
-"""Parsers for the values of field operators."""
-DOCUMENT_OPERATORS: Final[Mapping[str, Callable[[object, str], object]]] = {
-    "$contains": some_text,
-    "$not_contains": some_text,
-}
-
-
-def _kind(value: Scalar) -> type:
-    return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
-
-
-_TRUE_FOR_EQUAL: Final = ("$eq", "$in", "$lte", "$gte")
-
-
-def chroma_conditions(field: str, wanted: Any) -> Iterator[dict[str, Any]]:
-    """Yield conditions that give Chroma the meaning of one condition.
-
-    Chroma truncates a fraction before it compares it with a whole number of a product. So its
-    answer for 15.5 is wrong for products with exactly 15, and a further condition corrects it.
-
-    Args:
-        given: The field's value, or an operator with its value.
-    """
-    condition = {field: wanted}
-    has_operator = isinstance(wanted, dict)
-    ((operator, value),) = cast(
-        "dict[str, Any]", wanted if has_operator else {"$eq": wanted}
-    ).items()
-    values: list[Any] = value if operator in ("$in", "$nin") else [value]
-    cut = sorted({math.trunc(number) for number in values if isinstance(number, float)} - {*values})
-    is_true = bool(cut) and _is_true(operator, value)
-    if not cut or is_true is (operator in _TRUE_FOR_EQUAL):
-        yield condition
-    elif is_true:
-        yield {"$or": [condition, {field: {"$in": cut}}]}
-    else:
-        yield from (condition, {field: {"$nin": cut}})
-
-
-def _is_true(operator: str, value: Any) -> bool:
-    """Return True if a condition holds for the truncated number."""
-    if operator in ("$lt", "$lte"):
-        return bool(value > 0)
-    if operator in ("$gt", "$gte"):
-        return bool(value < 0)
-    return operator in ("$ne", "$nin")
-
-
-Where: TypeAlias = dict[str, Any]
-DEEPEST: Final = 8
-MOST_CONDITIONS: Final = 64
-DOCUMENT: Final = "document"
-_LONGEST_KEY: Final = 64
+_DOCUMENT: Final = "document"
 _RESERVED: Final = ("$", "#", "chroma:")
+_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "$gt": gt,
+    "$gte": ge,
+    "$lt": lt,
+    "$lte": le,
+}
+_NEGATIONS: Final = {"$ne": "$eq", "$nin": "$in"}
+_TRUE_FOR_EQUAL: Final = ("$eq", "$in", "$lte", "$gte")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +53,18 @@ def read_filters(filters: Mapping[str, Any] | None) -> Conditions:
     Raises:
         InvalidInputError: A filter is invalid; the message begins with its place.
     """
-    if not filters:
-        return Conditions()
     reader = _Reader()
-    members = list(reader.members(filters, "filters", 1, document=True))
+    members = list(reader.members(filters or {}, "filters", 1, document=True))
     return Conditions(_all(members), _all(reader.documents))
+
+
+def fulfils(conditions: Conditions, fields: Mapping[str, Any], document: str) -> bool:
+    """Return True if a product fulfils the conditions, by the same rules as Chroma."""
+    return _holds(
+        conditions.where, lambda name, wanted: _compares(fields.get(name), *_operator(wanted))
+    ) and _holds(
+        conditions.document, lambda operator, part: (part in document) is (operator == "$contains")
+    )
 
 
 class _Reader:
@@ -195,82 +87,133 @@ class _Reader:
             depth: The nesting depth, 1 for the outermost object.
             document: True if conditions on the text are allowed.
         """
-        if depth > DEEPEST:
-            raise wrong(place, f"filters may be nested {DEEPEST} deep")
+        if depth > _DEEPEST:
+            raise _wrong(place, f"filters may be nested {_DEEPEST} deep")
         for key, value in filters.items():
             inner = f"{place}.{_short(key)}"
-            if key in ("$and", "$or"):
-                for_all = key == "$and"
-                may_have = document and for_all and depth == 1
-                yield from self._group(value, inner, depth, document=may_have, for_all=for_all)
-            elif key == DOCUMENT:
-                self._document(value, inner, is_allowed=document)
+            if key == "$and":
+                groups = self._groups(value, inner, depth, document=document and depth == 1)
+                yield from (member for members in groups for member in members)
+            elif key == "$or":
+                groups = self._groups(value, inner, depth, document=False)
+                yield from [{"$or": list(map(_all, groups))}] if groups[1:] else groups[0]
+            elif key == _DOCUMENT:
+                if not document:
+                    raise _wrong(inner, "is allowed at the top level only, or in a $and there")
+                if not isinstance(value, dict):
+                    raise _wrong(inner, f"use {', '.join(_DOCUMENT_OPERATORS)}")
+                self.documents += self._operators(cast("Where", value), inner, _DOCUMENT_OPERATORS)
             else:
                 yield from self._field(key, value, place)
 
-    def _group(
-        self, value: object, place: str, depth: int, *, document: bool, for_all: bool
-    ) -> Iterator[Where]:
+    def _groups(
+        self, value: object, place: str, depth: int, *, document: bool
+    ) -> list[list[Where]]:
+        """Return the members of each filter in a list."""
         if not isinstance(value, list) or not value:
-            raise wrong(place, "a list of at least one filter is needed")
-        filters_list = cast("list[object]", value)
+            raise _wrong(place, "a list of at least one filter is needed")
         groups = list[list[Where]]()
-        for position, item in enumerate(filters_list):
+        for position, item in enumerate(cast("list[object]", value)):
             inner = f"{place}[{position}]"
             if not isinstance(item, dict) or not item:
-                raise wrong(inner, "an object with at least one key is needed")
-            filters = cast("dict[str, Any]", item)
-            groups.append(list(self.members(filters, inner, depth + 1, document=document)))
-        if for_all or len(groups) == 1:
-            yield from (item for members in groups for item in members)
-        else:
-            yield {"$or": [_all(members) for members in groups]}
+                raise _wrong(inner, "an object with at least one key is needed")
+            members = self.members(cast("Where", item), inner, depth + 1, document=document)
+            groups.append(list(members))
+        return groups
 
     def _field(self, key: str, value: object, place: str) -> Iterator[Where]:
         if key.startswith(_RESERVED) or not key:
-            raise wrong(place, f"unknown key {_short(key)!r}; use names of fields, $and or $or")
-        inner = f"{place}.{_short(text(key, place))}"
+            raise _wrong(place, f"unknown key {_short(key)!r}; use names of fields, $and or $or")
+        inner = f"{place}.{_short(_text(key, place))}"
         if isinstance(value, dict):
-            for operator, operand in self._operators(cast("Where", value), inner, OPERATORS):
-                yield from chroma_conditions(key, {operator: operand})
+            for condition in self._operators(cast("Where", value), inner, _OPERATORS):
+                yield from chroma_conditions(key, condition)
         elif isinstance(value, list):
-            raise wrong(inner, 'a list is given by {"$in": [...]}')
+            raise _wrong(inner, 'a list is given by {"$in": [...]}')
         else:
             self._add(inner)
-            yield from chroma_conditions(key, scalar(value, inner))
-
-    def _document(self, value: object, place: str, *, is_allowed: bool) -> None:
-        if not is_allowed:
-            raise wrong(place, "is allowed at the top level only, or in a $and there")
-        if not isinstance(value, dict):
-            raise wrong(place, f"use {_listed(DOCUMENT_OPERATORS)}")
-        for operator, operand in self._operators(cast("Where", value), place, DOCUMENT_OPERATORS):
-            self.documents.append({operator: operand})
+            yield from chroma_conditions(key, _scalar(value, inner))
 
     def _operators(
-        self, operators: Where, place: str, parsers: Mapping[str, Any]
-    ) -> Iterator[tuple[str, object]]:
+        self, operators: Where, place: str, parsers: Mapping[str, _Parser]
+    ) -> Iterator[Where]:
+        """Yield each operator with its parsed value."""
+        listed = ", ".join(parsers)
         if not operators:
-            raise wrong(place, f"an operator is needed; use {_listed(parsers)}")
-        for operator, operand in operators.items():
-            if operator in DOCUMENT_OPERATORS and operator not in parsers:
-                raise wrong(place, f"{operator} is for the name {DOCUMENT!r} only")
+            raise _wrong(place, f"an operator is needed; use {listed}")
+        for operator, value in operators.items():
+            if operator in _DOCUMENT_OPERATORS and operator not in parsers:
+                raise _wrong(place, f"{operator} is for the name {_DOCUMENT!r} only")
             if operator not in parsers:
-                problem = f"unknown operator {_short(operator)!r}; use {_listed(parsers)}"
-                raise wrong(place, problem)
+                raise _wrong(place, f"unknown operator {_short(operator)!r}; use {listed}")
             self._add(place)
-            yield operator, parsers[operator](operand, f"{place}.{operator}")
+            yield {operator: parsers[operator](value, f"{place}.{operator}")}
 
     def _add(self, place: str) -> None:
         self._count += 1
-        if self._count > MOST_CONDITIONS:
-            raise wrong(place, f"there may be {MOST_CONDITIONS} conditions")
+        if self._count > _MOST_CONDITIONS:
+            raise _wrong(place, f"there may be {_MOST_CONDITIONS} conditions")
+
+
+def chroma_conditions(field: str, wanted: Any) -> Iterator[Where]:
+    """Yield conditions that give Chroma the meaning of one condition.
+
+    Chroma truncates a fraction before it compares it with a whole number of a product. So its
+    answer for 15.5 is wrong for products with exactly 15, and a further condition corrects it.
+
+    Args:
+        wanted: The field's value, or an operator with its value.
+    """
+    condition = {field: wanted}
+    operator, value = _operator(wanted)
+    values: list[Any] = value if operator in ("$in", "$nin") else [value]
+    cut = sorted({math.trunc(number) for number in values if isinstance(number, float)} - {*values})
+    is_true = bool(cut) and _compares(cut[0], operator, value)
+    if not cut or is_true is (operator in _TRUE_FOR_EQUAL):
+        yield condition
+    elif is_true:
+        yield {"$or": [condition, {field: {"$in": cut}}]}
+    else:
+        yield from (condition, {field: {"$nin": cut}})
 
 
 def _all(members: list[Where]) -> Where | None:
-    if not members:
-        return None
-    return members[0] if len(members) == 1 else {"$and": members}
+    return {"$and": members} if members[1:] else next(iter(members), None)
+
+
+def _operator(wanted: Any) -> tuple[str, Any]:
+    """Return the operator and value of a condition."""
+    return (
+        next(iter(cast("Where", wanted).items())) if isinstance(wanted, dict) else ("$eq", wanted)
+    )
+
+
+def _holds(where: Where | None, is_true: Callable[[str, Any], bool]) -> bool:
+    if not where:
+        return True
+    ((key, wanted),) = where.items()
+    if key in ("$and", "$or"):
+        return (all if key == "$and" else any)(_holds(part, is_true) for part in wanted)
+    return is_true(key, wanted)
+
+
+def _compares(value: Any, operator: str, other: Any) -> bool:
+    if operator in _NEGATIONS:
+        return not _compares(value, _NEGATIONS[operator], other)
+    if operator == "$eq":
+        return _type(value) is _type(other) and value == other
+    if operator == "$in":
+        return any(_compares(value, "$eq", option) for option in other)
+    return _type(value) is float and _COMPARISONS[operator](value, other)
+
+
+def _type(value: object) -> type:
+    """Return the type as in Chroma: True differs from 1, and 1 equals 1.0."""
+    return float if type(value) is int else type(value)
+
+
+def _wrong(place: str, problem: str) -> InvalidInputError:
+    return InvalidInputError(f"{place}: {problem}")
 
 
 def _short(key: str) -> str:
@@ -278,54 +221,66 @@ def _short(key: str) -> str:
     return key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}..."
 
 
-def _listed(operators: Mapping[str, Any]) -> str:
-    return ", ".join(operators)
+def _scalar(value: object, place: str) -> Scalar:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value, place)
+    if isinstance(value, int | float):
+        return _number(value, place)
+    raise _wrong(place, "a text, a number or a boolean is needed")
 
 
-_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "$gt": gt,
-    "$gte": ge,
-    "$lt": lt,
-    "$lte": le,
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(place, "a text is needed")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise _wrong(place, "the text has a lone surrogate (half of a character)")
+    if "\x00" in value:  # Chroma ends the text there, so all products would match
+        raise _wrong(place, "the text has a NUL character, which no product has")
+    return value
+
+
+def _some_text(value: object, place: str) -> str:
+    if value == "":
+        raise _wrong(place, "must not be empty")
+    return _text(value, place)
+
+
+def _number(value: object, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(place, "a number is needed")
+    try:
+        as_float = float(value)
+    except OverflowError:
+        as_float = math.inf
+    if not math.isfinite(as_float):
+        raise _wrong(place, "the number must be finite")
+    return value if abs(as_float) <= _EXACT else as_float
+
+
+def _scalars(value: object, place: str) -> list[Scalar]:
+    if not isinstance(value, list):
+        raise _wrong(place, "a list is needed")
+    values = cast("list[object]", value)
+    if not values:
+        raise _wrong(place, "must not be empty")
+    if len(values) > _MOST_VALUES:
+        raise _wrong(place, f"has {len(values)} values; it may have {_MOST_VALUES}")
+    parsed = [_scalar(item, f"{place}[{position}]") for position, item in enumerate(values)]
+    if len({*map(_type, parsed)}) > 1:
+        raise _wrong(place, "must have values of one type")
+    # For Chroma, 1 and 1.5 are two types.
+    return [float(item) for item in parsed] if len({*map(type, parsed)}) > 1 else parsed
+
+
+_Parser: TypeAlias = Callable[[object, str], object]
+"""Returns the value of an operator, or raises an error that begins with the place."""
+_OPERATORS: Final[Mapping[str, _Parser]] = {
+    **dict.fromkeys(("$eq", "$ne"), _scalar),
+    **dict.fromkeys(_COMPARISONS, _number),
+    **dict.fromkeys(("$in", "$nin"), _scalars),
 }
-_NEGATIONS: Final = {"$ne": "$eq", "$nin": "$in", "$not_contains": "$contains"}
-
-
-def fulfils(conditions: Conditions, fields: Mapping[str, Any], document: str) -> bool:
-    """Return True if a product fulfils the conditions, by the same rules as Chroma."""
-    return _holds(conditions.where, fields) and _text_holds(conditions.document, document)
-
-
-def _holds(where: Where | None, fields: Mapping[str, Any]) -> bool:
-    for key, wanted in (where or {}).items():
-        if key == "$and":
-            return all(_holds(part, fields) for part in wanted)
-        if key == "$or":
-            return any(_holds(part, fields) for part in wanted)
-        is_plain = not isinstance(wanted, dict)
-        ((name, value),) = cast("Where", {"$eq": wanted} if is_plain else wanted).items()
-        return _compares(name, fields.get(key), value)
-    return True
-
-
-def _compares(name: str, value: Any, other: Any) -> bool:
-    if name in _NEGATIONS:
-        return not _compares(_NEGATIONS[name], value, other)
-    if name == "$eq":
-        return _chroma_type(value) is _chroma_type(other) and value == other
-    if name == "$in":
-        return any(_compares("$eq", value, option) for option in other)
-    return _chroma_type(value) is float and _COMPARISONS[name](value, other)
-
-
-def _text_holds(where: Where | None, document: str) -> bool:
-    for name, wanted in (where or {}).items():
-        if name == "$and":
-            return all(_text_holds(part, document) for part in wanted)
-        return (wanted in document) is (name == "$contains")
-    return True
-
-
-def _chroma_type(value: object) -> type:
-    """Return the type as in Chroma: True differs from 1, and 1 equals 1.0."""
-    return float if type(value) is int else type(value)
+_DOCUMENT_OPERATORS: Final[Mapping[str, _Parser]] = dict.fromkeys(
+    ("$contains", "$not_contains"), _some_text
+)

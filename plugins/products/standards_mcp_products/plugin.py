@@ -1,20 +1,29 @@
-"""The plugin: its tool, with the description for models."""
+"""The plugin: its tool, with the description for models, and the time limit of searches."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
+import anyio
+import anyio.to_thread
 import click
 from pydantic import Field, StrictInt, StringConstraints
 
-from standards_mcp import ApiError, Health, Plugin, Tool, ToolError, hookimpl
+from standards_mcp import Health, Plugin, TimedOutError, Tool, ToolError, hookimpl
 
-from .search import SearchAnswer
-from .service import Service, catalogue_of, serving
+from .filters import read_filters
+from .search import SearchAnswer, search
 from .settings import ProductsSettings
+from .store import Store, catalogue_of
 
+if TYPE_CHECKING:
+    from standards_mcp_encoders import TextEncoder
+
+T = TypeVar("T")
 SEARCH: Final = """\
 Search the product catalogue by kind, purpose or material of a product, in whole words. Answers \
 with the nearest products, the best first. Keep prices and brands out of the query: give them as \
@@ -27,6 +36,10 @@ $lt $lte $in $nin; {"document": {"$contains": "steel"}} looks in the text; $and 
 of filters. $ne and $nin also find products without the field."""
 _SPARE_SECONDS: Final = 65
 """Time for an encoder at an address, and for the imports of the first call."""
+_THREADS: Final = 8
+_MOST_THREADS: Final = 2 * _THREADS
+"""The limit including abandoned threads, which exceeded the time limit."""
+_PATIENCE: Final = 3.0
 
 Query = Annotated[
     str,
@@ -38,32 +51,35 @@ Filters = Annotated[dict[str, Any] | None, Field(description=FILTERS)]
 
 
 class ProductsPlugin(Plugin[ProductsSettings]):
-    """Search tool and commands for a product catalogue."""
+    """Search tool and commands for a product catalogue. Slow work runs in threads."""
 
     title = "Products"
     settings_type = ProductsSettings
 
-    _running: Service | None = None
+    _store: Store
+    _encoder: TextEncoder | None = None
 
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
         """Keep the store open after the first search."""
-        catalogue = catalogue_of(self.settings, self.context.state_dir)
-        async with serving(self.settings, catalogue) as self._running:
+        self._store = Store(catalogue_of(self.settings, self.context.state_dir))
+        self._opening = threading.Lock()
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._free = threading.Semaphore(_MOST_THREADS)
+        try:
             yield
-
-    @property
-    def _service(self) -> Service:
-        if self._running is None:
-            raise ApiError("The product search has not started.")
-        return self._running
+        finally:
+            # A silent server is not waited for. Its pending request still delays the end of the
+            # process, at most by the configured timeout.
+            with anyio.move_on_after(_PATIENCE, shield=True):
+                await anyio.to_thread.run_sync(self._store.close, abandon_on_cancel=True)
 
     @hookimpl
     async def check_health(self) -> Health:
         """Report the number of products."""
         try:
-            count = await self._service.count()
+            count = await self._in_time(lambda: self._store.ask(lambda all_: all_.count()))
         except ToolError as error:
             return Health(status="degraded", message=str(error))
         return Health(status="ok", message=f"{count:,} products")
@@ -99,4 +115,33 @@ class ProductsPlugin(Plugin[ProductsSettings]):
         Raises:
             ToolError: The search fails.
         """
-        return await self._service.search(query, top_k, filters)
+        conditions = read_filters(filters)
+        model, vector = await anyio.to_thread.run_sync(self._encoded, query, limiter=self._threads)
+        return await self._in_time(lambda: search(self._store, model, vector, conditions, top_k))
+
+    def _encoded(self, query: str) -> tuple[str, list[float]]:
+        import_module("chromadb")  # takes seconds, which must not count as search time
+        with self._opening:
+            encoder = self._encoder = self._encoder or self.settings.open_encoder()
+        return encoder.name, encoder.encode([query])[0].tolist()
+
+    async def _in_time(self, question: Callable[[], T]) -> T:
+        def answer() -> T:
+            # An abandoned thread counts until it ends, unlike in the limiter.
+            if not self._free.acquire(blocking=False):
+                raise TimeoutError
+            try:
+                return question()
+            finally:
+                self._free.release()
+
+        try:
+            with anyio.fail_after(self.settings.timeout):
+                return await anyio.to_thread.run_sync(
+                    answer, abandon_on_cancel=True, limiter=self._threads
+                )
+        except TimeoutError:
+            raise TimedOutError(
+                f"The products in {self._store.place.shown} did not answer within "
+                f"{self.settings.timeout:g} s. Try again, or set [plugins.products] timeout."
+            ) from None

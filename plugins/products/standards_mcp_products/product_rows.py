@@ -7,31 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from typing_extensions import TypedDict
-
 from . import values
-from .columns import FEATURES, Columns
-from .files import Row, Unreadable
+from .columns import STANDARD, Columns
+from .files import Row
 
 Fields: TypeAlias = dict[str, str | float | bool]
 
 _NEARLY_ALL: Final = 0.9
 _LONGEST_SHOWN: Final = 100
-
-
-class Skipped(TypedDict):
-    """A skipped row."""
-
-    row: int
-    reason: str
-
-
-class Unread(TypedDict):
-    """Values of a field that are not numbers: their count, and the first one with its row."""
-
-    count: int
-    row: int
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +38,16 @@ class Products:
         columns: The source columns.
         read: Number of rows.
         by_id: The products by their ids.
-        skipped: The skipped rows.
-        unread: Unreadable values by field.
+        skipped: The skipped rows, each with its number (`row`) and the `reason`.
+        unread: The `count` of values by field that are not numbers, with `row` and `value` of the
+            first.
     """
 
     columns: Columns
     read: int = 0
     by_id: dict[str, Product] = field(default_factory=dict[str, Product])
-    skipped: list[Skipped] = field(default_factory=list[Skipped])
-    unread: dict[str, Unread] = field(default_factory=dict[str, Unread])
+    skipped: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    unread: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
 
 def read_products(
@@ -81,7 +65,7 @@ def read_products(
     products, places = Products(columns), dict[str, int]()
     for number, row in enumerate(read_rows(), 1):
         products.read = number
-        outcome = row.reason if isinstance(row, Unreadable) else _product(row, columns, notation)
+        outcome = row if isinstance(row, str) else _product(row, columns, notation)
         if isinstance(outcome, str):
             products.skipped.append({"row": number, "reason": outcome})
             continue
@@ -92,7 +76,7 @@ def read_products(
         places[doc_id] = number
         products.by_id[doc_id] = product
         for name, value in unread.items():
-            first: Unread = {"count": 0, "row": number, "value": value[:_LONGEST_SHOWN]}
+            first = {"count": 0, "row": number, "value": value[:_LONGEST_SHOWN]}
             products.unread.setdefault(name, first)["count"] += 1
     products.skipped.sort(key=lambda skipped_row: skipped_row["row"])
     return products
@@ -103,7 +87,7 @@ def _identified(rows: Iterable[Row], columns: Columns) -> Columns:
 
     The first column with nearly as many distinct ids as the best one is chosen.
     """
-    candidates = columns.known["sku"]
+    candidates = columns.mapping.get("sku", [])
     if not candidates[1:]:
         return columns
     ids: dict[str, set[str | None]] = {column: {None} for column in candidates}
@@ -120,38 +104,31 @@ def _product(
     row: Mapping[str, Any], columns: Columns, notation: values.Notation
 ) -> tuple[str, Product, dict[str, str]] | str:
     """Return the id, product and unread values of a row, or the reason to skip it."""
-    cells = {name: columns.value(name, row) for name in columns.names}
-    sku, brand, ingredients = (values.text(cells[name]) for name in ("sku", "brand", "ingredients"))
-    # Exports of shops have HTML in these.
+    further = [name for name in columns.mapping if name not in STANDARD]
+    cells = {name: columns.value(name, row) for name in (*STANDARD, *further)}
+    # Exports of shops have HTML in names, features and categories.
     read_text = values.text if columns.is_export else values.without_tags
-    title, features, category = (read_text(cells[name]) for name in ("title", FEATURES, "category"))
-    for name, value in (("sku", sku), ("title", title)):
-        if value is None:
-            return f"has no {columns.shown(name)}"
+    texts = {name: values.text(cells[name]) for name in ("sku", "brand", "ingredients")}
+    texts |= {name: read_text(cells[name]) for name in ("title", "features", "category")}
+    for name in ("sku", "title"):
+        if texts[name] is None:
+            return f"has no {' or '.join(map(repr, columns.mapping[name]))}"
+    title, features = texts["title"], texts.pop("features")
     price = values.price(cells["price"], notation)
     numbers = {"price": price, "rating": values.rating(cells["rating"])}
+    ounces = values.ounces([title, features])
+    per_ounce = price / ounces if price and ounces else 0
     fields: dict[str, str | float | bool | None] = {
-        "sku": sku,
-        "title": title,
-        "category": category,
-        "brand": brand,
+        **texts,
         **numbers,
-        "ingredients": ingredients,
-        "price_per_oz": _per_ounce(price, values.ounces([title, features])),
-        **{name: values.plain(cells[name]) for name in columns.further},
+        "price_per_oz": per_ounce if 0 < per_ounce < math.inf else None,
+        **{name: values.plain(cells[name]) for name in further},
     }
     known_fields = {name: value for name, value in fields.items() if value is not None}
-    document = " ".join(part for part in (title, features, category) if part)
+    document = " ".join(part for part in (title, features, texts["category"]) if part)
     unread = {
         name: str(cells[name])
         for name, number in numbers.items()
         if number is None and cells[name] is not None
     }
-    return str(sku), Product(document, known_fields), unread
-
-
-def _per_ounce(price: float | None, ounces: float | None) -> float | None:
-    if price is None or ounces is None:
-        return None
-    quotient = price / ounces
-    return quotient if math.isfinite(quotient) and quotient > 0 else None
+    return str(texts["sku"]), Product(document, known_fields), unread

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from .filters import Conditions, fulfils
+from .store import Store
 
 
 class ProductResult(TypedDict):
@@ -43,70 +45,68 @@ _BEST_RATING: Final = 5
 
 
 def search(
-    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
-) -> list[ProductResult]:
+    store: Store, model: str, vector: Sequence[float], conditions: Conditions, count: int
+) -> SearchAnswer:
     """Return at most *count* products, the nearest first; equally near ones by their id.
 
-    The index is approximate and returns ties in any order, so this asks for more candidates.
+    Args:
+        model: The model of *vector*.
+
+    Raises:
+        ToolError: The store fails, or has vectors of another model.
     """
+    results = store.ask(lambda all_: _results(all_, vector, conditions, count), model)
+    return {"tool": "rag.search", "timestamp": time.time(), "results": results}
+
+
+def _results(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
+) -> list[ProductResult]:
+    # The index is approximate and returns ties in any order, so more candidates are needed.
     wanted = max(_MARGIN * count, _LEAST)
-    if conditions == Conditions():
+    candidates: list[tuple[float, str]] = []
+    # Chroma collects all products of a filter before it searches, which is slow for many: 150 ms of
+    # 50,000 products, and 1 ms without a filter. But if there are many, the nearest of all products
+    # contain enough of them.
+    if conditions != Conditions():
+        candidates = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
+    if len(candidates) < count:
         candidates = _nearest(collection, vector, conditions, wanted)
-    else:
-        candidates = _filtered(collection, vector, conditions, wanted, count)
-    return _read(collection, [doc_id for _, doc_id in sorted(candidates)[:count]])
-
-
-def _nearest(
-    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
-) -> list[tuple[float, str]]:
-    """Return distances and ids. Reading all candidates would take longer than the search."""
-    answer = collection.query(
-        query_embeddings=[vector],
-        n_results=count,
-        where=conditions.where,
-        where_document=cast("Any", conditions.document),
-        include=["distances"],
-    )
-    distances = (answer["distances"] or [[]])[0]
-    return list(zip(distances, answer["ids"][0], strict=True))
-
-
-def _filtered(
-    collection: Collection, vector: Sequence[float], conditions: Conditions, wanted: int, count: int
-) -> list[tuple[float, str]]:
-    # Chroma collects all products of a filter before it searches, which is slow for many. But then
-    # the nearest products of all contain enough matches, which is fast.
-    # For 50,000 products, Chroma's filter takes 150 ms and the search 1 ms.
-    matches = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
-    return matches if len(matches) >= count else _nearest(collection, vector, conditions, wanted)
-
-
-def _fulfilling(
-    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
-) -> list[tuple[float, str]]:
-    """Return the nearest products that fulfil the conditions."""
-    needed = ["distances", "metadatas", *(["documents"] if conditions.document else [])]
-    answer: Any = collection.query(
-        query_embeddings=[vector], n_results=count, include=cast("Any", needed)
-    )
-    lists = (answer["distances"], answer["ids"], answer["metadatas"])
-    documents = (answer["documents"] or [[None] * len(answer["ids"][0])])[0]
-    rows = zip(*(column[0] for column in lists), documents, strict=True)
-    return [
-        (distance, doc_id)
-        for distance, doc_id, fields, document in rows
-        if fulfils(conditions, fields or {}, document or "")
-    ]
-
-
-def _read(collection: Collection, ids: list[str]) -> list[ProductResult]:
+    ids = [doc_id for _, doc_id in sorted(candidates)[:count]]
     if not ids:
         return []
     stored = collection.get(ids=ids, include=["documents", "metadatas"])
     rows = zip(stored["ids"], stored["documents"] or (), stored["metadatas"] or (), strict=True)
     products = {doc_id: _result(doc_id, text or "", fields or {}) for doc_id, text, fields in rows}
     return [products[doc_id] for doc_id in ids if doc_id in products]
+
+
+def _nearest(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
+) -> list[tuple[float, str]]:
+    """Return distances and ids of products that fulfil the conditions, by Chroma's filter."""
+    answer: Any = collection.query(
+        query_embeddings=[vector],
+        n_results=count,
+        where=conditions.where,
+        where_document=cast("Any", conditions.document),
+        include=["distances"],  # reading all candidates would take longer than the search
+    )
+    return list(zip(answer["distances"][0], answer["ids"][0], strict=True))
+
+
+def _fulfilling(
+    collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
+) -> list[tuple[float, str]]:
+    """Return those of the nearest products that fulfil the conditions."""
+    include: Any = ["distances", "metadatas", "documents"]
+    answer: Any = collection.query(query_embeddings=[vector], n_results=count, include=include)
+    rows = zip(*(answer[name][0] for name in ("ids", *include)), strict=True)
+    return [
+        (distance, doc_id)
+        for doc_id, distance, fields, document in rows
+        if fulfils(conditions, fields or {}, document or "")
+    ]
 
 
 def _result(doc_id: str, document: str, fields: Mapping[str, Any]) -> ProductResult:

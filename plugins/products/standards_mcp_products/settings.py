@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from standards_mcp import ApiKey, PluginSettings, ServiceUrl, Variable, is_unencrypted
+from standards_mcp_encoders import check_model, is_address
 
-from .encoders import known_model
+if TYPE_CHECKING:
+    from standards_mcp_encoders import TextEncoder
 
 NAMES: Final = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$"
 """Valid names of Chroma collections."""
+_REMEDY: Final = "check [plugins.products] model and OPENAI_API_KEY"
+
+
+def _known_model(model: str) -> str:
+    """Return the spec of an encoder; any spelling of all-MiniLM-L6-v2 is the built-in one.
+
+    Raises:
+        ValueError: No encoder has this name.
+    """
+    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
+    if not is_address(model) and name.removesuffix("-int8") == "all-minilm-l6-v2":
+        return "minilm"
+    if model == "none":
+        raise ValueError("products are found by their vectors: model cannot be none")
+    check_model(model)
+    return model
 
 
 class ProductsSettings(PluginSettings):
@@ -34,15 +52,22 @@ class ProductsSettings(PluginSettings):
     url: ServiceUrl | None = None
     auth_token: ApiKey | None = None
     collection: str = Field("amazon2020", pattern=NAMES)
-    model: Annotated[str, AfterValidator(known_model), Variable("EMBED_MODEL")] = Field(
+    model: Annotated[str, AfterValidator(_known_model), Variable("EMBED_MODEL")] = Field(
         "minilm", repr=False
     )
     embedding_api_key: Annotated[ApiKey | None, Variable("OPENAI_API_KEY")] = None
     timeout: float = Field(10, gt=0, le=600)
 
-    def path_in(self, state_dir: Path) -> Path:
-        """Return the folder of the products."""
-        return self.path or state_dir / "chroma"
+    def open_encoder(self) -> TextEncoder:
+        """Return the configured text encoder.
+
+        Raises:
+            ServiceError: It cannot be opened.
+        """
+        from standards_mcp_encoders import open_encoder  # noqa: PLC0415  - NumPy
+
+        key = self.embedding_api_key if is_address(self.model) else None
+        return open_encoder(self.model, key, remedy=_REMEDY)
 
     @model_validator(mode="after")
     def _encrypted(self) -> Self:

@@ -8,16 +8,20 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from standards_mcp import ApiError
+from standards_mcp.files import replacing
 
-from .chroma import NotBuiltError, Place, translated
+from .chroma import NotBuiltError, Place, place_of, translated
+from .settings import ProductsSettings
 
-_NAME: Final = "active.json"
+if TYPE_CHECKING:
+    from chromadb import Collection
+    from chromadb.api.client import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,54 +43,57 @@ class Active:
     built: float
 
 
-class ActiveFile:
-    """The file ``active.json`` with the active build of each store and name.
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The configured products, and the file ``active.json`` that names their active build.
 
-    A write replaces the file in one step, so readers see the old content or the new.
-
-    Args:
-        folder: The plugin's state folder.
-        store: The folder or the address of the store.
-        name: The configured name of the products.
+    The file has the builds of each store and name. A write replaces it in one step, so readers see
+    the old content or the new.
 
     Attributes:
+        place: Their store.
         folder: The plugin's state folder.
+        name: Their configured name.
     """
 
-    def __init__(self, folder: Path, store: str, name: str) -> None:
-        self.folder, self._file = folder, folder / _NAME
-        self._store, self._name = store, name
+    place: Place
+    folder: Path
+    name: str
 
-    def read(self) -> Active | None:
+    def active(self) -> Active | None:
         """Return the active build, None before the first one.
 
         Raises:
             ApiError: The file cannot be read.
         """
         try:
-            entry: Any = self._content().get("stores", {}).get(self._store, {}).get(self._name)
+            entry: Any = self._content().get("stores", {}).get(self.place.key, {}).get(self.name)
             return None if entry is None else Active(**entry)
         except (AttributeError, TypeError):
             raise self._damaged() from None
+
+    def activate(self, active: Active) -> None:
+        """Make a build active."""
+        content = self._content()
+        stores = content.setdefault("stores", {})
+        stores.setdefault(self.place.key, {})[self.name] = asdict(active)
+        self._write(content)
 
     def owner(self) -> str:
         """Return the id of this state folder, created at the first call.
 
         A server may have collections of several state folders, and each removes its own only.
         """
-        self.read()  # a damaged file is not written again
+        self.active()  # a damaged file is not written again
         content = self._content()
         if not content.get("owner"):
             content["owner"] = secrets.token_hex(8)
             self._write(content)
         return str(content["owner"])
 
-    def write(self, active: Active) -> None:
-        """Make a build active."""
-        content = self._content()
-        stores = content.setdefault("stores", {})
-        stores.setdefault(self._store, {})[self._name] = asdict(active)
-        self._write(content)
+    @property
+    def _file(self) -> Path:
+        return self.folder / "active.json"
 
     def _content(self) -> dict[str, Any]:
         try:
@@ -98,18 +105,14 @@ class ActiveFile:
         return cast("dict[str, Any]", content)
 
     def _write(self, content: Mapping[str, Any]) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._file.with_name(f".{_NAME}.{os.getpid()}")
         try:
-            with draft.open("w", encoding="utf-8") as file:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # One step. Chroma would need two, a new name and a deletion.
+            with replacing(self._file) as file:
                 json.dump(content, file, indent=2)
                 file.flush()
                 os.fsync(file.fileno())
-            # One step. Chroma would need two, a new name and a deletion.
-            draft.replace(self._file)
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink()
             raise ApiError(f"cannot write {self._file}: {error.strerror or error}") from error
 
     def _damaged(self) -> ApiError:
@@ -118,9 +121,10 @@ class ActiveFile:
         )
 
 
-if TYPE_CHECKING:
-    from chromadb import Collection
-    from chromadb.api.client import Client
+def catalogue_of(settings: ProductsSettings, state_dir: Path) -> Catalogue:
+    """Return the configured products."""
+    return Catalogue(place_of(settings, state_dir), state_dir, settings.collection)
+
 
 T = TypeVar("T")
 _PATIENCE: Final = 5.0
@@ -133,13 +137,10 @@ class Store:
 
     After a build, the next question reopens the store: an open Chroma client would keep the old
     collection in memory.
-
-    Args:
-        name: The configured name of the products.
     """
 
-    def __init__(self, place: Place, file: ActiveFile, name: str) -> None:
-        self.place, self._file, self._name = place, file, name
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue, self.place, self._name = catalogue, catalogue.place, catalogue.name
         self._changed = threading.Condition()
         self._users = 0
         self._is_closed = False
@@ -159,19 +160,19 @@ class Store:
         """
         for attempt in range(1, _ATTEMPTS + 1):
             # A read takes 0.1 ms.
-            active = self._file.read()
+            active = self._catalogue.active()
             try:
                 with self._using(model) as collection, translated(self.place, self._name):
                     answer = question(collection)
             except ApiError as error:
                 # A build may have removed or replaced the collection meanwhile.
-                is_gone = isinstance(error, NotBuiltError) or self._file.read() != active
+                is_gone = isinstance(error, NotBuiltError) or self._catalogue.active() != active
                 if attempt == _ATTEMPTS or not is_gone:
                     raise
             else:
                 # Chroma may silently find nothing in a collection that a build removes meanwhile.
                 # A build makes its own collection active before it removes another one.
-                if self._file.read() == active:
+                if self._catalogue.active() == active:
                     return answer
             with self._changed:
                 self._collection = None
@@ -206,11 +207,11 @@ class Store:
     def _current(self, model: str | None) -> Collection:
         self._check_open()
         # Read inside of the lock: an earlier value may be outdated.
-        if self._file.read() != self._active:
+        if self._catalogue.active() != self._active:
             self._changed.wait_for(lambda: self._users == 0, _PATIENCE)
             self._check_open()
             # Another thread may have opened it in the meantime.
-            if (active := self._file.read()) != self._active:
+            if (active := self._catalogue.active()) != self._active:
                 self._close()
                 self._active = active
         if self._active is not None and model not in (None, self._active.model):

@@ -9,14 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
 from typing import Final, cast
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
 _SIGNS: Final = (".", ",")
-_WHOLE: Final = re.compile(r"[0-9]+")
 _AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 """Dollars and a fraction of a cent, or thousands."""
 _CLEAR: Final = {
@@ -32,38 +30,23 @@ _SIGN: Final = re.compile(
     r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|NZD|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|MXN|BRL|ZAR|SGD"
     r"|usd|eur|gbp|[Ee]uros?|[Dd]ollars?|kr\.?|zł|Kč|Rs\.?)(?![A-Za-z])"
 )
-# From the beginning of a run only, or a long run of dots would be read once for each dot.
-_DIGITS: Final = re.compile(r"(?<![0-9.,])[0-9.,]*[0-9]")
-_SIGNED: Final = re.compile(rf"\$ ?([0-9.,]*[0-9])|({_DIGITS.pattern}) ?\$")
 _DASH: Final = r"\-\u2010-\u2015\u2212"
-_SLASH: Final = r"/\u2044"
-_TIMES: Final = r"x\u00d7"
-_UNIT: Final = r"(per|an?|lbs?|pounds?|oz|ounces?)\b"
-_QUOTE: Final = r"'\u2019"
-_NOT_AFTER: Final = re.compile(
-    rf"([^\W\d_]|[{_DASH}(<] ?|[0-9][ .,:{_QUOTE}]*|\bto ?)$", re.IGNORECASE
+_WORDS: Final = (
+    r"(?:\b(?:from|ab|about|approx|ca|circa|around|starting at|only|just|nur|now|our|your|total"
+    r"|price|preis|each|sale|special|list|regular|retail|msrp|rrp)\b[ .:*]*)*"
 )
-"""Text before a number that is not a price: ``-5``, ``(5)``, ``1 349``."""
-_NOT_BEFORE: Final = re.compile(
-    rf"[^\W\d_]| ?([%¢]|[km]|b(n|illion)?\b|thousand|lakh|crore|cents?\b|for [0-9])"
-    rf"|( ?([{_DASH}]|to\b) ?\$? ?[0-9.,]+)?( ?\$)? ?([{_SLASH}]|{_UNIT})"
-    rf"|[ .,:{_QUOTE}]*[0-9]| ?[{_DASH}]$",
+"""The words allowed with a price. With "was" or "shipping", it may be another amount."""
+_DIGITS: Final = r"[0-9.,]*[0-9]"
+_END: Final = rf"(?:[.,]-{{0,2}})?[ :*]*{_WORDS}"
+_PRICE: Final = re.compile(
+    rf"{_WORDS}({_DIGITS}){_END}"
+    rf"|{_WORDS}(?:[0-9]+ for )?(?:\$ ?({_DIGITS})(?: ?\$)?|({_DIGITS}) ?\$)"
+    rf"(?: ?(?:[{_DASH}]|to|bis) ?\$? ?{_DIGITS}(?: ?\$)?| ?\$ ?{_DIGITS})*"
+    rf"(?: ?\( ?\$ ?{_DIGITS} ?(?:/|per|an?) ?[a-z. ]+\))?{_END}",
     re.IGNORECASE,
 )
-"""Text after a number that is not a price: ``5k``, ``5%``, ``1/2``, ``5 per lb``, ``1 349``."""
-_NO_PRICE: Final = re.compile(
-    r"\b(was|were|save|off|discount|instead|down|get|packs?|shipping|delivery|postage|statt)\b",
-    re.IGNORECASE,
-)
-"""Words of amounts other than the price: ``was $20``, ``$5 off``."""
-_PRICE_WORDS: Final = re.compile(
-    r"[ .,:*]*-?(?:\b(?:from|ab|about|approx|ca|circa|around|only|just|nur|now|our|total|price"
-    r"|preis|each)\b[ .:*]*)*",
-    re.IGNORECASE,
-)
-"""The only words allowed with a number without a currency."""
-_LETTER: Final = re.compile(r"[^\W\d_]")
-_TO: Final = re.compile(r" ?(to|bis) ?", re.IGNORECASE)
+"""A number, or one with a currency: ``from 5``, ``$3.25 - $8``, ``$5 ($0.50 per oz)``."""
+_LONGEST_PRICE: Final = 100
 _RATING: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+|,[0-9]{1,2})?)(?:\s*(?:out\s+of|/)\s*5(?:[.,]0+)?)?(?:\s*stars?)?",
     re.IGNORECASE,
@@ -74,24 +57,15 @@ _OUNCES: Final = re.compile(
     re.IGNORECASE,
 )
 _PART: Final = re.compile(
-    rf"[0-9] ?[{_DASH}{_SLASH}{_TIMES}{_QUOTE}]? ?$|[{_DASH}{_SLASH}]$"
+    rf"[0-9] ?[{_DASH}/\u2044x\u00d7'\u2019]? ?$|[{_DASH}/\u2044]$"
     r"|[0-9] ?(lbs?|pounds?)\b[ .,&]*(and )?$",
     re.IGNORECASE,
 )
 """Text before a number of ounces that is a part of another number."""
-_ELEMENTS: Final = (
-    "a|abbr|acronym|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button|"
-    "canvas|caption|center|cite|code|col|colgroup|data|dd|del|details|dfn|dialog|dir|div|dl|dt|em|"
-    "embed|fieldset|figcaption|figure|font|footer|form|frame|h[1-6]|head|header|hgroup|hr|html|i|"
-    "iframe|img|input|ins|kbd|label|legend|li|link|main|map|mark|menu|meta|meter|nav|nobr|noscript|"
-    "o:p|object|ol|optgroup|option|output|p|param|path|picture|pre|progress|q|rp|rt|ruby|s|samp|"
-    "script|section|select|slot|small|source|span|strike|strong|style|sub|summary|sup|svg|table|"
-    "tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
-)
-# Text such as "x<y and z>w" compares: a tag has a known name, and then nothing or attributes.
+# Text such as "x<y and z>w" compares: after the name of a tag comes nothing, or attributes.
 _TAG: Final = re.compile(
     r"<(?:script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</(?:script|style) ?>"
-    rf"|</?(?:{_ELEMENTS})(?: [^<>=]*=[^<>]*)? ?/?>|<!--(?:(?!<!--|-->).)*-->|<!doctype[^<>]*>",
+    r"|</?[a-z][a-z0-9:-]*(?: [^<>=]*=[^<>]*)? ?/?>|<!--(?:(?!<!--|-->).)*-->|<!doctype[^<>]*>",
     re.IGNORECASE,
 )
 _EXACT: Final = 2**53
@@ -119,8 +93,8 @@ def text(value: object) -> str | None:
 
 def without_tags(value: object) -> str | None:
     """Return a text as `text` does, without the tags, scripts and entities of HTML."""
-    found = text(value)
-    return found and text(html.unescape(_TAG.sub(" ", found)))
+    marked_up = text(value)
+    return marked_up and text(html.unescape(_TAG.sub(" ", marked_up)))
 
 
 def is_missing(value: object) -> bool:
@@ -148,7 +122,7 @@ def notation(cells: Iterable[object], delimiter: str) -> Notation:
     if prices contradict each other.
     """
     texts = (text(cell) for cell in cells if _finite(cell) is None)
-    clear = Counter(_clear_sign(_digits(each)) for each in texts if each)
+    clear = Counter(_clear_sign(_digits(cell)) for cell in texts if cell)
     point, comma = (clear[sign] for sign in _SIGNS)
     if not point and not comma:
         return Notation(thousands="." if delimiter == ";" else ",")
@@ -158,11 +132,10 @@ def notation(cells: Iterable[object], delimiter: str) -> Notation:
 
 
 def price(value: object, written: Notation = Notation()) -> float | None:
-    """Parse a price: the first number of a text, the low end of a range. None unless above zero.
+    """Parse a price: a number, or the low end of a range. None unless above zero.
 
-    With a currency sign in the text, the price is the first number next to one, unless words such
-    as "was" or a second amount make it doubtful. Otherwise the text must be a number, with words
-    such as "from" at most. An irregular number such as 1,34,950.00 is ambiguous and gives None.
+    Other words than "from" and the like make a price doubtful, and a number such as 1,34,950.00 is
+    ambiguous: None.
 
     Args:
         written: The notation of the file.
@@ -208,28 +181,11 @@ def plain(value: object) -> str | float | bool | None:
 def _digits(cell: str) -> str:
     """Return the digits and signs of the price in a text, or an empty string."""
     # ½, ² and the digits of other scripts change the meaning of adjacent digits.
-    if any(character.isnumeric() and not character.isascii() for character in cell):
+    is_odd = any(character.isnumeric() and not character.isascii() for character in cell)
+    if is_odd or len(cell) > _LONGEST_PRICE:
         return ""
-    plain_signs = " ".join(_SIGN.sub(" $ ", cell).split())
-    is_signed = "$" in plain_signs
-    amounts = list((_SIGNED if is_signed else _DIGITS).finditer(plain_signs))
-    if not amounts:
-        return ""
-    match = amounts[0]
-    before, after = plain_signs[: match.start()], plain_signs[match.end() :]
-    if _NOT_AFTER.search(before) or _NOT_BEFORE.match(after):
-        return ""
-    if is_signed:
-        is_clear = not _NO_PRICE.search(plain_signs) and _is_range(plain_signs, amounts)
-    else:
-        is_clear = all(map(_PRICE_WORDS.fullmatch, (before, after)))
-    return match[match.lastindex or 0] if is_clear else ""
-
-
-def _is_range(cell: str, amounts: Sequence[re.Match[str]]) -> bool:
-    """Return True if no words separate the amounts; words would give each its own meaning."""
-    between = (cell[one.end() : two.start()] for one, two in pairwise(amounts))
-    return all(_TO.fullmatch(words) or not _LETTER.search(words) for words in between)
+    match = _PRICE.fullmatch(" ".join(_SIGN.sub(" $ ", cell).split()))
+    return match[match.lastindex or 0] if match else ""
 
 
 def _clear_sign(digits: str) -> str:
@@ -240,17 +196,15 @@ def _clear_sign(digits: str) -> str:
 
 
 def _amount(digits: str, written: Notation) -> float | None:
-    sign = _clear_sign(digits)
+    decimal = _clear_sign(digits)
     if _AMBIGUOUS.fullmatch(digits):
-        mark = "." if "." in digits else ","
         # 12,999 may be about 13 or about 13,000, and a wrong price would be stated as a fact.
-        sign = mark if mark == written.decimal else ""
-        if mark == written.thousands:
-            digits = digits.replace(mark, "")
-    if not sign:
-        return _number(digits) if _WHOLE.fullmatch(digits) else None
-    other = "," if sign == "." else "."
-    return _number(digits.replace(other, "").replace(sign, "."))
+        decimal = written.decimal if written.decimal in digits else ""
+        digits = digits.replace(written.thousands, "") if not decimal else digits
+    if decimal:
+        thousands = "," if decimal == "." else "."
+        return _number(digits.replace(thousands, "").replace(decimal, "."))
+    return _number(digits) if digits.isdigit() else None
 
 
 def _simple(value: object) -> object:

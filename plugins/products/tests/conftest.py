@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,16 +15,16 @@ from mcp import Client
 from standards_mcp.cli import run as run_program
 from standards_mcp.testing import Connect
 from standards_mcp_encoders import open_encoder
-from standards_mcp_products.building import Options, Report, build
+from standards_mcp_products.building import Options, build
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.plugin import ProductsPlugin
-from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
+from standards_mcp_products.store import catalogue_of
 
 _ALL = Options()
 OpenProducts = Callable[..., AbstractAsyncContextManager[Client]]
 Write = Callable[..., Path]
-Build = Callable[..., Report]
+Build = Callable[..., Any]
 _LAMP: dict[str, Any] = {
     "Uniq Id": "lamp",
     "Product Name": "A desk lamp",
@@ -64,6 +64,14 @@ class Counting:
         return self._encoder.encode(texts)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _shared_encoder() -> Iterator[None]:
+    """Keep the encoder of the process, which is loaded anew if no reference to it exists."""
+    encoder = open_encoder("minilm")
+    yield
+    del encoder
+
+
 @pytest.fixture
 def lamp() -> dict[str, Any]:
     return dict(_LAMP)
@@ -85,29 +93,45 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state" / "plugins" / "products"
 
 
+def write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write rows into a file, as the end of its name says."""
+    if file.suffix == ".jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    elif file.suffix == ".parquet":
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
+    else:
+        with file.open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.DictWriter(opened, list(dict.fromkeys(key for row in rows for key in row)))
+            writer.writeheader()
+            writer.writerows(rows)
+    return file
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Return a function that writes rows into a file, as the end of its name says."""
+    """Return a function that writes rows into a file of this name."""
+    return lambda *rows, name="products.csv": write_rows(tmp_path / name, rows)
 
-    def write_rows(*rows: Mapping[str, Any], name: str = "products.csv") -> Path:
-        file = tmp_path / name
-        if file.suffix == ".jsonl":
-            file.write_text("".join(json.dumps(each) + "\n" for each in rows), "utf-8")
-        elif file.suffix == ".parquet":
-            pyarrow, parquet = (
-                pytest.importorskip("pyarrow"),
-                pytest.importorskip("pyarrow.parquet"),
-            )
-            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
-        else:
-            names = list(dict.fromkeys(key for each in rows for key in each))
-            with file.open("w", encoding="utf-8", newline="") as opened:
-                writer = csv.DictWriter(opened, names)
-                writer.writeheader()
-                writer.writerows(rows)
-        return file
 
-    return write_rows
+@pytest.fixture(scope="session")
+def build_apart(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function that builds rows in a new state folder, for tests that only read."""
+
+    def build_rows(*rows: Mapping[str, Any], mapping: Mapping[str, list[str]] = {}) -> Path:
+        folder = tmp_path_factory.mktemp("built")
+        file = write_rows(folder / "products.jsonl", rows)
+        catalogue = catalogue_of(ProductsSettings(), folder / "state" / "plugins" / "products")
+        build(catalogue, file, mapping, open_encoder("minilm"))
+        return folder / "state"
+
+    return build_rows
+
+
+@pytest.fixture(scope="session")
+def shop(build_apart: Callable[..., Path]) -> Path:
+    """Return a state folder with the lamp, the soap and the tent, for tests that only read."""
+    return build_apart(_LAMP, _SOAP, _TENT)
 
 
 @pytest.fixture
@@ -132,7 +156,7 @@ def make(write: Write, state: Path, encoder: Counting) -> Build:
         options: Options = _ALL,
         made_by: Any = encoder,
         **settings: Any,
-    ) -> Report:
+    ) -> Any:
         catalogue = catalogue_of(ProductsSettings(**settings), state)
         return build(
             catalogue, file or write(*rows, name=name), read_mapping(mapping), made_by, options
@@ -145,8 +169,10 @@ def make(write: Write, state: Path, encoder: Counting) -> Build:
 def open_products(connect: Connect, tmp_path: Path) -> OpenProducts:
     """Return a function that opens a client of a host with the plugin."""
 
-    def open_one(**settings: Any) -> AbstractAsyncContextManager[Client]:
-        config = {"state_dir": tmp_path / "state"}
+    def open_one(
+        state_dir: Path = tmp_path / "state", **settings: Any
+    ) -> AbstractAsyncContextManager[Client]:
+        config = {"state_dir": state_dir}
         return connect(ProductsPlugin, name="products", config=config, **settings)
 
     return open_one
@@ -154,9 +180,7 @@ def open_products(connect: Connect, tmp_path: Path) -> OpenProducts:
 
 @pytest.fixture
 def run(
-    install: Callable[..., Path],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+    install: Callable[..., Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> Callable[..., Done]:
     """Return a function that runs ``standards-mcp`` with the state folder of the tests."""
     install(

@@ -95,7 +95,7 @@ def test_a_file_with_usual_names_needs_no_mapping_and_the_one_used_is_told(run: 
 def test_what_was_doubtful_is_told(run: Run, write: Write):
     row = {"sku": "A1", "name": "Desk lamp", "Price": "call us", "price": "3"}
     shown = run("products", "build", write(row)).stdout
-    assert "'Price' and 'price' could each be the price; the first is used. A mapping can" in shown
+    assert "price from Price or price." in shown
     assert "Values of price that could not be read: 1, the first 'call us' in row 1. The" in shown
 
 
@@ -126,7 +126,7 @@ def test_another_collection_and_a_mapping_are_named(run: Run, write: Write, tmp_
 def test_a_command_that_cannot_do_its_work_says_why(run: Run, write: Write, tmp_path: Path):
     for filters in ("{", "[]"):
         for name in ("search", "try"):
-            told = run("products", name, "x", "--filters", filters, status=1).stderr
+            told = run("products", name, "x", "--filters", filters, status=2).stderr
             assert "--filters" in told
     told = run("products", "try", "x", "--filters", '{"price": {"$lower": 1}}', status=1).stderr
     assert "filters.price: unknown operator '$lower'; use $eq" in told
@@ -221,7 +221,7 @@ def test_progress_is_shown_on_a_terminal(
     run: Run, write: Write, lamp: Row, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert "Building" not in run("products", "build", write(lamp), "--json").stderr
+    json.loads(run("products", "build", write(lamp), "--json").stdout)
     shown = run("products", "build", write(lamp | {"Rating": 1})).stderr
     assert "Building" in shown
     assert "100%" in shown

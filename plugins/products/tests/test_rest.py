@@ -23,10 +23,7 @@ ANN, BOB = new_token(), new_token()
 async def test_programs_get_each_outcome_by_its_status(
     make: Build, make_host: MakeHost, lamp: Row, soap: Row, state: Path
 ):
-    tokens = {
-        "ann": {"sha256": token_hash(ANN)},
-        "bob": {"sha256": token_hash(BOB), "scopes": []},
-    }
+    tokens = {"ann": {"sha256": token_hash(ANN)}, "bob": {"sha256": token_hash(BOB), "scopes": []}}
     host = make_host(
         {"products": ProductsPlugin},
         server={"port": 0, "rest": True, "auth": {"tokens": tokens}},

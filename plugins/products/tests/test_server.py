@@ -21,7 +21,7 @@ from support.waiting import WAIT, wait_until
 
 from standards_mcp import ApiError
 from standards_mcp_products.chroma import Place
-from standards_mcp_products.store import ActiveFile, Store
+from standards_mcp_products.store import Catalogue, Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 Build = OpenProducts = Callable[..., Any]
@@ -150,7 +150,7 @@ def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):
 
     opening, closing, closed = threading.Event(), threading.Event(), list[Any]()
     place = Slow(url="http://127.0.0.1:9")
-    store = Store(place, ActiveFile(state, place.key, "x"), "x")
+    store = Store(Catalogue(place, state, "x"))
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(store.ask, lambda all_: all_.count()) for _ in range(2)]
         assert opening.wait(WAIT)

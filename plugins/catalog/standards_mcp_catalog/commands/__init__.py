@@ -27,16 +27,17 @@ from standards_mcp_catalog.errors import CatalogUnavailableError
 from .importing import import_command
 from .removing import remove
 from .sets import crosswalks, export, rename, sets, template
-from .workplace import DataCommands, ProgressLine, Workplace
+from .workplace import ProgressLine, Workplace
 
 
-@click.group(cls=DataCommands)
-def data() -> None:
+@click.group()
+@click.pass_context
+def data(ctx: click.Context) -> None:
     """Load standards, look at what is loaded, rebuild the index, and upload to Pinecone."""
+    ctx.call_on_close(ctx.ensure_object(Workplace).close)
 
 
-_COMMANDS = (crosswalks, export, import_command, remove, rename, sets, template)
-for _command in _COMMANDS:
+for _command in (crosswalks, export, import_command, remove, rename, sets, template):
     data.add_command(_command)
 
 
@@ -45,7 +46,7 @@ def data_commands(workplace: Workplace) -> click.Group:
     group = copy(data)
     others = (command for backend in backends().values() for command in backend.commands)
     group.commands = {**data.commands, **{str(command.name): command for command in others}}
-    group.workplace = workplace
+    group.context_settings = {"obj": workplace}  # for completion, too
     return group
 
 

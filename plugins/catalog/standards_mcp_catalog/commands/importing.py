@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from standards_mcp.commands import divert_stdout, examples, json_option, print_result
+from standards_mcp.commands import Report, divert_stdout, examples, reports
 
 from .workplace import ProgressLine, Workplace
 
 if TYPE_CHECKING:
+    from standards_mcp_catalog.importing.files import Document
     from standards_mcp_catalog.importing.readers import Format
-    from standards_mcp_catalog.importing.report import Item, Problem, Report
+    from standards_mcp_catalog.importing.report import Item, Problem
     from standards_mcp_catalog.importing.selection import Selection
-    from standards_mcp_catalog.importing.sources.files import Document
     from standards_mcp_catalog.records import StandardRecord
 
 STARTER: Final = "starter"
@@ -71,9 +71,9 @@ STARTER: Final = "starter"
 @click.option("--replace", is_flag=True, help="Delete what is gone from the sets that are read.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
-@json_option
 @click.pass_obj
-def import_command(workplace: Workplace, /, **given: Any) -> None:
+@reports
+def import_command(workplace: Workplace, /, **given: Any) -> Report:
     """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
 
     A table with the columns from, to and relation is a crosswalk between standards.
@@ -98,18 +98,15 @@ def import_command(workplace: Workplace, /, **given: Any) -> None:
         selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
         strict=options.strict, jurisdiction=options.name,
     )  # fmt: skip
-    store = workplace.embedded.store
+    store, notes = workplace.embedded.store, list[str]()
     with divert_stdout(), ProgressLine() as progress:
         documents = _documents(options, how.selection, workplace, progress)
         try:
             report = import_sources(store, documents, how, on_read=progress.read, progress=progress)
         except StrictImportError as error:
-            progress.close()
-            _print(error.report, as_json=options.as_json)
-            raise
-    _print(report, as_json=options.as_json)
-    if not report.has_effect:
-        click.get_current_context().exit(1)
+            report, notes = error.report, [f"Error: {error}"]
+    code = 1 if notes or not report.has_effect else 0
+    return Report(report.to_dict(), lambda: "\n".join(report.lines()), code, notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +124,6 @@ class _Options:
     replace: bool
     dry_run: bool
     strict: bool
-    as_json: bool
 
     @property
     def name(self) -> str:
@@ -153,8 +149,8 @@ def _documents(
     options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
 ) -> Iterator[Iterable[Item]]:
     """Return the records of each document, after the records of the starter set."""
+    from standards_mcp_catalog.importing.files import open_sources
     from standards_mcp_catalog.importing.readers import read_documents
-    from standards_mcp_catalog.importing.sources.files import open_sources
     from standards_mcp_catalog.starter import starter_records
     from standards_mcp_catalog.vocabulary.names import proper_name
 
@@ -179,13 +175,13 @@ def _from_api(
 ) -> Iterator[Document | Problem]:
     from platformdirs import user_cache_path
 
-    from standards_mcp_catalog.importing.sources.services import (
+    from standards_mcp_catalog.importing.services import (
         CSP_URL,
         case_documents,
         csp_documents,
         csp_web,
     )
-    from standards_mcp_catalog.importing.sources.web import Cache
+    from standards_mcp_catalog.importing.web import Cache
 
     folder = user_cache_path("standards-mcp", appauthor=False) / "sources" / str(options.api)
     cache = Cache(folder, days=0 if options.refresh else 7)
@@ -200,7 +196,3 @@ def _from_api(
         yield from csp_documents(
             selection, base_url=base_url, web=csp_web(key), cache=cache, on_set=progress.fetched
         )
-
-
-def _print(report: Report, *, as_json: bool) -> None:
-    print_result(report.to_dict(), lambda: "\n".join(report.lines()), as_json=as_json)

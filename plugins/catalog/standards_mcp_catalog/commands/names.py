@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -31,25 +31,6 @@ jurisdiction_option = click.option(
     shell_complete=offer(loaded_jurisdictions),
     help="Only the sets of this one, by a name such as Florida or FL, or its id.",
 )
-
-
-def chosen_sets(
-    store: LocalStore, standard_sets: Sequence[str], jurisdiction: str | None
-) -> list[str] | None:
-    """Return the ids of the sets with these names, of a jurisdiction if one is given.
-
-    None means all sets, if neither is given.
-
-    Raises:
-        JurisdictionNameError: The jurisdiction is unknown or ambiguous.
-        click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
-    """
-    if not standard_sets and not jurisdiction:
-        return None
-    sets = store.sets()
-    if jurisdiction:
-        sets = sets_of(jurisdiction, sets)
-    return [set_named(name, sets).id for name in standard_sets] or [each.id for each in sets]
 
 
 def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
@@ -100,20 +81,38 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
     return found
 
 
-def one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
-    """Return the id of one set, or the ids of all sets of a jurisdiction.
+def chosen_sets(
+    store: LocalStore,
+    standard_sets: Sequence[str],
+    jurisdiction: str | None,
+    of_jurisdiction: Callable[[str, Sequence[StandardSet]], list[StandardSet]] = sets_of,
+) -> list[str] | None:
+    """Return the ids of the sets with these names, of a jurisdiction if one is given.
+
+    None means all sets, if neither is given.
 
     Raises:
-        JurisdictionNameError: The jurisdiction is unknown.
-        click.ClickException: The set is unknown; a `click.UsageError` if several have the name, or
-        neither is given.
+        JurisdictionNameError: The jurisdiction is unknown or ambiguous.
+        click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
     """
+    if not standard_sets and not jurisdiction:
+        return None
     sets = store.sets()
     if jurisdiction:
-        sets = sets_of_one(jurisdiction, sets)
-    elif not standard_set:
+        sets = of_jurisdiction(jurisdiction, sets)
+    return [set_named(name, sets).id for name in standard_sets] or [each.id for each in sets]
+
+
+def one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
+    """Return the id of one set, or the ids of all sets of exactly one jurisdiction.
+
+    Raises:
+        click.ClickException: See `chosen_sets`; neither a set nor a jurisdiction is given.
+    """
+    ids = chosen_sets(store, [standard_set] if standard_set else [], jurisdiction, sets_of_one)
+    if ids is None:
         raise click.UsageError("name a set, or a jurisdiction with --jurisdiction")
-    return [set_named(standard_set, sets).id] if standard_set else [each.id for each in sets]
+    return ids
 
 
 def sets_called(name: str, sets: Sequence[StandardSet]) -> list[StandardSet]:

@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from standards_mcp.commands import (
-    ask,
-    counted,
-    divert_stdout,
-    examples,
-    json_option,
-    offer,
-    print_json,
-    print_text,
-)
+from standards_mcp.commands import Report, ask, counted, divert_stdout, examples, offer, reports
 
 from .importing import STARTER
 from .names import crosswalk_named, jurisdiction_option, one_or_all, sets_called
 from .workplace import ProgressLine, Workplace, loaded_sets_and_crosswalks
 
 if TYPE_CHECKING:
-    from standards_mcp_catalog.importing.report import Report
+    from standards_mcp_catalog.importing.report import Report as Counts
     from standards_mcp_catalog.local.store import LocalStore
 
 
@@ -39,7 +30,7 @@ class _Removal(NamedTuple):
         after: Says how to restore the data.
     """
 
-    run: Callable[..., Report]
+    run: Callable[..., Counts]
     before: str
     after: str
 
@@ -59,11 +50,9 @@ class _Removal(NamedTuple):
 @click.option("--crosswalk", is_flag=True, help="SET is a crosswalk, also if a set is called so.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--yes", is_flag=True, help="Delete without asking, as scripts have to.")
-@json_option
-@click.pass_context
-def remove(
-    ctx: click.Context, /, *, dry_run: bool, yes: bool, as_json: bool, **chosen: Any
-) -> None:
+@click.pass_obj
+@reports
+def remove(workplace: Workplace, /, *, dry_run: bool, yes: bool, **chosen: Any) -> Report:
     """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
 
     It counts what would be deleted, and asks first. With --jurisdiction and no SET, all sets of
@@ -73,26 +62,24 @@ def remove(
     nothing is deleted because nobody has agreed.
     """
     with divert_stdout(), ProgressLine() as progress:
-        store = ctx.ensure_object(Workplace).embedded.store
+        store = workplace.embedded.store
         removal = _removal(store, progress, **chosen)
         report = removal.run(dry_run=True)
         if not (dry_run or yes) and _has_effect(report):
             ask(f"{_sentence(report)} {removal.before}")
         if not dry_run:
             report = removal.run(dry_run=False)
-    if as_json:
-        names = ("deleted", "left", "relations", "dry_run")
-        print_json({name: getattr(report, name) for name in names})
-        return
+    names = ("deleted", "left", "relations", "dry_run")
     hint = removal.before if dry_run else removal.after
-    print_text(f"{_sentence(report)} {hint}" if _has_effect(report) else _sentence(report))
+    text = f"{_sentence(report)} {hint}" if _has_effect(report) else _sentence(report)
+    return Report({name: getattr(report, name) for name in names}, lambda: text)
 
 
-def _has_effect(report: Report) -> bool:
+def _has_effect(report: Counts) -> bool:
     return bool(report.deleted or report.left or report.relations)
 
 
-def _sentence(report: Report) -> str:
+def _sentence(report: Counts) -> str:
     verb = "Would delete" if report.dry_run else "Deleted"
     parts = [counted(report.deleted, "record")] if report.deleted or not report.relations else []
     parts += [counted(report.relations, "relation")] if report.relations else []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from standards_mcp.commands import (
+    Report,
     counted,
     divert_stdout,
     examples,
@@ -17,6 +18,7 @@ from standards_mcp.commands import (
     print_json,
     print_table,
     print_text,
+    reports,
 )
 from standards_mcp.files import full_disk, replacing
 
@@ -24,7 +26,7 @@ from .names import chosen_sets, jurisdiction_option, one_or_all, sets_of, sets_o
 from .workplace import ProgressLine, Workplace, loaded_sets
 
 if TYPE_CHECKING:
-    from standards_mcp_catalog.local.store import LocalStore
+    pass
 
 
 @click.command(epilog=examples("data sets", "data sets --jurisdiction Ohio", "data sets --json"))
@@ -84,16 +86,11 @@ def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[SET] NEW", shell_complete=offer(loaded_sets))
 @jurisdiction_option
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
-@json_option
-@click.pass_context
+@click.pass_obj
+@reports
 def rename(
-    ctx: click.Context,
-    names: tuple[str, ...],
-    *,
-    jurisdiction: str | None,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+    workplace: Workplace, names: tuple[str, ...], *, jurisdiction: str | None, dry_run: bool
+) -> Report:
     """Call the standard SET, given by its id or title, NEW; or the --jurisdiction, without a SET.
 
     A jurisdiction that gets the name of another one becomes one with it. Later imports of these
@@ -112,28 +109,21 @@ def rename(
         raise click.UsageError("the new name is empty")
     set_name = before[0] if before else ""
     with divert_stdout(), ProgressLine() as progress:
-        store = ctx.ensure_object(Workplace).embedded.store
+        store = workplace.embedded.store
         ids = one_or_all(store, set_name, jurisdiction)
         given = {"title": new} if set_name else jurisdiction_names(store, new, ids)
-        joined = 0 if set_name else _others_of(store, ids, given["jurisdiction_title"])
+        there = [each.jurisdiction_title for each in store.sets() if each.id not in ids]
+        joined = 0 if set_name else there.count(given["jurisdiction_title"])
         changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
     called = new if set_name else given["jurisdiction_title"]
-    if as_json:
-        counts = {"changed": changed, "sets": len(ids), "joined": joined}
-        print_json({**counts, "name": called, "dry_run": dry_run})
-    else:
-        verb = "Would rename" if dry_run else "Renamed"
-        what = "to" if set_name else "to be of"
-        records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
-        join = "would join" if dry_run else "joined"
-        joins = f"; {join} {counted(joined, 'set')} there" if joined else ""
-        print_text(f"{verb} {counted(len(ids), 'set')} {what} {called!r}{joins}; {records}.")
-
-
-def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> int:
-    """Return how many other sets than these a jurisdiction has already."""
-    titles = (each.jurisdiction_title for each in store.sets() if each.id not in ids)
-    return sum(title == jurisdiction_title for title in titles)
+    data = {"changed": changed, "sets": len(ids), "joined": joined}
+    verb = "Would rename" if dry_run else "Renamed"
+    what = "to" if set_name else "to be of"
+    records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
+    join = "would join" if dry_run else "joined"
+    joins = f"; {join} {counted(joined, 'set')} there" if joined else ""
+    text = f"{verb} {counted(len(ids), 'set')} {what} {called!r}{joins}; {records}."
+    return Report({**data, "name": called, "dry_run": dry_run}, lambda: text)
 
 
 @click.command(
@@ -153,10 +143,7 @@ def _others_of(store: LocalStore, ids: list[str], jurisdiction_title: str) -> in
 )
 @click.pass_obj
 def export(
-    workplace: Workplace,
-    standard_sets: tuple[str, ...],
-    jurisdiction: str | None,
-    output: Path,
+    workplace: Workplace, standard_sets: tuple[str, ...], jurisdiction: str | None, output: Path
 ) -> None:
     """Print the loaded records, one JSON object a line; `data import` reads them back.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 import click
@@ -46,19 +46,6 @@ class Workplace:
         """Close the embedded catalog."""
         if "embedded" in vars(self):
             anyio.run(self.embedded.aclose)
-
-
-class DataCommands(click.Group):
-    """A group whose commands get a `Workplace` as their object, also for completion."""
-
-    workplace: Workplace
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Return the context with the workplace, which is closed with it."""
-        ctx = super().make_context(*args, **kwargs)
-        ctx.obj = self.workplace
-        ctx.call_on_close(self.workplace.close)
-        return ctx
 
 
 def loaded_sets(workplace: Workplace) -> Iterator[tuple[str, str]]:

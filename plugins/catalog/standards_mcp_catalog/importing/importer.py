@@ -3,7 +3,7 @@
 Documents are first read into a temporary database, see `staging`. Nothing is written if reading
 fails, or if a strict import has skipped something. The differences from the store are then written
 in one transaction, so an import that is killed leaves all of it or nothing. It can be run again:
-`sources.web` keeps downloads, and the store keeps embeddings.
+`web` keeps downloads, and the store keeps embeddings.
 """
 
 from __future__ import annotations

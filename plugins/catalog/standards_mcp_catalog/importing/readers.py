@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from .files import UNREADABLE, Document
 from .formats.case import is_case, read_case
 from .formats.crosswalk import is_crosswalk, read_crosswalk
 from .formats.csp import is_csp, read_csp
@@ -14,7 +15,6 @@ from .formats.jsonl import LONGEST_LINE, is_records, read_jsonl, read_records
 from .formats.tabular import read_table
 from .formats.values import Lines, decode, parse_json
 from .report import Item, Problem, SourceError, lost
-from .sources.files import UNREADABLE, Document
 
 Format: TypeAlias = Literal["auto", "csp", "case", "jsonl", "csv", "crosswalk"]
 LARGEST_JSON: Final = 2**27
@@ -31,9 +31,7 @@ _TABLES: Final = (".csv", ".tsv", ".tab", ".txt")
 
 
 def read_documents(
-    documents: Iterable[Document | Problem],
-    format_: Format = "auto",
-    jurisdiction: str = "",
+    documents: Iterable[Document | Problem], format_: Format = "auto", jurisdiction: str = ""
 ) -> Iterator[Iterator[Item]]:
     """Yield for each document an iterator over its items, to be used up at once.
 
@@ -41,58 +39,52 @@ def read_documents(
         format_: How to read them; ``auto`` looks at each.
         jurisdiction: Default for rows of tables without one.
     """
-    reader = _Reader(format_, time.strftime("%Y-%m-%d"), jurisdiction)
     for document in documents:
-        yield iter([document]) if isinstance(document, Problem) else reader.items(document)
+        if isinstance(document, Problem):
+            yield iter([document])
+        else:
+            yield _items(document, format_, jurisdiction)
 
 
-class _Reader(NamedTuple):
-    """Read documents, see `read_documents`."""
-
-    format: Format
-    today: str
-    jurisdiction: str
-
-    def items(self, document: Document) -> Iterator[Item]:
-        """Yield the items of a document, or a problem if it cannot be read."""
-        try:
-            yield from self._read(document)
-        except (SourceError, *UNREADABLE) as error:
-            detail = str(error) or "it ends too early; fetch it again"
-            yield lost("cannot be read", document.name, detail=detail, records=0)
-
-    def _read(self, document: Document) -> Iterator[Item]:
+def _items(document: Document, format_: Format, jurisdiction: str) -> Iterator[Item]:
+    """Yield the items of a document, or a problem if it cannot be read."""
+    try:
         head = document.head()
         foreign = next((what for mark, what in _FOREIGN if head.lstrip().startswith(mark)), "")
         if foreign or not head.strip():
             reason = "no standards" if foreign else "empty file"
             yield lost(reason, document.name, detail=foreign, records=0)
         else:
-            yield from self._parsed(document, decode(head).lstrip())
+            yield from _parsed(document, decode(head).lstrip(), format_, jurisdiction)
+    except (SourceError, *UNREADABLE) as error:
+        detail = str(error) or "it ends too early; fetch it again"
+        yield lost("cannot be read", document.name, detail=detail, records=0)
 
-    def _parsed(self, document: Document, text: str) -> Iterator[Item]:
-        """Yield the items of a document that begins with *text*."""
-        is_auto, stream, name = self.format == "auto", document.stream, document.name
-        kind = _kind(name, text) if is_auto else self.format
-        if kind == "crosswalk" or (is_auto and kind == "csv" and is_crosswalk(text)):
-            yield from read_crosswalk(stream, name)
-        elif kind == "csv":
-            yield from read_table(stream, name, self.jurisdiction)
-        elif kind == "jsonl" and (is_auto or _has_lines(text)):
-            yield from read_jsonl(Lines(stream, LONGEST_LINE), name)
-        else:
-            yield from self._read_json(parse_json(_whole(document)), kind, name)
 
-    def _read_json(self, value: object, kind: str, name: str) -> Iterator[Item]:
-        if kind == "case" or (kind == "json" and is_case(value)):
-            yield from read_case(value, name, self.today)
-        elif kind == "jsonl" or (kind == "json" and is_records(value)):
-            yield from read_records(value, name)
-        elif kind == "csp" or is_csp(value) or value == {"data": {}}:
-            yield from read_csp(value, name)
-        else:
-            detail = "neither a standard set, a CASE package nor records"
-            yield lost("unknown format", name, detail=detail, records=0)
+def _parsed(document: Document, text: str, format_: Format, jurisdiction: str) -> Iterator[Item]:
+    """Yield the items of a document that begins with *text*."""
+    is_auto, stream, name = format_ == "auto", document.stream, document.name
+    kind = _kind(name, text) if is_auto else format_
+    if kind == "crosswalk" or (is_auto and kind == "csv" and is_crosswalk(text)):
+        yield from read_crosswalk(stream, name)
+    elif kind == "csv":
+        yield from read_table(stream, name, jurisdiction)
+    elif kind == "jsonl" and (is_auto or _has_lines(text)):
+        yield from read_jsonl(Lines(stream, LONGEST_LINE), name)
+    else:
+        yield from _read_json(parse_json(_whole(document)), kind, name)
+
+
+def _read_json(value: object, kind: str, name: str) -> Iterator[Item]:
+    if kind == "case" or (kind == "json" and is_case(value)):
+        yield from read_case(value, name, time.strftime("%Y-%m-%d"))
+    elif kind == "jsonl" or (kind == "json" and is_records(value)):
+        yield from read_records(value, name)
+    elif kind == "csp" or is_csp(value) or value == {"data": {}}:
+        yield from read_csp(value, name)
+    else:
+        detail = "neither a standard set, a CASE package nor records"
+        yield lost("unknown format", name, detail=detail, records=0)
 
 
 def _kind(name: str, start: str) -> str:

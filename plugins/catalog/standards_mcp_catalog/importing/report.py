@@ -149,13 +149,10 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data."""
-        names = (
-            "documents", "read", "written", "new", "changed", "unchanged", "collapsed",
-            "filtered", "deleted", "left", "skipped_records", "crosswalk_rows",
-            "relations", "dry_run",
-        )  # fmt: skip
+        counts = {name: value for name, value in vars(self).items() if isinstance(value, int)}
         return {
-            **{name: getattr(self, name) for name in names},
+            **counts,
+            "written": self.written,
             "skipped": dict(self.skipped.most_common()),
             "notes": dict(self.notes.most_common()),
             "problems": [str(problem) for problem in self.problems],
@@ -169,24 +166,20 @@ class Report:
         verb = "Would write" if self.dry_run else "Wrote"
         yield f"Read {counted(self.read, 'record')} in {counted(self.documents, 'document')}."
         if self.read or not self.crosswalk_rows:
-            yield (
-                f"{verb} {self.written:,} ({self.new:,} new, {self.changed:,} changed); "
-                f"{self.unchanged:,} {_were(self.unchanged)} there already."
-            )
+            counts = f"{self.new:,} new, {self.changed:,} changed"
+            yield f"{verb} {self.written:,} ({counts}); {self.unchanged:,} unchanged."
         if self.relations or self.crosswalk_rows:
             took = "Would take" if self.dry_run else "Took"
             yield f"{took} {counted(self.relations, 'relation')} between standards."
-        if self.collapsed:
-            yield f"{self.collapsed:,} stood in several sets or files and became one with others."
-        if self.filtered:
-            yield f"{self.filtered:,} {_were(self.filtered)} left out by the filters."
-        if self.deleted:
-            deleted = "Would delete" if self.dry_run else "Deleted"
-            are = "is" if self.deleted == 1 else "are"
-            yield f"{deleted} {self.deleted:,} that {are} no longer in the replaced sets."
-        if self.left:
-            are, stay = ("is", "stays") if self.left == 1 else ("are", "stay")
-            yield f"{self.left:,} {are} no longer in the replaced sets, and {stay} in others."
+        deleted = "Would delete" if self.dry_run else "Deleted"
+        for fact, count in (
+            ("Repeated in several sets or files, and joined", self.collapsed),
+            ("Left out by the filters", self.filtered),
+            (f"{deleted} from the replaced sets", self.deleted),
+            ("Taken out of the replaced sets, and kept in others", self.left),
+        ):
+            if count:
+                yield f"{fact}: {count:,}."
         yield from self._problem_lines()
 
     def _problem_lines(self) -> Iterator[str]:
@@ -194,7 +187,3 @@ class Report:
             for reason, count in counts.most_common():
                 yield f"{title}: {reason}, {counted(count, 'time')}"
         yield from map(str, self.problems)
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"

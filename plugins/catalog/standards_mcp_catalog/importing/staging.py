@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from standards_mcp.files import full_disk
 from standards_mcp_catalog.errors import CatalogError
@@ -44,8 +45,7 @@ CREATE TABLE read (
 );
 CREATE TABLE incomplete (document INTEGER PRIMARY KEY);
 CREATE TABLE statements (
-    number INTEGER PRIMARY KEY, crosswalk TEXT, title TEXT, start TEXT, relation TEXT, finish TEXT,
-    source TEXT, place TEXT, by_identifier INTEGER, adds INTEGER
+    number INTEGER PRIMARY KEY, by_identifier INTEGER NOT NULL, body TEXT NOT NULL
 );
 CREATE TABLE crosswalks (id TEXT PRIMARY KEY, title TEXT NOT NULL, adds INTEGER NOT NULL);
 CREATE TABLE links (
@@ -105,14 +105,9 @@ class Staging:
 
     def add_statement(self, statement: Statement) -> None:
         """Keep a statement until all records are read."""
-        each = statement
-        texts = (
-            *each.crosswalk, each.start, each.relation, each.end, each.source, each.where
-        )  # fmt: skip
-        row = (*map(without_surrogates, texts), each.by_identifier, each.adds)
-        self._connection.execute(
-            "INSERT INTO statements VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
-        )
+        body = without_surrogates(json.dumps(asdict(statement), ensure_ascii=False))
+        row = (statement.by_identifier, body)
+        self._connection.execute("INSERT INTO statements VALUES (NULL, ?, ?)", row)
 
     def add_crosswalk(self, crosswalk: Crosswalk, *, adds: bool = False) -> None:
         """Keep a crosswalk, which has no relations until there are links."""
@@ -124,12 +119,10 @@ class Staging:
 
     def statements(self) -> Iterator[Statement]:
         """Yield the statements of crosswalks in their order."""
-        rows = self._connection.execute("SELECT * FROM statements ORDER BY number")
-        for _, id_, title, start, relation, end, source, where, by_identifier, adds in rows:
-            yield Statement(
-                crosswalk=Crosswalk(id_, title), start=start, relation=relation, end=end,
-                source=source, where=where, by_identifier=bool(by_identifier), adds=bool(adds),
-            )  # fmt: skip
+        for (body,) in self._connection.execute("SELECT body FROM statements ORDER BY number"):
+            fields: dict[str, Any] = json.loads(body)
+            fields["crosswalk"] = Crosswalk(*fields["crosswalk"])
+            yield Statement(**fields)
 
     def index_keys(self) -> None:
         """Let `ids_under` find the selected records, if any statement has codes."""

@@ -12,7 +12,7 @@ from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from standards_mcp_catalog.records import StandardRecord, chunks, text_hash, without_surrogates
 from standards_mcp_catalog.relations import CrosswalkLinks
@@ -64,12 +64,6 @@ class Database:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def is_old(self) -> bool:

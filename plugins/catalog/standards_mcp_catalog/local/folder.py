@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -91,7 +91,7 @@ class CatalogFolder:
             with self._locked(seconds):
                 if not self.database.exists():
                     create_database(self.database)
-                with Database(self.database) as database:
+                with closing(Database(self.database)) as database:
                     database.upgrade()
                     yield database
         except filelock.Timeout as error:

@@ -52,14 +52,14 @@ def ideas_named(text: str) -> list[str]:
     wanted = text.strip().casefold()
     if len(wanted) < _SHORTEST:
         return []
-    by_code = [idea for idea in CORE_IDEAS if _begin_alike(idea.casefold(), wanted)]
+    by_code = [
+        idea
+        for idea in CORE_IDEAS
+        if idea.casefold().startswith(wanted) or wanted.startswith(idea.casefold())
+    ]
     return by_code or [idea for idea, title in CORE_IDEAS.items() if wanted in title.casefold()]
 
 
 def code_prefixes(idea: str) -> list[str]:
     """Return the beginnings of all codes of a core idea, in the spelling of `canonical_key`."""
     return [f"{grades}.{idea}" for grades in _GRADES]
-
-
-def _begin_alike(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)

@@ -51,11 +51,7 @@ _FLORIDA_BEFORE: Final = Family(
     ("Florida",),
     _FROM_CSP.format("Florida"),
 )
-_C3: Final = Family(
-    "the C3 Framework for social studies",
-    ("C3",),
-    _STARTER,
-)
+_C3: Final = Family("the C3 Framework for social studies", ("C3",), _STARTER)
 _CSTA: Final = Family("the CSTA computer science standards", ("CSTA",), _STARTER)
 
 LABELS: Final = {"NGSS": _NGSS, "TEKS": _TEKS, "SOL": _SOL, "C3": _C3, "CSTA": _CSTA}

@@ -15,13 +15,7 @@ from urllib.parse import unquote
 
 from .families import COMMON_CORE, LABELS, family_of
 from .names import state_named
-from .notation import (
-    asn_id_of,
-    codes_in,
-    guid_of,
-    is_common_core,
-    plain_text,
-)
+from .notation import asn_id_of, codes_in, guid_of, is_common_core, plain_text
 
 _MARKS: Final = " \t\r\n.,;:!?*•·#\"'`\u201c\u201d\u2018\u2019«»„<>[]{}|"
 _LABEL: Final = re.compile(
@@ -264,7 +258,7 @@ def requests_in(text: str) -> Request:
     if len(pieces) < 2:  # noqa: PLR2004
         return _piece(text.strip())
     parts = tuple(_part(each) for each in pieces if _may_name(each))
-    if not any(_names_surely(part) for part in parts):
+    if not any(part.parts or _codes(part.text) or codes_in(part.text) for part in parts):
         parts = ()
     return Request(text.strip(), (Reading(text.strip()),), tuple(dict.fromkeys(parts)))
 
@@ -303,7 +297,3 @@ def _may_name(piece: str) -> bool:
     return (
         words == 1 or bool(_codes(piece)) or (words <= _MOST_WORDS and bool(_DIGIT.search(piece)))
     )
-
-
-def _names_surely(part: Request) -> bool:
-    return bool(part.parts) or bool(_codes(part.text)) or bool(codes_in(part.text))

@@ -45,16 +45,6 @@ def softmax(values: _Array) -> _Array:
     return shares
 
 
-def save(subjects: list[str], coefficients: _Array, offsets: _Array) -> None:
-    """Write the model into this package."""
-    np.savez_compressed(
-        FILE,
-        subjects=np.array(subjects),
-        coefficients=coefficients.astype(np.float16),
-        offsets=offsets.astype(np.float16),
-    )
-
-
 @cache
 def _model() -> _Model:
     with np.load(FILE, allow_pickle=False) as file:

@@ -20,9 +20,9 @@ from standards_mcp_catalog.commands.importing import import_command
 from standards_mcp_catalog.commands.removing import remove
 from standards_mcp_catalog.commands.sets import export, sets
 from standards_mcp_catalog.commands.workplace import ProgressLine, Workplace
+from standards_mcp_catalog.importing import services
 from standards_mcp_catalog.importing.formats.tabular import template
 from standards_mcp_catalog.importing.report import Report
-from standards_mcp_catalog.importing.sources import services
 from standards_mcp_catalog.plugin import CatalogPlugin
 from standards_mcp_catalog.starter import starter_records
 

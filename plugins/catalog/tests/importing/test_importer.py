@@ -269,14 +269,14 @@ def test_the_report_tells_people_everything_that_happened(store, csp_set, standa
         replace=True,
     )
     text = "\n".join(report.lines())
-    for part in ("in 3 documents", "left out by the filters", "became one", "Skipped: empty"):
+    for part in ("in 3 documents", "Left out by the filters: ", "and joined: ", "Skipped: empty"):
         assert part in text
     assert "Deleted" not in text
     load(store, csp_set("04", standards=[standard("X"), standard("Y"), standard("A")]))
     gone = load(store, csp_set("04", standards=[standard("X")]), replace=True)
     text = "\n".join(gone.lines())
-    assert "Deleted 1 that is no longer" in text
-    assert "2 are no longer in the replaced sets, and stay in others" in text
+    assert "Deleted from the replaced sets: 1." in text
+    assert "Taken out of the replaced sets, and kept in others: 2." in text
 
 
 def test_two_records_of_one_id_and_set_that_differ_are_told(store, starter):

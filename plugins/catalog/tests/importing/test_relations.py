@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from standards_mcp_catalog import StandardRecord
+from standards_mcp_catalog.importing.files import open_sources
 from standards_mcp_catalog.importing.formats.case import read_case
 from standards_mcp_catalog.importing.importer import (
     ImportOptions,
@@ -21,7 +22,6 @@ from standards_mcp_catalog.importing.importer import (
 from standards_mcp_catalog.importing.maintenance import export_lines, remove_crosswalk, remove_sets
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Report
-from standards_mcp_catalog.importing.sources.files import open_sources
 from standards_mcp_catalog.local.store import LocalStore
 
 TODAY = "2030-06-15"

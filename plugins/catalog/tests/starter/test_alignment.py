@@ -52,45 +52,43 @@ def records() -> dict[str, StandardRecord]:
 
 
 class TestQuestions:
-    def test_each_has_an_id_of_its_own_and_is_asked_once(self, questions: list[Row]) -> None:
+    def test_each_has_an_id_of_its_own_and_is_asked_once(self, questions: list[Row]):
         for column in ("id", "question"):
             assert max(Counter(row[column] for row in questions).values()) == 1
 
     def test_each_names_a_standard_of_the_starter_set_with_its_subject_and_grade(
         self, questions: list[Row], records: dict[str, StandardRecord]
-    ) -> None:
+    ):
         for row in questions:
             record = records[row["code"]]
             grades = [level.lstrip("0") for level in record.education_levels]
             assert row["subject"] == record.subject
             assert row["grade"] == "-".join(dict.fromkeys((grades[0], grades[-1])))
 
-    def test_none_has_a_code(
-        self, questions: list[Row], records: dict[str, StandardRecord]
-    ) -> None:
+    def test_none_has_a_code(self, questions: list[Row], records: dict[str, StandardRecord]):
         keys = {canonical_key(code) for code in records}
         named = [code for row in questions for code in codes_in(row["question"])]
         assert not [code for code in named if canonical_key(code) in keys]
 
     def test_none_repeats_the_text_of_a_standard(
         self, questions: list[Row], records: dict[str, StandardRecord]
-    ) -> None:
+    ):
         known = {run for record in records.values() for run in word_runs(record.description)}
         assert not [row for row in questions if known & set(word_runs(row["question"]))]
 
-    def test_they_have_a_natural_length(self, questions: list[Row]) -> None:
+    def test_they_have_a_natural_length(self, questions: list[Row]):
         assert all(5 <= len(row["question"].split()) <= 25 for row in questions)
 
     def test_they_cover_all_subjects_and_grades(
         self, questions: list[Row], records: dict[str, StandardRecord]
-    ) -> None:
+    ):
         subjects = Counter(row["subject"] for row in questions if row["split"] == "test")
         levels = {level for row in questions for level in records[row["code"]].education_levels}
         assert set(subjects) == {record.subject for record in records.values()}
         assert min(subjects.values()) >= 50
         assert levels == {"K", *(f"{grade:02}" for grade in range(1, 13))}
 
-    def test_no_standard_is_in_both_splits(self, questions: list[Row]) -> None:
+    def test_no_standard_is_in_both_splits(self, questions: list[Row]):
         splits = {row["split"]: set[str]() for row in questions}
         for row in questions:
             splits[row["split"]].add(row["code"])
@@ -102,7 +100,7 @@ class TestQuestions:
 class TestNeighbours:
     def test_corpus_and_hard_negatives_are_derived_from_the_starter_set(
         self, tmp_path: Path, questions: list[Row], records: dict[str, StandardRecord]
-    ) -> None:
+    ):
         result = program("corpus.py", tmp_path)
         assert result.returncode == 0, result.stderr
         corpus = {row["code"]: row for row in rows(tmp_path / "corpus.csv")}
@@ -150,7 +148,7 @@ def example(tmp_path: Path) -> Path:
 
 @pytest.mark.processes
 class TestScorer:
-    def test_it_gives_the_figures_computed_by_hand(self, tmp_path: Path, example: Path) -> None:
+    def test_it_gives_the_figures_computed_by_hand(self, tmp_path: Path, example: Path):
         run = write(tmp_path / "run.csv", RUN)
         result = program("score.py", run, "--questions", example)
         assert result.returncode == 0, result.stderr
@@ -164,7 +162,7 @@ class TestScorer:
         for kind in ("same domain", "elsewhere"):
             assert f"| {kind} | 0 | 0.0% |" in result.stdout
 
-    def test_it_compares_two_runs_question_by_question(self, tmp_path: Path, example: Path) -> None:
+    def test_it_compares_two_runs_question_by_question(self, tmp_path: Path, example: Path):
         run = write(tmp_path / "run.csv", RUN)
         other = write(tmp_path / "other.csv", "".join(RUN.splitlines(keepends=True)[:2]))
         result = program("score.py", run, other, "--questions", example)
@@ -187,7 +185,7 @@ class TestScorer:
     )
     def test_it_says_which_line_of_a_run_does_not_fit(
         self, tmp_path: Path, example: Path, line: str, message: str
-    ) -> None:
+    ):
         run = write(tmp_path / "run.csv", f"id,rank,code\n{line}\n")
         result = program("score.py", run, "--questions", example)
         assert result.returncode == 1

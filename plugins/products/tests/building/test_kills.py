@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,11 @@ from support.waiting import WAIT
 
 from standards_mcp_products.filters import read_filters
 from standards_mcp_products.search import search
-from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
+from standards_mcp_products.store import Store, catalogue_of
 
 pytestmark = pytest.mark.slow
-KILLS = int(os.environ.get("KILLS", "20"))
+KILLS = int(os.environ.get("KILLS", "8"))
 COUNT = 200
 BUILDER = """
 import os, sys, json
@@ -32,8 +31,8 @@ import chromadb
 import numpy as np
 from standards_mcp_products.building import build
 from standards_mcp_products.columns import read_mapping
-from standards_mcp_products.service import catalogue_of
 from standards_mcp_products.settings import ProductsSettings
+from standards_mcp_products.store import Store, catalogue_of
 
 class Encoder:
     name = "stub"
@@ -81,7 +80,7 @@ def nursery(state: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def titles(state: Path) -> list[Any]:
-    with closing(catalogue_of(ProductsSettings(), state).store()) as store:
+    with closing(Store(catalogue_of(ProductsSettings(), state))) as store:
         found = store.ask(lambda all_: all_.get(include=["metadatas"]))
         near = store.ask(lambda all_: all_.query(query_embeddings=[[1.0] * 8], n_results=COUNT))
     assert len(near["ids"][0]) > COUNT // 2, "the index is there"
@@ -120,7 +119,7 @@ def test_searches_are_answered_while_builds_run(nursery: subprocess.Popen[str], 
     child = int(nursery.stdout.readline())
     assert nursery.stdout.readline() == "built\n"
     seen, deadline = set[Any](), time.monotonic() + WAIT
-    with closing(catalogue_of(ProductsSettings(), state).store()) as store:
+    with closing(Store(catalogue_of(ProductsSettings(), state))) as store:
         try:
             while len(seen) < 4:
                 assert time.monotonic() < deadline
@@ -129,10 +128,8 @@ def test_searches_are_answered_while_builds_run(nursery: subprocess.Popen[str], 
                 seen |= names
                 for filters in ({"price": {"$gt": 0}}, {"title": {"$ne": "x"}}):
                     conditions = read_filters(filters)
-                    found = store.ask(
-                        partial(search, vector=[1.0] * 8, conditions=conditions, count=5)
-                    )
-                    assert len(found) == 5, "a build that removes products is not seen"
+                    found = search(store, "stub", [1.0] * 8, conditions, 5)
+                    assert len(found["results"]) == 5, "a build that removes products is not seen"
         finally:
             os.kill(child, signal.SIGKILL)
             while nursery.stdout.readline() != "ended\n":

@@ -22,7 +22,7 @@ BRANDS = ["Acme", "acme", "Böhm", "x'y", "100%", ""]
 PRICES = [1.0, 2.5, 9.99, 12.0, 15.0, 1349.5]
 COUNT = 60
 QUERY = "a thing of steel"
-_KEPT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+_KEPT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
 def products() -> list[dict[str, Any]]:
@@ -44,7 +44,6 @@ def products() -> list[dict[str, Any]]:
 
 
 ROWS = products()
-MAPPING = '{"organic": "Organic", "code": "Code"}'
 
 
 def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,12 +178,15 @@ def opened(open_products: Any) -> Callable[..., AbstractContextManager[Search]]:
     return open_one
 
 
+@pytest.fixture(scope="module")
+def things(build_apart: Callable[..., Path]) -> Path:
+    """Return the state folder of the rows."""
+    return build_apart(*ROWS, mapping={"organic": ["Organic"], "code": ["Code"]})
+
+
 @pytest.fixture
-def search(make: Any, opened: Any, tmp_path: Any) -> Iterator[Search]:
-    mapping = tmp_path / "mapping.json"
-    mapping.write_text(MAPPING)
-    make(*ROWS, name="products.jsonl", mapping=mapping)
-    with opened() as call:
+def search(things: Path, opened: Any) -> Iterator[Search]:
+    with opened(state_dir=things) as call:
         yield call
 
 
@@ -220,7 +222,7 @@ def test_few_products_that_are_far_away_are_found_as_a_plain_evaluation_finds_th
 ):
     rows = [
         {"Uniq Id": f"near-{number:03}", "Product Name": f"a thing of steel, size {number}"}
-        for number in range(400)
+        for number in range(220)
     ] + [
         {"Uniq Id": f"far-{number}", "Product Name": f"{name} to eat", "Brand Name": "Rare"}
         for number, name in enumerate(["pears", "bread", "olives", "cheese", "honey", "rice"])
@@ -272,7 +274,7 @@ def test_whole_numbers_of_another_program_are_compared_with_fractions(
         order = ids(search(None, 100))
         assert len(order) == len(rows)
 
-        @settings(_KEPT, max_examples=60)
+        @settings(_KEPT, max_examples=40)
         @given(ON_PRICES | FRACTIONS)
         def check(condition: Any) -> None:
             filters = {"code": condition}

@@ -32,15 +32,7 @@ KNOWN = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin"
                 "$and": [{"b": 2}, {"$and": [{"c": 3}, {"d": 4}]}],
                 "$or": [{"e": 5}, {"f": 6}],
             },
-            {
-                "$and": [
-                    {"a": 1},
-                    {"b": 2},
-                    {"c": 3},
-                    {"d": 4},
-                    {"$or": [{"e": 5}, {"f": 6}]},
-                ]
-            },
+            {"$and": [{"a": 1}, {"b": 2}, {"c": 3}, {"d": 4}, {"$or": [{"e": 5}, {"f": 6}]}]},
         ),
         (
             {"$or": [{"a": 1, "b": {"$in": ["x"]}}, {"c": True}]},
@@ -138,10 +130,7 @@ def nested(depth: int) -> dict[str, Any]:
             "filters.$and[0].$and[0].document: is allowed at the top level only",
         ),
         (nested(9), f"filters{'.$and[0]' * 8}: filters may be nested 8 deep"),
-        (
-            {"$or": [{"a": 1} for _ in range(65)]},
-            "filters.$or[64].a: there may be 64 conditions",
-        ),
+        ({"$or": [{"a": 1} for _ in range(65)]}, "filters.$or[64].a: there may be 64 conditions"),
     ],
 )
 def test_anything_else_is_refused_with_its_place(filters: Any, message: str):

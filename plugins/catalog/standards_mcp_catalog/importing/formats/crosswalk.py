@@ -102,7 +102,7 @@ def _first_of(cells: Sequence[str], places: Iterable[int]) -> str:
 
 
 def _named_columns(cells: Sequence[str]) -> _Columns:
-    names = [_folded(cell) for cell in cells]
+    names = [re.sub(r"[\W_]+", "", cell).casefold() for cell in cells]
     relation = sorted(
         (place for place, name in enumerate(names) if name in _RELATIONS),
         key=lambda place: _RELATIONS.index(names[place]),
@@ -117,7 +117,3 @@ def _places(names: Sequence[str], words: Iterable[str]) -> list[int]:
 
 def _known(cells: Sequence[str]) -> int:
     return sum(map(len, _named_columns(cells)))
-
-
-def _folded(cell: str) -> str:
-    return re.sub(r"[\W_]+", "", cell).casefold()

@@ -164,12 +164,7 @@ def read_header(
         given: Columns that may be missing, because an option has their value.
     """
     names = _named(cells)
-    details = [
-        *_drop_repeated(names, cells),
-        *_drop_made(names),
-        *_unknown(names),
-        *_renamed(names, cells),
-    ]
+    details = [*_drop_repeated(names, cells), *_drop_made(names), *_renamed(names, cells)]
     if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *given)]:
         details.append(("column missing", f"{' and '.join(missing)} will be 'Unspecified'"))
     return names, [note(reason, source, where, detail) for reason, detail in details]
@@ -198,15 +193,12 @@ def _drop_repeated(names: list[str], cells: Sequence[str]) -> Iterator[tuple[str
 
 
 def _drop_made(names: list[str]) -> Iterator[tuple[str, str]]:
+    """Drop the columns that the tree makes; other unknown columns are kept."""
     for place, name in enumerate(names):
         if name in _MADE:
             names[place] = ""
             yield "column not needed", f"{name!r} is made anew"
-
-
-def _unknown(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        if name and name not in COLUMNS:
+        elif name and name not in COLUMNS:
             close = difflib.get_close_matches(name, COLUMNS, n=1)
             advice = f"did you mean {close[0]!r}?" if close else "kept as it is"
             yield "unknown column", f"{name[:80]!r}; {advice}"

@@ -146,10 +146,7 @@ _Children: TypeAlias = Mapping[str | None, Sequence[str]]
 
 
 def _settled(
-    known: dict[str, Node],
-    parents: dict[str, str | None],
-    source: str,
-    problems: list[Problem],
+    known: dict[str, Node], parents: dict[str, str | None], source: str, problems: list[Problem]
 ) -> _Children:
     """Drop nodes without text that nothing is below, and return each node's children."""
     order, children = list[str](), _children(parents)

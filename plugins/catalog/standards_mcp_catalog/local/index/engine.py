@@ -25,22 +25,12 @@ from standards_mcp_catalog.vocabulary.subject_model import subject_probabilities
 from standards_mcp_encoders.encoders import open_encoder
 from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.http import API_KEY_VARIABLE
-from standards_mcp_encoders.minilm import (
-    MINILM_NAME,
-    TextEncoder,
-    Vectors,
-    normalised,
-)
+from standards_mcp_encoders.minilm import MINILM_NAME, TextEncoder, Vectors, normalised
 
 from . import generation
 from .columns import Selection, select
 from .generation import Generation
-from .manifest import (
-    REBUILD,
-    current_folder,
-    pointer_stamp,
-    read_manifest,
-)
+from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
 from .ranking import WEAK_SCORE, Match, Mode, Ranker
 
 _REMEDY = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"

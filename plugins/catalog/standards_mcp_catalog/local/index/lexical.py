@@ -64,7 +64,6 @@ class LexicalWriter:
         self._folder = folder
         index = tantivy.Index(_schema(), str(folder), reuse=False)
         _register(index)
-        self._terms = _Terms()
         self._writer = index.writer(_MEMORY, 1)
 
     def add(self, row: int, parts: Iterable[str], tokens: Iterable[str]) -> None:
@@ -76,7 +75,7 @@ class LexicalWriter:
         document.add_text(_TEXT, "\n".join(texts))
         document.add_text(_WORDS_OF_TEXT, "\n".join(texts))
         for text in texts:
-            for pair in self._terms.pairs(self._terms.of(text)):
+            for pair in _pairs(_terms(text)):
                 document.add_text(_PAIRS, pair)
         for token in tokens:
             document.add_text(_TOKENS, token)
@@ -106,7 +105,6 @@ class LexicalIndex:
             _register(self._index)
             self._searcher = self._index.searcher()
         self._schema = self._index.schema
-        self._terms = _Terms()
 
     def text_query(self, text: str) -> Query | None:
         """Return the disjunction of the terms of *text*, or None when no record has any of them.
@@ -116,17 +114,15 @@ class LexicalIndex:
         exponent 1.5 instead of 1: descriptions of activities have many common words. Two adjacent
         terms of both texts count a second time, as a pair.
         """
-        terms = self._terms.of(with_words(without_surrogates(text)))
+        terms = _terms(with_words(without_surrogates(text)))
         clauses = self._clauses(_TEXT, terms, 1.0)
         if not clauses:
             return None
-        return Query.boolean_query(
-            [*clauses, *self._clauses(_PAIRS, self._terms.pairs(terms), PAIR_WEIGHT)]
-        )
+        return Query.boolean_query([*clauses, *self._clauses(_PAIRS, _pairs(terms), PAIR_WEIGHT)])
 
     def unknown_terms(self, text: str) -> frozenset[str]:
         """Return the terms of *text* that no record has."""
-        terms = frozenset(self._terms.of(with_words(without_surrogates(text))))
+        terms = frozenset(_terms(with_words(without_surrogates(text))))
         with reading(self._folder):
             return frozenset(term for term in terms if not self._searcher.doc_freq(_TEXT, term))
 
@@ -176,6 +172,10 @@ class LexicalIndex:
         counts = Counter(terms)
         with reading(self._folder):
             having = {term: self._searcher.doc_freq(field, term) for term in counts}
+
+        def rarity(records: int) -> float:  # BM25's, as tantivy computes it
+            return log1p((self._searcher.num_docs - records + 0.5) / (records + 0.5))
+
         # A boost of the square root of the inverse document frequency, which tantivy multiplies
         # into each score once already, gives it the exponent 1.5.
         return [
@@ -183,33 +183,27 @@ class LexicalIndex:
                 Occur.Should,
                 Query.boost_query(
                     Query.term_query(self._schema, field, term, index_option="freq"),
-                    weight * sqrt(n * self._rarity(having[term])),
+                    weight * sqrt(n * rarity(having[term])),
                 ),
             )
             for term, n in counts.items()
             if having[term]
         ]
 
-    def _rarity(self, having: int) -> float:
-        """Return the inverse document frequency of BM25, as tantivy computes it."""
-        return log1p((self._searcher.num_docs - having + 0.5) / (having + 0.5))
+
+def _terms(text: str) -> list[str]:
+    """Return the terms of *text*, without words of grammar unless it has no others."""
+    terms = stems(text)
+    return [term for term in terms if term not in _grammar()] or terms
 
 
-class _Terms:
-    """The terms of texts, as the index has them."""
+@cache
+def _grammar() -> frozenset[str]:
+    return frozenset(stems(FUNCTION_WORDS))
 
-    def __init__(self) -> None:
-        self._analyzer = _analyzer()
-        self._grammar = frozenset(self._analyzer.analyze(FUNCTION_WORDS))
 
-    def of(self, text: str) -> list[str]:
-        """Return the terms of *text*, without words of grammar unless it has no others."""
-        terms = self._analyzer.analyze(text)
-        return [term for term in terms if term not in self._grammar] or terms
-
-    @staticmethod
-    def pairs(terms: Sequence[str]) -> list[str]:
-        return [f"{one} {other}" for one, other in pairwise(terms)]
+def _pairs(terms: Sequence[str]) -> list[str]:
+    return [f"{one} {other}" for one, other in pairwise(terms)]
 
 
 def _can_be_locked(folder: Path) -> bool:

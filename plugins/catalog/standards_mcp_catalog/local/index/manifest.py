@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from standards_mcp_catalog.errors import CatalogUnavailableError
-from standards_mcp_encoders.spec import shown_spec
 
 FORMAT = "standards-mcp-index"
 VERSION = 5
@@ -83,8 +82,6 @@ def read_manifest(folder: Path) -> Manifest:
         known = data.pop("format"), data.pop("version")
         if known != (FORMAT, VERSION):
             raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
-        if data["model"] is not None:  # an earlier build may have kept the query of an address
-            data["model"] = shown_spec(data["model"])
         return Manifest(**data)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from standards_mcp_catalog.importing.files import open_sources
 from standards_mcp_catalog.importing.formats.values import Lines
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem
-from standards_mcp_catalog.importing.sources.files import open_sources
 from standards_mcp_catalog.records import StandardRecord
 
 TABLE = "code,text\nA1,Count beads\nA2,Share beads — fairly\n"

@@ -113,7 +113,7 @@ def test_a_filter_that_cannot_be_applied_is_refused(served: LocalStore):
 def database(folder: Path) -> Iterator[Database]:
     folder.mkdir()
     create_database(folder / "catalog.sqlite3")
-    with Database(folder / "catalog.sqlite3") as opened:
+    with closing(Database(folder / "catalog.sqlite3")) as opened:
         opened.write(SMALL_CATALOG, ())
         yield opened
 

@@ -66,7 +66,7 @@ def assert_exact(vectors: Floats, queries: Floats, mask: Mask | None, depth: int
     ],
 )
 @pytest.mark.parametrize("queries", [QUERIES[:1], QUERIES])
-def test_the_nearest_rows_are_those_of_an_exact_product(mask: Mask | None, queries: Floats) -> None:
+def test_the_nearest_rows_are_those_of_an_exact_product(mask: Mask | None, queries: Floats):
     assert_exact(VECTORS, queries, mask, 100)
 
 
@@ -81,7 +81,7 @@ def test_the_nearest_rows_are_those_of_an_exact_product(mask: Mask | None, queri
 )
 def test_random_vectors_under_random_filters_are_ranked_as_by_an_exact_product(
     seed: int, rows: int, passages: int, share: float, depth: int, spread: float
-) -> None:
+):
     random = np.random.default_rng(seed)
     # One number of a vector may be far greater than the others, and vectors may be shorter than 1.
     vectors = random.standard_normal((rows, DIMENSIONS))
@@ -93,13 +93,13 @@ def test_random_vectors_under_random_filters_are_ranked_as_by_an_exact_product(
 
 @settings(max_examples=10)
 @given(rows=st.lists(st.integers(0, 2419), min_size=1, max_size=4), grades=st.integers(1, 9))
-def test_real_vectors_are_ranked_as_by_an_exact_product(rows: list[int], grades: int) -> None:
+def test_real_vectors_are_ranked_as_by_an_exact_product(rows: list[int], grades: int):
     vectors = normalised(starter_vectors())
     queries = normalised(vectors[rows] + vectors[[row // 2 for row in rows]])
     assert_exact(vectors, queries, np.arange(len(vectors)) % grades == 0, 100)
 
 
-def test_the_two_nearest_phrases_bring_a_row_nearer() -> None:
+def test_the_two_nearest_phrases_bring_a_row_nearer():
     phrases = np.vstack([QUERIES[:1], VECTORS[7:8], QUERIES[:1]])
     found = Nearness(stored(VECTORS[:20], phrases, of=[3]), QUERIES[:1], None)
     own = VECTORS[3] @ QUERIES[0]
@@ -110,7 +110,7 @@ def test_the_two_nearest_phrases_bring_a_row_nearer() -> None:
     )
 
 
-def test_rows_share_phrases_and_a_filter_leaves_the_others_out() -> None:
+def test_rows_share_phrases_and_a_filter_leaves_the_others_out():
     phrases = np.vstack([QUERIES[:1]] * 2 + [QUERIES[1:2]] * 2)
     vectors = stored(VECTORS[:20], phrases, of=[3, 5])
     vectors.wordings[9] = vectors.wordings[3]
@@ -120,7 +120,7 @@ def test_rows_share_phrases_and_a_filter_leaves_the_others_out() -> None:
     assert Nearness(vectors, QUERIES[:2], mask).best(2).rows.tolist() != [3]
 
 
-def test_vectors_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_vectors_are_read_as_they_were_written(tmp_path: Path):
     wordings, lines = np.array([-1, 0], np.int32), np.array([[2, 3, -1]], np.int32)
     parts = [VECTORS[:1], VECTORS[1:2], VECTORS[2:4]]
     write_vectors(tmp_path, parts, (4, DIMENSIONS), wordings, lines)
@@ -132,12 +132,12 @@ def test_vectors_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read.phrases.tolist() == [[2, 3, -1]]
 
 
-def test_the_best_come_first_and_of_equals_the_lower_row() -> None:
+def test_the_best_come_first_and_of_equals_the_lower_row():
     ranked = Ranked(np.array([3, 5, 8, 9]), np.array([0.5, 0.9, 0.5, 0.5], dtype=np.float32))
     assert best(ranked, 2).rows.tolist() == [5, 3]
     assert best(ranked, 3).rows.tolist() == [5, 3, 8]
 
 
-def test_fewer_rows_than_asked_for_are_all_returned() -> None:
+def test_fewer_rows_than_asked_for_are_all_returned():
     ranked = Ranked(np.array([3, 5]), np.array([0.5, 0.9], dtype=np.float32))
     assert best(ranked, 100).rows.tolist() == [5, 3]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -32,7 +33,7 @@ from standards_mcp_catalog.vocabulary.names import JurisdictionNameError
 from standards_mcp_catalog.vocabulary.names import listed as listed_names
 
 from .files import Document
-from .web import Cache, NotFoundOnServerError, RateLimit, Web
+from .web import Cache, NotFoundOnServerError, Web
 
 CSP_URL: Final = "https://api.commonstandardsproject.com/api/v1"
 _CALLS_A_MINUTE: Final = 60
@@ -44,7 +45,7 @@ _MOST_PAGES: Final = 1_000
 def csp_web(api_key: str = "") -> Web:
     """Return an HTTP client with the pace that CSP allows."""
     secret = {"Api-Key": api_key.strip()} if api_key.strip() else {}
-    return Web(secret_headers=secret, limit=RateLimit(_CALLS_A_MINUTE))
+    return Web(secret_headers=secret, calls_a_minute=_CALLS_A_MINUTE)
 
 
 def csp_documents(
@@ -62,7 +63,7 @@ def csp_documents(
         on_set: Called with the numbers of sets that are read, and of all.
     """
     web = web or csp_web()
-    base, get = base_url.rstrip("/"), cache.reader(web) if cache else web.get
+    base, get = base_url.rstrip("/"), partial(cache.get, fetch=web.get) if cache else web.get
     problems: list[Problem] = []
     listed = {
         place.text("id"): place.text("title")
@@ -138,7 +139,8 @@ def case_documents(
         yield lost("no such framework", base, detail=detail, records=0)
     yield from problems
     addresses = [f"{base}/CFPackages/{quote(id_, safe='')}" for id_ in ids if id_]
-    yield from _downloaded(addresses, cache.reader(web) if cache else web.get, on_package)
+    get = partial(cache.get, fetch=web.get) if cache else web.get
+    yield from _downloaded(addresses, get, on_package)
 
 
 def _frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list[Fields]]:
@@ -146,16 +148,15 @@ def _frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list
     candidates = (
         [base] if base.endswith(_CASE_PATHS) else [f"{base}/{each}" for each in _CASE_PATHS]
     )
-    error: SourceError | None = None
+    failure = ""
     for candidate in candidates:
         try:
             return candidate, list(_pages(candidate, web, problems))
-        except NotFoundOnServerError as missing:
-            error = missing
-        except SourceError as failed:
-            error = failed
-            break
-    problems.append(lost("cannot be read", base, detail=str(error), records=0))
+        except SourceError as error:
+            failure = str(error)
+            if not isinstance(error, NotFoundOnServerError):
+                break
+    problems.append(lost("cannot be read", base, detail=failure, records=0))
     return base, []
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from support.records import read_and_told
 
+from standards_mcp_catalog.importing.files import open_sources
 from standards_mcp_catalog.importing.readers import read_documents
-from standards_mcp_catalog.importing.sources.files import open_sources
 
 TABLE = b"code,text\nA1,Count beads\n"
-FILES = "standards_mcp_catalog.importing.sources.files"
+FILES = "standards_mcp_catalog.importing.files"
 
 
 def read(*paths: Path) -> tuple[list[str | None], list[str]]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from typing_extensions import Buffer
 
@@ -133,7 +133,9 @@ def open_sources(
     for source in sources:
         try:
             if str(source).casefold().startswith(_ADDRESS):
-                web = web or _web()
+                from .web import Web  # noqa: PLC0415  - a quarter of a second that paths do not need
+
+                web = web or Web()
                 with web.download(str(source)) as stream:
                     yield from _outermost(str(source), stream, largest)
             elif Path(source).is_dir():
@@ -142,12 +144,6 @@ def open_sources(
                 yield from _file(Path(source), largest)
         except SourceError as error:
             yield _unreadable(source, str(error))
-
-
-def _web() -> Web:
-    from .web import Web  # noqa: PLC0415  - a quarter of a second that paths do not need
-
-    return Web()
 
 
 def _unreadable(name: object, detail: str) -> Problem:
@@ -315,9 +311,8 @@ def _tar_members(name: str, stream: IO[bytes]) -> Iterator[_Member | Problem]:
             shown = _printable(member.name)
             # The gaps of a sparse file may be endless.
             is_plain = member.isreg() and not member.issparse()
-            content = archive.extractfile(member) if is_plain else None
-            if content is not None:
-                yield shown, partial(_same, content)
+            if is_plain:
+                yield shown, cast("Callable[[], IO[bytes]]", partial(archive.extractfile, member))
             elif not member.isdir():
                 yield lost("not a plain file", f"{name}:{shown}", records=0)
         if archive.next() is not None:
@@ -330,10 +325,6 @@ def _undamaged(call: Callable[[], _T]) -> _T:
         return call()
     except _DAMAGE as error:
         raise zipfile.BadZipFile(str(error)) from None
-
-
-def _same(content: IO[bytes]) -> IO[bytes]:
-    return content
 
 
 def _printable(name: str) -> str:

@@ -12,16 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from support.records import read_and_told
 
+from standards_mcp_catalog.importing.files import Document, open_sources
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem, SourceError
 from standards_mcp_catalog.importing.selection import Selection
-from standards_mcp_catalog.importing.sources.files import Document, open_sources
-from standards_mcp_catalog.importing.sources.services import (
-    case_documents,
-    csp_documents,
-    csp_web,
-)
-from standards_mcp_catalog.importing.sources.web import Cache, RateLimit, Web
+from standards_mcp_catalog.importing.services import case_documents, csp_documents, csp_web
+from standards_mcp_catalog.importing.web import Cache, Web
 
 
 class Service:
@@ -165,7 +161,7 @@ def test_a_download_that_takes_too_long_is_given_up(service, size, pause):
 
 
 def test_an_answer_of_an_api_is_read_into_memory_only_if_it_is_no_larger(service, monkeypatch):
-    module = "standards_mcp_catalog.importing.sources.web"
+    module = "standards_mcp_catalog.importing.web"
     monkeypatch.setattr(f"{module}.LARGEST_ANSWER", 100)
     service.answers["/x"] = (200, {}, b"x" * 1_000)
     with pytest.raises(SourceError, match="larger than 100 bytes"):
@@ -205,7 +201,7 @@ def test_what_is_no_address_of_a_server_is_told(address, message):
             web(**options).get(address)
 
 
-def test_no_more_calls_are_made_in_a_minute_than_allowed():
+def test_no_more_calls_are_made_in_a_minute_than_allowed(service):
     now = [0.0]
     waits: list[float] = []
 
@@ -213,9 +209,10 @@ def test_no_more_calls_are_made_in_a_minute_than_allowed():
         waits.append(seconds)
         now[0] += seconds
 
-    limit = RateLimit(3, 60, clock=lambda: now[0], sleep=sleep)
+    service.answers["/x"] = 200
+    reader = Web(calls_a_minute=3, clock=lambda: now[0], sleep=sleep)
     for _ in range(7):
-        limit.wait()
+        reader.get(f"{service.url}/x")
         now[0] += 1
     assert waits == [57, 57]
 

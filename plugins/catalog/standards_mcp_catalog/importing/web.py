@@ -47,33 +47,6 @@ class _BusyError(SourceError):
         super().__init__(message)
 
 
-class RateLimit:
-    """At most *calls* in any *seconds*.
-
-    Args:
-        clock: Seconds that only grow.
-        sleep: Waits for seconds.
-    """
-
-    def __init__(
-        self,
-        calls: int,
-        seconds: float = 60,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._recent: deque[float] = deque(maxlen=calls)
-        self._seconds, self._clock, self._sleep = seconds, clock, sleep
-
-    def wait(self) -> None:
-        """Return as soon as another call is allowed."""
-        if len(self._recent) == self._recent.maxlen:
-            pause = self._recent[0] + self._seconds - self._clock()
-            if pause > 0:
-                self._sleep(pause)
-        self._recent.append(self._clock())
-
-
 class Web:
     """Read addresses, through the proxies that the environment names.
 
@@ -82,8 +55,8 @@ class Web:
             not sent at all over a connection that is not encrypted, unless it is loopback.
         timeout: Seconds for connecting and for each wait for data; not tried again.
         largest: Bytes after which a download is given up.
-        limit: Waited for before each request.
-        sleep: Waits for seconds, before a request is tried again.
+        calls_a_minute: The most requests in any minute; 0 for any number.
+        sleep: Waits for seconds, before another request.
         clock: Seconds that only grow.
     """
 
@@ -93,14 +66,15 @@ class Web:
         secret_headers: Mapping[str, str] | None = None,
         timeout: float = 30,
         largest: int = LARGEST_DOWNLOAD,
-        limit: RateLimit | None = None,
+        calls_a_minute: int = 0,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         # Known sources do not want the key again after a redirection.
         self._secret_headers = dict(secret_headers or {})
         self._timeout, self._largest = timeout, largest
-        self._limit, self._sleep, self._clock = limit, sleep, clock
+        self._recent = deque[float](maxlen=calls_a_minute)
+        self._sleep, self._clock = sleep, clock
 
     @contextlib.contextmanager
     def download(
@@ -136,8 +110,7 @@ class Web:
             return file.read()
 
     def _try(self, address: str, file: IO[bytes], largest: int) -> None:
-        if self._limit is not None:
-            self._limit.wait()
+        self._wait_for_turn()
         file.seek(0)
         file.truncate()
         try:
@@ -150,6 +123,15 @@ class Web:
         except OSError as error:
             reason = full_disk.reason_of(error)
             raise SourceError(f"it cannot be saved in the temporary folder: {reason}") from None
+
+    def _wait_for_turn(self) -> None:
+        if not self._recent.maxlen:
+            return
+        if len(self._recent) == self._recent.maxlen:
+            pause = self._recent[0] + 60 - self._clock()
+            if pause > 0:
+                self._sleep(pause)
+        self._recent.append(self._clock())
 
     @cached_property
     def _client(self) -> httpx2.Client:
@@ -211,10 +193,6 @@ class Cache:
 
     def __init__(self, folder: Path, days: float = 7) -> None:
         self._folder, self._seconds = folder, days * 86_400
-
-    def reader(self, web: Web) -> Callable[[str], bytes]:
-        """Return a function that reads an address from the cache, or else from *web*."""
-        return lambda address: self.get(address, web.get)
 
     def get(self, address: str, fetch: Callable[[str], bytes]) -> bytes:
         """Return the kept answer, or the one of *fetch*, which is then kept."""

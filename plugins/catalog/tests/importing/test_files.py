@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from support.records import read_and_told
 
+from standards_mcp_catalog.importing.files import open_sources
 from standards_mcp_catalog.importing.formats.tabular import template
 from standards_mcp_catalog.importing.readers import read_documents
 from standards_mcp_catalog.importing.report import Problem
-from standards_mcp_catalog.importing.sources.files import open_sources
 
 
 def read(*sources: Path, format_="auto", **options) -> tuple[set[str], list[Problem]]:

@@ -1,1 +1,0 @@
-"""Sources of documents: files, archives, addresses and services."""
