@@ -19,10 +19,10 @@ from support.waiting import PAUSE, WAIT
 
 from standards_mcp.cli import run
 from standards_mcp.testing import Connect
-from standards_mcp_knowledge import datasets
-from standards_mcp_knowledge.manifests import DatasetError
+from standards_mcp_knowledge.datasets import look_into
+from standards_mcp_knowledge.manifests import DatasetError, LeftOut, read_source
 from standards_mcp_knowledge.plugin import KnowledgePlugin
-from standards_mcp_knowledge.workers.pool import Times
+from standards_mcp_knowledge.workers.pool import OverdueError, Times, UnavailableError
 
 pytestmark = pytest.mark.anyio
 MakeDataset = Callable[..., Path]
@@ -228,19 +228,32 @@ async def test_an_address_that_a_dataset_names_does_not_get_the_key(
     assert endpoint.keys[-1] == "Bearer sk-secret"
 
 
-async def test_a_passing_error_is_checked_again(
-    make_dataset: MakeDataset, root: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "waits"),
+    [
+        (DatasetError("path", "It went away"), 0),
+        (DatasetError("index", "It is damaged"), None),
+        (UnavailableError(1), 300),
+        (OverdueError(60), 300),
+        (RuntimeError("unexpected"), None),
+    ],
+)
+async def test_errors_that_may_pass_are_checked_again_later(
+    make_dataset: MakeDataset, root: Path, error: Exception, waits: float | None
 ):
     class Pool:
+        times = Times()
+        is_failing = False
+
         async def run(self, *_: Any, **__: Any) -> None:
-            raise DatasetError("path", "It went away", is_passing=True)
+            raise error
 
     pool: Any = Pool()
-    pool.times = Times()
-    source: Any = datasets.read_source(make_dataset() / "manifest.json", [root])
-    assert datasets.is_current(await datasets.look_into(pool, source))
-    monkeypatch.setattr(datasets, "RETRY", 0)
-    assert not datasets.is_current(await datasets.look_into(pool, source))
+    source: Any = read_source(make_dataset() / "manifest.json", [root])
+    entry = await look_into(pool, source)
+    assert isinstance(entry, LeftOut)
+    expected = None if waits is None else pytest.approx(anyio.current_time() + waits, abs=60)
+    assert entry.retry_at == (0 if waits == 0 else expected)
 
 
 async def test_a_dataset_without_documents_is_served_with_a_warning(

@@ -18,7 +18,7 @@ import pytest
 from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.documents import read_metadata
 from standards_mcp_knowledge.encoders import Encoders
-from standards_mcp_knowledge.manifests import DatasetError, Files, stamp
+from standards_mcp_knowledge.manifests import DatasetError, Files, stamps_of
 from standards_mcp_knowledge.workers import process, tasks
 from standards_mcp_knowledge.workers.opened import Opened
 
@@ -28,7 +28,7 @@ QUERY = "How do I turn one tool off?"
 
 def files_of(folder: Path) -> Files:
     index, metadata = folder / "docs.index", folder / "metadata.json"
-    return Files(index, metadata, (stamp(index), stamp(metadata)))
+    return Files(index, metadata, stamps_of(index, metadata))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def opened() -> Opened:
 
 def test_a_dataset_is_inspected_searched_and_read(opened: Opened, make_dataset: MakeDataset):
     files = files_of(make_dataset())
-    tasks.open_built_in(opened)
+    tasks.encode(opened, ["word"], "all-MiniLM-L6-v2")
     facts = tasks.inspect(opened, files)
     assert facts == tasks.Facts(5, 384, "sentence-transformers/all-MiniLM-L6-v2")
     assert tasks.search(opened, files, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
@@ -121,7 +121,7 @@ def test_a_changed_dataset_is_opened_anew_for_the_next_search(
     shutil.rmtree(before.index.parent)
     with pytest.raises(DatasetError, match="cannot be read: No such file") as raised:
         tasks.inspect(opened, before)
-    assert raised.value.is_passing
+    assert raised.value.kind == "path"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_an_address_is_asked_by_a_search_and_after_a_failure_rests(
     for look in (tasks.try_out, tasks.try_out):
         with pytest.raises(DatasetError, match=r"check plugins\.knowledge\.encoders") as raised:
             look(opened, files)
-        assert raised.value.is_passing
+        assert raised.value.kind == "endpoint"
 
 
 def test_an_invalid_vector_is_not_searched(
@@ -183,7 +183,7 @@ def test_encoders_go_with_the_last_dataset_that_uses_them(
             return np.ones((len(texts), 384), np.float32)
 
     monkeypatch.setattr(sys.modules["model2vec"], "StaticModel", Model, raising=False)
-    tasks.open_built_in(opened)
+    tasks.encode(opened, ["word"], "all-MiniLM-L6-v2")
     good = files_of(make_dataset())
     others = [
         files_of(make_dataset(name, metadata={"documents": [{}] * 5, "model": f"model2vec:{name}"}))

@@ -5,12 +5,13 @@ The host names these functions in its requests, so this module imports nothing h
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from standards_mcp_knowledge.documents import Hit, hits, path_of
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders
 from standards_mcp_knowledge.manifests import Files
 
 if TYPE_CHECKING:
@@ -31,8 +32,19 @@ class Facts:
     model: str
 
 
-def open_built_in(opened: Opened) -> None:
-    """Load the encoder of most datasets, and encode a word."""
+def begin(opened: Opened, memory: int, encoders: Encoders) -> None:
+    """Apply the settings, load the encoder of most datasets, and encode a word.
+
+    Args:
+        memory: Limit of the worker's address space, in bytes.
+    """
+    if sys.platform == "linux":
+        import resource  # noqa: PLC0415  - it is missing on Windows
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    opened.encoders = encoders
     opened.encode(["word"], DEFAULT_MODEL)
 
 
@@ -73,10 +85,9 @@ def search(opened: Opened, files: Files, name: str, query: str, k: int) -> list[
 
 def document(opened: Opened, files: Files, name: str, path: str) -> str | None:
     """Return all chunks of the document with this path, in order, or None."""
-    documents = opened.dataset(files).documents
     chunks = [
         (chunk.get("chunk") or 0, row, chunk.get("content") or chunk.get("snippet") or "")
-        for row, chunk in enumerate(documents)
+        for row, chunk in enumerate(opened.dataset(files).documents)
         if path_of(chunk, row, name) == path
     ]
     return "\n\n".join(text for _, _, text in sorted(chunks)) if chunks else None
@@ -85,9 +96,9 @@ def document(opened: Opened, files: Files, name: str, path: str) -> str | None:
 def paths(opened: Opened, files: Files, name: str, typed: str, most: int) -> list[str]:
     """Return paths of documents that contain *typed*; the ones that begin with it first."""
     documents = opened.dataset(files).documents
-    known_paths = {path_of(document, row, name) for row, document in enumerate(documents)}
+    all_paths = {path_of(document, row, name) for row, document in enumerate(documents)}
     typed = typed.casefold()
-    fitting = (path for path in known_paths if typed in path.casefold())
+    fitting = (path for path in all_paths if typed in path.casefold())
     return sorted(fitting, key=lambda path: (not path.casefold().startswith(typed), path))[:most]
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from standards_mcp_knowledge.building import worker
+from standards_mcp_knowledge.building import build_dataset, worker
 
 
 @pytest.fixture
@@ -103,16 +103,16 @@ def test_vectors_of_a_dataset_that_is_replaced_meanwhile_are_not_reused(
     other = tmp_path / "other"
     write({"a.md": "One."})
     build(id="other", place=other)
-    read = work.read_vectors
 
-    def replace(path):
-        monkeypatch.undo()
-        (folder / "a.md").write_text("Two.")
-        build(id="other", place=other)
-        (folder / "a.md").write_text("One.")
-        return read(path)
+    def replace(function, *arguments):
+        if function is worker.read_vectors:
+            monkeypatch.undo()
+            (folder / "a.md").write_text("Two.")
+            build(id="other", place=other)
+            (folder / "a.md").write_text("One.")
+        return function(*arguments)
 
-    monkeypatch.setattr(work, "read_vectors", replace)
+    monkeypatch.setattr(work, "call", replace)
 
     assert build(others=[other]).unchanged == 0
     assert np.array_equal(rows()["One."], work.encode(["a\nOne."])[0])
@@ -146,13 +146,10 @@ def test_a_text_that_is_there_twice_is_encoded_once(write, build, work):
     assert work.encoded == ["a\nOne."]
 
 
-def test_progress_counts_up_to_all_passages(write, folder, out, work):
-    from standards_mcp_knowledge.building import BuildOptions, build_dataset
-
+def test_progress_counts_up_to_all_passages(write, folder, out, work, options):
     write({f"{number}.md": "x" for number in range(20)})
     seen = []
 
-    options = BuildOptions(id="guide", name="Guide", description="x")
     build_dataset(folder, out, options, work, lambda *counts: seen.append(counts))
 
     assert seen == [(0, 20), (16, 20), (20, 20)]
