@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import click
 
 from standards_mcp.commands import Report, examples, progress_bar, reports
 
 from .answers import SearchAnswer, search_answer
-from .building import BuildError, BuildOptions, BuildReport, Vectors, build_dataset
+from .building import BuildError, BuildOptions, BuildReport, build_dataset
 from .building.dataset_files import INDEX, METADATA
 from .commands import Workers, hits_text, running_workers, top_option
 from .encoders import DEFAULT_MODEL
@@ -34,7 +32,6 @@ from .service import LONGEST_QUERY
 from .settings import KnowledgeSettings
 from .workers import tasks
 
-T = TypeVar("T")
 _FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 _RESULTS: Final = 5
 
@@ -67,45 +64,23 @@ def _build_command(
     @click.option("--description", required=True, help="The subject of the dataset.")
     @click.option("--out", type=click.Path(path_type=Path), help="The dataset's own folder.")
     @click.option("--model", default=DEFAULT_MODEL, help="The text encoder.", show_default=True)
-    @click.option(
-        "--chunk-words",
-        type=click.IntRange(10, 2000),
-        default=200,
-        show_default=True,
-        help="Words of a passage.",
-    )
+    @click.option("--chunk-words", default=200, show_default=True, help="Words of a passage.")
     @click.option("--overlap-words", default=30, show_default=True, help="Words it repeats.")
     @click.option("--include", multiple=True, metavar="GLOB", help="Only such files.")
     @reports
-    def build(  # noqa: PLR0913  - the options
-        folder: Path,
-        *,
-        id_: str,
-        name: str,
-        description: str,
-        out: Path | None,
-        model: str,
-        chunk_words: int,
-        overlap_words: int,
-        include: tuple[str, ...],
+    def build(
+        folder: Path, id_: str, name: str, description: str, out: Path | None, **cutting: Any
     ) -> Report:
         """Make a dataset of the documents in FOLDER, or bring it up to date."""
-        if not 0 <= overlap_words <= chunk_words // 2:
-            raise click.UsageError("Invalid overlap words: 0 to half of the chunk words")
         try:
-            manifest = _manifest(id_, name, description)
-        except DatasetError as error:
-            raise click.UsageError(error.reason) from error
-        options = BuildOptions(
-            manifest=manifest,
-            model=model,
-            chunk_words=chunk_words,
-            overlap_words=overlap_words,
-            include=include,
-        )
+            options = BuildOptions(manifest=_manifest(id_, name, description), **cutting)
+        except (DatasetError, ValueError) as error:
+            raise click.UsageError(str(error)) from error
         with running_workers(settings, log) as workers:
             reusable = [tried / _manifest_for(folder).id]
-            report = _build(workers, folder, out or root / id_, options, reusable)
+            with progress_bar("Encoding") as progress:
+                target = out or root / id_
+                report = build_dataset(folder, target, options, workers, progress, reusable)
         _check_not_empty(report, folder)
         return Report(asdict(report), lambda: _report_text(report))
 
@@ -130,7 +105,8 @@ def _try_command(
         target = tried / options.manifest.id
         with running_workers(settings, log) as workers:
             reusable = [path.parent for path in manifests_in(root) if path.name == NAME]
-            report = _build(workers, folder, target, options, reusable)
+            with progress_bar("Encoding") as progress:
+                report = build_dataset(folder, target, options, workers, progress, reusable)
             _check_not_empty(report, folder)
             answer = _search(workers, target, question.strip(), top or _RESULTS)
         return Report(answer, lambda: hits_text(answer["results"]))
@@ -176,46 +152,5 @@ def _search(workers: Workers, folder: Path, question: str, limit: int) -> Search
         raise BuildError(source.reason)
     began = perf_counter()
     name = source.manifest.id
-    hits = _translated(partial(workers.run, tasks.search, source.files, name, question, limit))
+    hits = workers.start(tasks.search, source.files, name, question, limit).result()
     return search_answer(name, question, hits, round((perf_counter() - began) * 1000, 1))
-
-
-def _build(
-    workers: Workers, folder: Path, out: Path, options: BuildOptions, reusable: Sequence[Path]
-) -> BuildReport:
-    """Make or update a dataset.
-
-    Args:
-        reusable: Folders of datasets whose vectors can be reused.
-
-    Raises:
-        BuildError: It cannot be made.
-        ServiceError: The encoder fails.
-    """
-    work = _Work(workers, options.model)
-    with progress_bar("Encoding") as progress:
-        return build_dataset(folder, out, options, work, progress, reusable)
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """`building.options.Work` on the workers of a command."""
-
-    workers: Workers
-    model: str
-
-    def call(self, function: Callable[..., T], *arguments: object) -> T:
-        return self.workers.call(function, *arguments)
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        return _translated(partial(self.workers.encode, texts, self.model))
-
-
-def _translated(action: Callable[[], T]) -> T:
-    """Return the result of an action of workers, with its errors as sentences for users."""
-    try:
-        return action()
-    except DatasetError as error:
-        raise BuildError(error.reason) from error
-    except OSError as error:
-        raise BuildError(f"the workers cannot do it: {error}") from error

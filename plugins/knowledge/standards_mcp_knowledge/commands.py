@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,24 +19,24 @@ from standards_mcp import ToolCaller
 from standards_mcp.commands import Report, ask_tool, examples, print_json, reports
 
 from .answers import Listed, listed
-from .building import Vectors
+from .building import BuildError, Vectors
 from .datasets import Entry, look_into, shelved
 from .documents import Hit
-from .manifests import NAME, LeftOut, Manifest, Source, manifests_in, read_source
+from .manifests import NAME, DatasetError, LeftOut, Manifest, Source, manifests_in, read_source
 from .service import pool_of
 from .settings import KnowledgeSettings
 from .workers import tasks
-from .workers.pool import Pool
+from .workers.pool import OverdueError, Pool, UnavailableError
 
 T = TypeVar("T")
-SECONDS: Final = 300.0
+_SECONDS: Final = 300.0
 """Deadline for one file, or for a few texts at a slow address."""
 
 top_option: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
 
 
 class Workers:
-    """Worker processes for a command, which has no event loop of its own.
+    """Worker processes for a command; it is the `Work` of a build.
 
     Args:
         portal: The event loop of *pool*, in another thread.
@@ -45,39 +46,44 @@ class Workers:
         self._portal = portal
         self._pool = pool
 
-    def run(self, function: Callable[..., T], *arguments: object) -> T:
-        """Run a function of `tasks`; it raises as `Pool.run` does."""
-
-        async def run() -> T:
-            return await self._pool.run(function, *arguments, seconds=SECONDS)
-
-        return self._portal.call(run)
-
-    def look_into(self, source: Source) -> Entry:
-        """Open a dataset and search it, and return it, or the reason for leaving it out."""
-        return self._portal.call(look_into, self._pool, source, tasks.try_out)
+    def start(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Start a function of `tasks`; the result raises as `Pool.run` does."""
+        run = partial(self._pool.run, function, *arguments, seconds=_SECONDS)
+        return self._portal.start_task_soon(run)
 
     def call(self, function: Callable[..., T], *arguments: object) -> T:
         """Call a function of `building.worker`."""
-        return self.run(tasks.call, function, *arguments)
+        result: T = self.start(tasks.call, function, *arguments).result()
+        return result
 
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
         """Return a row of length 1 for each text; all workers share the texts."""
         share = -(-len(texts) // self._pool.size)
         parts = [texts[start : start + share] for start in range(0, len(texts), share)]
-        encode = partial(self._pool.run, tasks.encode, seconds=SECONDS)
-        futures = [self._portal.start_task_soon(encode, part, model) for part in parts]
+        futures = [self.start(tasks.encode, part, model) for part in parts]
         return np.vstack([future.result() for future in futures])
+
+    def try_out(self, source: Source) -> Entry:
+        """Open a dataset and search it, and return it, or the reason for leaving it out."""
+        return self._portal.call(look_into, self._pool, source, tasks.try_out)
 
 
 @contextmanager
 def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generator[Workers]:
-    """Run the workers of these settings for a command."""
+    """Run the workers of these settings for a command.
+
+    Raises:
+        BuildError: They end, or take too long, or a text encoder is missing.
+    """
     with start_blocking_portal() as portal:
         pool = pool_of(settings, log)
         serving = portal.start_task_soon(pool.serve)
         try:
             yield Workers(portal, pool)
+        except DatasetError as error:
+            raise BuildError(error.reason) from error
+        except (UnavailableError, OverdueError) as error:
+            raise BuildError(f"a worker cannot do its part: {error}") from error
         finally:
             serving.cancel()
 
@@ -139,26 +145,18 @@ def _check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger)
     @reports
     def check(names: tuple[str, ...]) -> Report:
         """Check datasets by every rule: all, or the ones with an ID or at a PATH."""
-        paths = _manifests(root, names)
+        sources = _chosen(settings, root, names)
         with running_workers(settings, log) as workers:
-            checked = list(_checked(settings, root, paths, workers))
+            checked = [
+                source if isinstance(source, LeftOut) else workers.try_out(source)
+                for source in sources
+            ]
         entries = shelved(checked).entries
         text = "\n".join(map(_check_line, entries)) or f"There are no datasets in {root}."
         has_error = any(isinstance(entry, LeftOut) for entry in entries)
         return Report({"datasets": list(map(listed, entries))}, lambda: text, int(has_error))
 
     return check
-
-
-def _checked(
-    settings: KnowledgeSettings, root: Path, paths: Sequence[Path], workers: Workers
-) -> Iterator[Entry]:
-    in_root = manifests_in(root)
-    for path in paths:
-        # A dataset outside of the root is checked as if its own folder were a root.
-        elsewhere = [] if path in in_root else [path.parent]
-        source = read_source(path, [root, *settings.extra_roots, *elsewhere])
-        yield source if isinstance(source, LeftOut) else workers.look_into(source)
 
 
 def _dataset_text(entry: Listed) -> str:
@@ -173,24 +171,20 @@ def _check_line(entry: Entry) -> str:
     return f"{entry.id} ({entry.path}): {result}"
 
 
-def _manifests(root: Path, names: Sequence[str]) -> list[Path]:
-    """Return the manifests of ids and paths; without names, all manifests of the root."""
-    in_root = manifests_in(root)
-    if not names:
-        return in_root
-    manifests: list[Path] = []
-    for name in names:
-        path = Path(name)
-        by_id = [manifest for manifest in in_root if _id_of(manifest, root) == name]
-        if by_id:
-            manifests += by_id
-        elif os.path.isfile(path) or os.path.isfile(path / NAME):  # noqa: PTH113  - never raises
-            manifests.append(path if path.is_file() else path / NAME)
-        else:
+def _chosen(
+    settings: KnowledgeSettings, root: Path, names: Sequence[str]
+) -> list[Source | LeftOut]:
+    """Return the datasets with an id or at a path; without names, all in the root."""
+    roots = [root, *settings.extra_roots]
+    in_root = {path: read_source(path, roots) for path in manifests_in(root)}
+    chosen: dict[str, Source | LeftOut] = {}
+    for name in names or [source.id for source in in_root.values()]:
+        path = Path(name) if os.path.isfile(name) else Path(name, NAME)  # noqa: PTH113  - see below
+        sources = [source for source in in_root.values() if source.id == name]
+        if not sources and os.path.isfile(path):  # noqa: PTH113  - Path.is_file may raise
+            # A dataset outside of the root is checked as if its own folder were a root.
+            sources = [in_root.get(path) or read_source(path, [*roots, path.parent])]
+        if not sources:
             raise click.ClickException(f"{name} is neither the id of a dataset nor its path.")
-    return list({os.path.realpath(path): path for path in manifests}.values())
-
-
-def _id_of(manifest: Path, root: Path) -> str:
-    source = read_source(manifest, [root])
-    return source.id if isinstance(source, LeftOut) else source.manifest.id
+        chosen |= {os.path.realpath(source.path): source for source in sources}
+    return list(chosen.values())

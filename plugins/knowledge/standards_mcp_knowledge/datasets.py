@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from .manifests import DatasetError, LeftOut, Manifest, Source, manifests_in, read_source
+from .manifests import DatasetError, LeftOut, Source, manifests_in, read_source
 from .workers.pool import OverdueError, Pool, UnavailableError
 from .workers.tasks import Facts, inspect
 
@@ -25,26 +25,10 @@ _RETRY_OF_CRASH: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class Dataset(Source):
     """A dataset that is ready."""
 
-    source: Source
     facts: Facts
-
-    @property
-    def id(self) -> str:
-        """Its id in searches."""
-        return self.source.manifest.id
-
-    @property
-    def path(self) -> Path:
-        """The manifest file."""
-        return self.source.path
-
-    @property
-    def manifest(self) -> Manifest:
-        """The manifest."""
-        return self.source.manifest
 
 
 Entry: TypeAlias = Dataset | LeftOut
@@ -80,7 +64,8 @@ async def look_into(
     manifest, retry = source.manifest, _RETRY_OF_CRASH
     cause: Exception
     try:
-        return Dataset(source, await pool.run(look, source.files, seconds=pool.times.start))
+        facts = await pool.run(look, source.files, seconds=pool.times.start)
+        return Dataset(source.path, source.manifest, source.files, facts)
     except DatasetError as error:
         return _breaking(source, error)
     except UnavailableError as error:
@@ -98,11 +83,11 @@ async def look_into(
 
 def _breaking(source: Source, error: DatasetError) -> LeftOut:
     """Return the entry of a dataset that breaks a rule."""
-    kind, manifest = error.kind, source.manifest
+    kind = error.kind
     cause = error if kind in {"index", "metadata"} else None
     # A file went away after the host had seen it; it may be back without a change.
     retry_at = 0.0 if kind == "path" else None
-    return LeftOut(manifest.id, source.path, kind, error.reason, manifest, retry_at, cause)
+    return LeftOut(source.id, source.path, kind, error.reason, source.manifest, retry_at, cause)
 
 
 def shelved(entries: Iterable[Entry], opening: Collection[str] = ()) -> Shelf:
@@ -183,11 +168,12 @@ class Library:
                 await self._news.wait()
         return self._shelf or Shelf()
 
-    def leave_out(self, source: Source, error: DatasetError) -> None:
+    def leave_out(self, dataset: Dataset, error: DatasetError) -> None:
         """Stop serving a dataset whose encoder does not fit; only a search can detect that."""
-        if error.kind == "encoder" and source in self._checked:
-            self._checked[source] = _breaking(source, error)
-            self._publish()
+        for source, entry in self._checked.items():
+            if entry is dataset and error.kind == "encoder":
+                self._checked[source] = _breaking(source, error)
+        self._publish()
 
     async def _read(self, done: anyio.Event) -> None:
         try:
@@ -233,11 +219,11 @@ class Library:
             if entry is not None:
                 entries.append(entry)
             elif isinstance(source, Source):
-                opening.add(source.manifest.id)
+                opening.add(source.id)
         before = self._shelf or Shelf()
         self._shelf = now = shelved(entries, opening)
         if not now.opening and (before.opening or now.ready != before.ready):
-            self._pool.warm([dataset.source.files for dataset in now.ready.values()])
+            self._pool.warm([dataset.files for dataset in now.ready.values()])
         self._log_changes(before, now)
         self._news.set()
         self._news = anyio.Event()

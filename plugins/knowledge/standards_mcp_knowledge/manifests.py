@@ -122,11 +122,20 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset with a valid manifest and valid paths; its files have not been opened."""
+    """A dataset with a valid manifest and valid paths.
+
+    Attributes:
+        path: The manifest file.
+    """
 
     path: Path
     manifest: Manifest
     files: Files
+
+    @property
+    def id(self) -> str:
+        """Its id in searches."""
+        return self.manifest.id
 
 
 @dataclass(frozen=True, slots=True)

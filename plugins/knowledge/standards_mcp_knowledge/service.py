@@ -25,6 +25,7 @@ from .answers import (
     search_answer,
 )
 from .datasets import Dataset, Library, Shelf
+from .encoders import Encoders
 from .manifests import DatasetError
 from .settings import KnowledgeSettings
 from .workers import tasks
@@ -39,6 +40,7 @@ ATTEMPTS: Final = 2
 _MOST_COMPLETIONS: Final = 100
 _PATIENCE: Final = 2.0
 """Seconds that a call waits for datasets that it can answer without."""
+_SHARE_OF_ADDRESSES: Final = 0.7
 _LONGEST_LOGGED: Final = 100
 _LONGEST_ID: Final = 64
 _READ: Final = 2000
@@ -56,7 +58,10 @@ _SECRETS: Final = re.compile(
 def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
     """Return the pool of these settings; it is not started."""
     times = Times(attempt=settings.timeout)
-    encoders = settings.encoder_settings()
+    # The request to an address ends before the worker does, so the error names the address.
+    encoders = Encoders(
+        settings.encoders, settings.embedding_api_key, _SHARE_OF_ADDRESSES * settings.timeout
+    )
     return Pool(settings.worker_memory, encoders, settings.workers, log, times)
 
 
@@ -238,9 +243,9 @@ class Service:
         self, shelf: Shelf, dataset: Dataset, function: Callable[..., T], *arguments: object
     ) -> T:
         try:
-            return await self._pool.run(function, dataset.source.files, *arguments)
+            return await self._pool.run(function, dataset.files, *arguments)
         except DatasetError as error:
-            self._library.leave_out(dataset.source, error)
+            self._library.leave_out(dataset, error)
             raise _not_available(shelf, dataset.id, error.reason) from error
         except UnavailableError as error:
             raise _unavailable(error.seconds) from error

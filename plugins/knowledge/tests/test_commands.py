@@ -59,7 +59,7 @@ def run(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 def test_the_main_job_takes_one_command(run: Run, tmp_path: Path):
     folder = tmp_path / "docs"
     folder.mkdir()
-    for name in ("administering.md", "configuration.md", "security.md", "using.md"):
+    for name in ("administering.md", "security.md"):
         shutil.copy(DOCS / name, folder)
     found = json.loads(run("try", folder, QUESTION, "--json").out)
     assert "administering.md" in {hit["path"] for hit in found["results"]}
@@ -127,9 +127,9 @@ def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tm
 def test_letters_that_a_pipe_does_not_know_end_no_command(config: Path, tmp_path: Path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/Ł.md").write_text("# Ł\n\nThe depot is closed.\n", "utf-8")
+    command = [sys.executable, "-m", "standards_mcp", "--config", config]
     printed = subprocess.run(
-        [sys.executable, "-m", "standards_mcp", "--config", config, "knowledge"]
-        + ["try", "docs", "When is it open?"],
+        [*command, "knowledge", "try", "docs", "When is it open?"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -179,6 +179,7 @@ def test_a_check_reports_the_error_of_each_dataset(
         (("build", ".", "--id", "a"), 2, "Missing option '--name'"),
         (("try", "empty", "What?"), 1, "has no documents that can be read"),
         (("try", "empty", " "), 2, "1 to 1,024 characters"),
+        (("search", "guide", "a", "--top", "0"), 2, "not in the range"),
         (
             ("build", "full", "--id", "a", "--name", "A", "--description", "A", "--model", "x"),
             1,

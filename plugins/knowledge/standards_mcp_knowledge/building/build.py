@@ -13,7 +13,7 @@ from standards_mcp_knowledge.documents import SNIPPET, Passage
 from .dataset_files import known_vectors, replacing, to_encode, write_dataset
 from .document import Document, DocumentError, cut
 from .options import BuildError, BuildOptions, BuildReport, Skipped, Vectors, Work
-from .sources import SourceFile, find_sources, read_document
+from .sources import find_sources, read_document
 
 _TEXTS_AT_ONCE: Final = 16
 _LONGEST_TITLE: Final = 200
@@ -48,13 +48,13 @@ def build_dataset(
     identifier = options.manifest.id
     unchanged = 0
     with replacing(out, identifier):
-        sources, skipped = find_sources(folder, options.include)
-        passages = list(_read(sources, options, work, skipped))
+        names, skipped = find_sources(folder, options.include)
+        passages = list(_read(folder, names, options, work, skipped))
         if passages:
             texts = list(map(to_encode, passages))
             vectors = known_vectors((out, *reusable), options.model, set(texts), work)
             unchanged = sum(text in vectors for text in texts)
-            rows = _encode(texts, vectors, work, progress)
+            rows = _encode(texts, vectors, options.model, work, progress)
             write_dataset(out, options, passages, rows, work)
     return BuildReport(
         id=identifier,
@@ -67,16 +67,16 @@ def build_dataset(
 
 
 def _read(
-    sources: Iterable[SourceFile], options: BuildOptions, work: Work, skipped: list[Skipped]
+    folder: Path, names: Iterable[str], options: BuildOptions, work: Work, skipped: list[Skipped]
 ) -> Iterator[Passage]:
     count = 0
-    for source in sources:
+    for name in names:
         try:
-            document = read_document(source.path, work)
+            document = read_document(folder / name, work)
         except DocumentError as error:
-            skipped.append(Skipped(source.name, str(error)))
+            skipped.append(Skipped(name, str(error)))
             continue
-        for passage in _passages(source.name, document, options):
+        for passage in _passages(name, document, options):
             count += 1
             yield {"id": f"{options.manifest.id}-{count}", **passage}
 
@@ -100,7 +100,11 @@ def _passages(path: str, document: Document, options: BuildOptions) -> Iterator[
 
 
 def _encode(
-    texts: Sequence[str], vectors: dict[str, Vectors], work: Work, progress: Progress
+    texts: Sequence[str],
+    vectors: dict[str, Vectors],
+    model: str,
+    work: Work,
+    progress: Progress,
 ) -> Vectors:
     """Return a row for each text, after adding the missing ones to *vectors*."""
     missing = list(dict.fromkeys(text for text in texts if text not in vectors))
@@ -108,6 +112,6 @@ def _encode(
     progress(len(vectors), total)
     for start in range(0, len(missing), _TEXTS_AT_ONCE):
         batch = missing[start : start + _TEXTS_AT_ONCE]
-        vectors.update(zip(batch, work.encode(batch), strict=True))
+        vectors.update(zip(batch, work.encode(batch, model), strict=True))
         progress(len(vectors), total)
     return np.stack([vectors[text] for text in texts])

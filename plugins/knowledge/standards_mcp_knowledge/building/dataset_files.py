@@ -134,7 +134,7 @@ def _vectors_in(folder: Path, model: str, texts: set[str], work: Work) -> dict[s
         return {}
     reused = {text: vector for text, vector in zip(rows, vectors, strict=True) if text in texts}
     text, vector = next(iter(reused.items()))
-    again = work.encode([text])[0]
+    again = work.encode([text], model)[0]
     return reused if again.shape == vector.shape and np.dot(again, vector) > _ALIKE else {}
 
 

@@ -33,6 +33,9 @@ class BuildOptions:
             at most half of its words.
         include: Globs of paths relative to the folder; empty for all files. ``*`` also matches
             ``/``.
+
+    Raises:
+        ValueError: A number of words is out of bounds.
     """
 
     manifest: Manifest
@@ -40,6 +43,13 @@ class BuildOptions:
     chunk_words: int = 200
     overlap_words: int = 30
     include: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the numbers of words."""
+        if not 10 <= self.chunk_words <= 2000:  # noqa: PLR2004
+            raise ValueError("chunk words: use 10 to 2000")
+        if not 0 <= self.overlap_words <= self.chunk_words // 2:
+            raise ValueError("overlap words: use 0 to half of the chunk words")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,7 @@ class Work(Protocol):
     An exception that is not named here ends the build and reaches its caller unchanged.
     """
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], model: str) -> Vectors:
         """Return a row of length 1 for each text; *texts* has one text at least."""
         ...
 

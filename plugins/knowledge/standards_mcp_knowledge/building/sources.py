@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISREG
-from typing import Final, NamedTuple
+from typing import Final
 
 from .document import Document, DocumentError
 from .options import Skipped, Work
@@ -15,21 +15,15 @@ from .text_readers import decode, read_html, read_markdown, read_rst, read_text
 from .worker import read_docx, read_pdf
 
 
-class SourceFile(NamedTuple):
-    """A file to read, and its path relative to the folder, with ``/``."""
+def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[str], list[Skipped]]:
+    """Return the documents in a folder, and the skipped files and folders.
 
-    path: Path
-    name: str
-
-
-def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[SourceFile], list[Skipped]]:
-    """Return the documents in a folder, by name, and the skipped files and folders.
-
-    Links to folders are not followed, because a folder inside is read at its own path. Files of
-    other kinds and files that no glob includes are not reported.
+    Documents are paths relative to the folder, with ``/``, in order. Links to folders are not
+    followed, because a folder inside is read at its own path. Files of other kinds and files that
+    no glob includes are not reported.
     """
     folder = folder.resolve()
-    sources: list[SourceFile] = []
+    names: list[str] = []
     skipped: list[Skipped] = []
     for path in _walk(folder, skipped):
         name = path.relative_to(folder).as_posix()
@@ -38,8 +32,8 @@ def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[SourceFile]
         if reason := _refusal(path, folder):
             skipped.append(Skipped(_printable(name), reason))
         else:
-            sources.append(SourceFile(path, name))
-    return sorted(sources, key=lambda source: source.name), skipped
+            names.append(name)
+    return sorted(names), skipped
 
 
 def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
@@ -50,10 +44,10 @@ def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
         skip(Path(error.filename), f"cannot be read: {error.strerror}")
 
     for place, folders, files in os.walk(folder, onerror=skip_unreadable):
-        for name in tuple(folders):
-            if reason := _refusal_of_folder(Path(place, name), folder):
-                folders.remove(name)  # so that os.walk does not enter it
-                skip(Path(place, name), reason)
+        for path in [Path(place, name) for name in folders]:
+            if reason := _refusal_of_folder(path, folder):
+                folders.remove(path.name)  # so that os.walk does not enter it
+                skip(path, reason)
         yield from (Path(place, name) for name in files)
 
 

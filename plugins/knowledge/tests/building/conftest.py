@@ -35,7 +35,7 @@ class HashingWork:
     def call(self, function: Callable[..., T], *arguments: object) -> T:
         return function(*arguments)
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], _: str) -> Vectors:
         self.encoded.extend(texts)
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):

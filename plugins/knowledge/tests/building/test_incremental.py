@@ -67,7 +67,7 @@ def test_an_encoder_that_has_changed_behind_its_name_keeps_no_vector(write, buil
     work.salt = 1
 
     assert build().unchanged == 0
-    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."])[0])
+    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."], "")[0])
 
 
 def test_vectors_of_other_datasets_are_reused(write, build, work, rows, tmp_path):
@@ -81,7 +81,7 @@ def test_vectors_of_other_datasets_are_reused(write, build, work, rows, tmp_path
 
     assert (report.chunks, report.unchanged) == (3, 2)
     assert work.encoded == ["a\nOne.", "c\nThree."], "one text shows that the encoder is the same"
-    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."])[0])
+    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."], "")[0])
     assert build(others=others).unchanged == 3
     write({"a.md": "Four.", "b.md": "Five.", "c.md": "Six."})
     assert build(others=others).unchanged == 0, "no text is known"
@@ -115,7 +115,7 @@ def test_vectors_of_a_dataset_that_is_replaced_meanwhile_are_not_reused(
     monkeypatch.setattr(work, "call", replace)
 
     assert build(others=[other]).unchanged == 0
-    assert np.array_equal(rows()["One."], work.encode(["a\nOne."])[0])
+    assert np.array_equal(rows()["One."], work.encode(["a\nOne."], "")[0])
 
 
 @pytest.mark.parametrize("damaged", ["metadata.json", "index/docs.index"])

@@ -22,7 +22,7 @@ from standards_mcp_knowledge.building.worker import write_index
 from standards_mcp_knowledge.manifests import Manifest
 
 class Work:
-    def encode(self, texts):
+    def encode(self, texts, model):
         return np.ones((len(texts), 1), dtype=np.float32)
 
     def call(self, function, *arguments):
@@ -224,7 +224,7 @@ def test_a_failure_of_the_encoder_is_passed_on_and_leaves_the_old_dataset(write,
     before = snapshot(out)
     write({"a.md": "Two."})
 
-    def fail(_):
+    def fail(*_):
         raise RuntimeError("no encoder")
 
     work.encode = fail
@@ -288,6 +288,18 @@ def test_documents_are_in_a_folder(build, folder):
 
     with pytest.raises(BuildError, match="is not a folder; name one that holds the documents"):
         build()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"chunk_words": 9}, "chunk words: use 10 to 2000"),
+        ({"chunk_words": 50, "overlap_words": 26}, "overlap words: use 0 to half"),
+    ],
+)
+def test_options_out_of_bounds_are_refused(wrong, reason, build):
+    with pytest.raises(ValueError, match=reason):
+        build(**wrong)
 
 
 def test_the_longest_manifest_keeps_within_its_bound(write, build, out):
