@@ -1,17 +1,24 @@
-"""Datasets for the tests, of any kind of index."""
+"""Datasets for the tests, of any kind of index, and a server of them in this process."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import faiss
 import numpy as np
 import pytest
+from mcp import Client
+from mcp_types import TextContent
+from support.waiting import PAUSE, WAIT
 
+from standards_mcp.testing import Connect
 from standards_mcp_encoders import Vectors, open_encoder
+from standards_mcp_knowledge.plugin import KnowledgePlugin
 
 TEXTS = (
     "Fractions are equal parts of a whole",
@@ -20,6 +27,7 @@ TEXTS = (
     "A single tool is switched off in the settings",
     "The train to the coast leaves at noon",
 )
+QUERY = "How do I turn one tool off?"
 MakeDataset = Callable[..., Path]
 
 
@@ -103,3 +111,54 @@ def make_dataset(root: Path, vectors: Vectors) -> MakeDataset:
         return folder
 
     return make
+
+
+class Server:
+    """The plugin in this process, and a client of it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return the answer of a tool, whose text is the same JSON."""
+        result = await self.client.call_tool(f"knowledge_{tool}", arguments)
+        assert result.structured_content is not None
+        (content,) = result.content
+        assert isinstance(content, TextContent)
+        assert json.loads(content.text) == result.structured_content
+        return result.structured_content
+
+    async def search(self, dataset: str = "guide", **more: Any) -> dict[str, Any]:
+        return await self.call("search", **{"dataset": dataset, "query": QUERY, **more})
+
+    async def until_found(self, dataset: str = "guide") -> None:
+        with anyio.fail_after(WAIT):
+            while not (await self.search(dataset))["results"]:  # noqa: ASYNC110
+                await anyio.sleep(PAUSE)
+
+    async def reasons(self) -> dict[str, str]:
+        """Return the errors of all datasets, by their ids."""
+        listed = (await self.call("listDatasets", includeErrors=True))["datasets"]
+        return {entry["id"]: entry.get("error", "") for entry in listed}
+
+    async def until_state(self, state: str) -> dict[str, Any]:
+        """Return the health once the workers are in a state."""
+        with anyio.fail_after(WAIT):
+            while True:
+                health = await self.call("health")
+                if health["worker"]["state"] == state:
+                    return health
+                await anyio.sleep(PAUSE)
+
+
+@pytest.fixture
+def serve(connect: Connect, root: Path) -> Callable[..., AbstractAsyncContextManager[Server]]:
+    """Return a function that serves the datasets, by default with one worker."""
+
+    @asynccontextmanager
+    async def serve(**settings: Any) -> AsyncGenerator[Server]:
+        merged = {"root": root, "workers": 1, **settings}
+        async with connect(KnowledgePlugin, name="knowledge", **merged) as client:
+            yield Server(client)
+
+    return serve
