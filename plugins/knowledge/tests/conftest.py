@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import faiss
 import numpy as np
 import pytest
@@ -18,7 +21,11 @@ from support.waiting import PAUSE, WAIT
 
 from standards_mcp.testing import Connect
 from standards_mcp_encoders import Vectors, open_encoder
+from standards_mcp_knowledge import service
 from standards_mcp_knowledge.plugin import KnowledgePlugin
+from standards_mcp_knowledge.workers import tasks
+from standards_mcp_knowledge.workers.opened import Opened
+from standards_mcp_knowledge.workers.pool import Pool
 
 TEXTS = (
     "Fractions are equal parts of a whole",
@@ -113,6 +120,47 @@ def make_dataset(root: Path, vectors: Vectors) -> MakeDataset:
     return make
 
 
+class WorkerHere:
+    """Runs the functions of a worker in this process, which saves the start of one."""
+
+    pid = 0
+
+    def __init__(self) -> None:
+        self.is_usable = True
+        self._opened = Opened()
+        self._ended = anyio.Event()
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        if function is tasks.begin:
+            self._opened.encoders = arguments[1]  # and no limit of this process's memory
+            return None
+        return await anyio.to_thread.run_sync(partial(function, self._opened, *arguments))
+
+    def end(self, _: str) -> None:
+        self.is_usable = False
+        self._ended.set()
+
+    async def wait(self) -> str:
+        await self._ended.wait()
+        return "it was ended"
+
+    async def close(self) -> None:
+        self.end("")
+
+    async def listen(self) -> None:
+        """Have no output."""
+
+
+async def start_here(_: logging.Logger) -> WorkerHere:
+    return WorkerHere()
+
+
+@pytest.fixture
+def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the plugin have its workers in this process."""
+    monkeypatch.setattr(service, "Pool", partial(Pool, start=start_here))
+
+
 class Server:
     """The plugin in this process, and a client of it."""
 
@@ -151,8 +199,11 @@ class Server:
                 await anyio.sleep(PAUSE)
 
 
+Serve = Callable[..., AbstractAsyncContextManager[Server]]
+
+
 @pytest.fixture
-def serve(connect: Connect, root: Path) -> Callable[..., AbstractAsyncContextManager[Server]]:
+def serve_in_processes(connect: Connect, root: Path) -> Serve:
     """Return a function that serves the datasets, by default with one worker."""
 
     @asynccontextmanager
@@ -162,3 +213,10 @@ def serve(connect: Connect, root: Path) -> Callable[..., AbstractAsyncContextMan
             yield Server(client)
 
     return serve
+
+
+@pytest.fixture
+def serve(serve_in_processes: Serve, workers_here: None) -> Serve:
+    """Return a function that serves the datasets without a process."""
+    del workers_here
+    return serve_in_processes

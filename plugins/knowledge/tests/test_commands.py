@@ -41,8 +41,8 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs ``standards-mcp knowledge`` in this process."""
+def run_in_processes(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs ``standards-mcp knowledge``, with worker processes."""
 
     def run(
         *arguments: str | Path, status: int = 0, group: Sequence[str] = ("knowledge",)
@@ -56,16 +56,23 @@ def run(config: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-def test_the_main_job_takes_one_command(run: Run, tmp_path: Path):
+@pytest.fixture
+def run(run_in_processes: Run, workers_here: None) -> Run:
+    """Return a function that runs ``standards-mcp knowledge`` without a process."""
+    del workers_here
+    return run_in_processes
+
+
+def test_the_main_job_takes_one_command(run_in_processes: Run, tmp_path: Path):
     folder = tmp_path / "docs"
     folder.mkdir()
     for name in ("administering.md", "security.md"):
         shutil.copy(DOCS / name, folder)
-    found = json.loads(run("try", folder, QUESTION, "--json").out)
+    found = json.loads(run_in_processes("try", folder, QUESTION, "--json").out)
     assert "administering.md" in {hit["path"] for hit in found["results"]}
     assert found["metadata"]["query"] == QUESTION
     # The second time, nothing is encoded but the question.
-    said = run("try", folder, QUESTION, "--top", "1").out
+    said = run_in_processes("try", folder, QUESTION, "--top", "1").out
     assert said.startswith("1. ")
     assert len(said.splitlines()) == 2
 
@@ -102,10 +109,6 @@ def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tm
     assert built["path"] == str(root / "guide")
     assert [each["path"] for each in built["skipped"]] == ["damaged.pdf"]
     assert "2 passages of 2 files, 2 unchanged" in run("build", folder, *about).out
-    # Its header states more vectors than a worker has memory for.
-    index = root / "guide/index/docs.index"
-    index.write_bytes(index.read_bytes()[:37] + (2**33).to_bytes(8, "little"))
-    assert "2 passages of 2 files, 0 unchanged" in run("build", folder, *about).out
     run("build", folder, *about, "--out", "elsewhere")
     other = ("--id", "other", "--name", "Other", "--description", "Another.")
     refused = run("build", folder, *other, "--out", "elsewhere", status=1)
@@ -121,6 +124,21 @@ def test_a_dataset_is_built_checked_listed_and_searched(run: Run, root: Path, tm
     found = json.loads(run("search", "guide", QUESTION, "--json").out)
     assert [hit["path"] for hit in found["results"]] == ["tools.md", "cake.txt"]
     assert "Available datasets: guide" in run("search", "zoo", QUESTION, status=1).err
+
+
+def test_an_index_that_takes_more_memory_than_a_worker_has_is_made_anew(
+    run_in_processes: Run, root: Path, tmp_path: Path
+):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "cake.txt").write_text("Bake the cake for an hour.")
+    about = ("--id", "guide", "--name", "Guide", "--description", "Tools and cakes.")
+    run_in_processes("build", folder, *about)
+    # Its header states more vectors than that.
+    index = root / "guide/index/docs.index"
+    index.write_bytes(index.read_bytes()[:37] + (2**33).to_bytes(8, "little"))
+    printed = run_in_processes("build", folder, *about).out
+    assert "1 passages of 1 files, 0 unchanged" in printed
 
 
 @pytest.mark.measured

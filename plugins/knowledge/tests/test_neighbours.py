@@ -127,7 +127,7 @@ async def test_an_address_is_asked_by_searches_alone_and_costs_the_others_no_wor
     make_dataset("good")
     for name in ("a", "b", "c"):
         make_dataset(name, metadata=metadata(endpoint.model))
-    options = {"timeout": 6, "reload_seconds": 0}
+    options = {"timeout": 3, "reload_seconds": 0}
     async with serve(**options) as server:
         await server.until_found("good")
         assert len((await server.call("listDatasets"))["datasets"]) == 4
@@ -137,7 +137,7 @@ async def test_an_address_is_asked_by_searches_alone_and_costs_the_others_no_wor
             assert answer["error_type"] == "api_error"
             expected = f"Dataset '{name}' is not available: No encoder for model 'http://127.0.0.1"
             assert answer["message"].startswith(expected)
-            assert "no answer within 4.2 seconds; check plugins.knowledge." in answer["message"]
+            assert "no answer within 2.1 seconds; check plugins.knowledge." in answer["message"]
         # The second did not wait for it again.
         assert len(endpoint.keys) == 1
         assert answer["message"].endswith("Available datasets: a, c, good")
@@ -172,7 +172,7 @@ async def test_a_dataset_that_its_address_does_not_fit_is_left_out_from_the_firs
     assert len(endpoint.keys) == 1
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed", "workers_here")
 def test_a_check_asks_the_address_too(
     make_dataset: MakeDataset,
     root: Path,

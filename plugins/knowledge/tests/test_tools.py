@@ -36,10 +36,10 @@ def said(answer: dict[str, Any], *more: str) -> tuple[str, str]:
 
 
 async def test_a_search_answers_with_passages_that_name_their_file(
-    serve: Serve, make_dataset: MakeDataset
+    serve_in_processes: Serve, make_dataset: MakeDataset
 ):
     make_dataset()
-    async with serve() as server:
+    async with serve_in_processes() as server:
         answer = await server.search(query=f"  {QUERY} ", topK=2)
         assert len((await server.search())["results"]) == 5
         assert len((await server.search(topK=100))["results"]) == 5
@@ -205,8 +205,10 @@ async def test_errors_of_a_dataset_are_listed_and_the_others_are_served(
     assert details["good"]["model"] == "sentence-transformers/all-MiniLM-L6-v2"
 
 
-async def test_nothing_there_is_an_empty_list_and_flags_are_booleans(serve: Serve, tmp_path: Path):
-    async with serve(root=tmp_path / "none") as server:
+async def test_nothing_there_is_an_empty_list_and_flags_are_booleans(
+    serve_in_processes: Serve, tmp_path: Path
+):
+    async with serve_in_processes(root=tmp_path / "none") as server:
         answer = await server.call("listDatasets")
         assert answer == {"datasets": [], "counts": {"total": 0, "ready": 0, "errors": 0}}
         assert said(await server.call("listDatasets", includeErrors="true"))[0] == "invalid_input"
@@ -221,9 +223,9 @@ async def test_nothing_there_is_an_empty_list_and_flags_are_booleans(serve: Serv
 
 
 async def test_workers_start_with_the_first_dataset(
-    serve: Serve, make_dataset: MakeDataset, root: Path
+    serve_in_processes: Serve, make_dataset: MakeDataset, root: Path
 ):
-    async with serve(workers=2, reload_seconds=0) as server:
+    async with serve_in_processes(workers=2, reload_seconds=0) as server:
         assert (await server.call("health"))["worker"]["state"] == "stopped"
         make_dataset()
         assert (await server.search())["results"]
@@ -314,10 +316,10 @@ async def test_a_cited_document_can_be_read_whole_and_its_uri_is_completed(
 
 
 async def test_a_killed_worker_costs_no_call_and_the_next_one_is_there(
-    serve: Serve, make_dataset: MakeDataset
+    serve_in_processes: Serve, make_dataset: MakeDataset
 ):
     make_dataset()
-    async with serve() as server:
+    async with serve_in_processes() as server:
         await server.search()
         (pid,) = worker_pids()
         os.kill(pid, 9)
@@ -329,11 +331,11 @@ async def test_a_killed_worker_costs_no_call_and_the_next_one_is_there(
 
 
 async def test_where_no_worker_can_start_searches_say_when_to_try_again(
-    serve: Serve, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
+    serve_in_processes: Serve, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
 ):
     make_dataset()
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
-    async with serve() as server:
+    async with serve_in_processes() as server:
         health = await server.until_state("restarting")
         with anyio.fail_after(WAIT):
             while health["status"] != "failed":
