@@ -151,6 +151,6 @@ def _search(workers: Workers, folder: Path, question: str, limit: int) -> Search
     if isinstance(source, LeftOut):
         raise BuildError(source.reason)
     began = perf_counter()
-    name = source.manifest.id
-    hits = workers.start(tasks.search, source.files, name, question, limit).result()
-    return search_answer(name, question, hits, round((perf_counter() - began) * 1000, 1))
+    hits = workers.start(tasks.search, source.files, source.manifest, question, limit).result()
+    milliseconds = round((perf_counter() - began) * 1000, 1)
+    return search_answer(source.id, question, hits, milliseconds)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import anyio
 
-from standards_mcp import ApiError, InvalidInputError, NotFoundError, TimedOutError
+from standards_mcp import ApiError, InvalidInputError, NotFoundError, TimedOutError, ToolError
 
 from .answers import (
     HealthAnswer,
@@ -131,11 +131,7 @@ class Service:
             )
         outcome, count = "cancelled", 0
         try:
-            with self._in_time():
-                shelf = await self._current_shelf(dataset)
-                target = self._target(shelf, dataset)
-                k = top_k or target.manifest.default_top_k
-                results = await self._run(shelf, target, tasks.search, dataset, query, k)
+            results = await self._answer(dataset, tasks.search, query, top_k)
             outcome, count = "ok", len(results)
         except Exception as error:
             outcome = getattr(error, "error_type", "internal_error")
@@ -152,10 +148,7 @@ class Service:
         Raises:
             ToolError: The document does not exist, or the search failed.
         """
-        with self._in_time():
-            shelf = await self._current_shelf(dataset)
-            target = self._target(shelf, dataset)
-            text = await self._run(shelf, target, tasks.document, dataset, path)
+        text = await self._answer(dataset, tasks.document, path)
         if text is None:
             raise NotFoundError(f"Dataset '{dataset}' has no document {path!r}.")
         return text
@@ -173,12 +166,11 @@ class Service:
         return sorted(dataset for dataset in ready if dataset.startswith(typed))
 
     async def document_paths(self, dataset: str, typed: str) -> list[str]:
-        """Return the paths of documents that contain a text."""
-        shelf = await self._current_shelf(dataset)
-        if dataset not in shelf.ready:
+        """Return the paths of documents that contain a text; an empty list if it cannot be read."""
+        try:
+            return await self._answer(dataset, tasks.paths, typed, _MOST_COMPLETIONS)
+        except ToolError:
             return []
-        target = shelf.ready[dataset]
-        return await self._run(shelf, target, tasks.paths, dataset, typed, _MOST_COMPLETIONS)
 
     async def health(self) -> HealthAnswer:
         """Return the state of the datasets and the workers."""
@@ -229,6 +221,33 @@ class Service:
             )
         return shelf
 
+    async def _answer(self, dataset: str, function: Callable[..., T], *arguments: object) -> T:
+        """Run a function of `tasks` on a dataset. It ends before the host ends the call.
+
+        Raises:
+            ToolError: The dataset is unknown or left out, or the workers fail.
+        """
+        seconds = ATTEMPTS * self._timeout
+        with anyio.move_on_after(seconds):
+            shelf = await self._current_shelf(dataset)
+            target = self._target(shelf, dataset)
+            try:
+                return await self._pool.run(function, target.files, target.manifest, *arguments)
+            except DatasetError as error:
+                self._library.leave_out(target, error)
+                raise _not_available(shelf, dataset, error.reason) from error
+            except UnavailableError as error:
+                raise _unavailable(error.seconds) from error
+            except OverdueError as error:
+                raise TimedOutError(
+                    f"Search of '{dataset}' took longer than {self._timeout:g} s. "
+                    "Try again, with a shorter query."
+                ) from error
+        raise TimedOutError(
+            f"The workers did not answer within {seconds:g} s: they are busy or end. "
+            "Try again later; plugins.knowledge.workers adds more."
+        )
+
     def _target(self, shelf: Shelf, dataset: str) -> Dataset:
         if dataset in shelf.ready:
             return shelf.ready[dataset]
@@ -238,34 +257,6 @@ class Service:
             if entry.id == dataset:
                 raise _not_available(shelf, dataset, entry.reason)
         raise NotFoundError(f"Dataset '{dataset}' not found. {_available(shelf)}")
-
-    async def _run(
-        self, shelf: Shelf, dataset: Dataset, function: Callable[..., T], *arguments: object
-    ) -> T:
-        try:
-            return await self._pool.run(function, dataset.files, *arguments)
-        except DatasetError as error:
-            self._library.leave_out(dataset, error)
-            raise _not_available(shelf, dataset.id, error.reason) from error
-        except UnavailableError as error:
-            raise _unavailable(error.seconds) from error
-        except OverdueError as error:
-            raise TimedOutError(
-                f"Search of '{dataset.id}' took longer than {self._timeout:g} s. "
-                "Try again, with a shorter query."
-            ) from error
-
-    @contextmanager
-    def _in_time(self) -> Generator[None]:
-        """End a call before the host does, so that the error can name the cause."""
-        seconds = ATTEMPTS * self._timeout
-        with anyio.move_on_after(seconds) as scope:
-            yield
-        if scope.cancelled_caught:
-            raise TimedOutError(
-                f"The workers did not answer within {seconds:g} s: they are busy or end. "
-                "Try again later; plugins.knowledge.workers adds more."
-            )
 
 
 def _available(shelf: Shelf, excluded: str = "") -> str:

@@ -66,8 +66,8 @@ def run(run_in_processes: Run, workers_here: None) -> Run:
 def test_the_main_job_takes_one_command(run_in_processes: Run, tmp_path: Path):
     folder = tmp_path / "docs"
     folder.mkdir()
-    for name in ("administering.md", "security.md"):
-        shutil.copy(DOCS / name, folder)
+    shutil.copy(DOCS / "administering.md", folder)
+    (folder / "cake.txt").write_text("Bake the cake for an hour.")
     found = json.loads(run_in_processes("try", folder, QUESTION, "--json").out)
     assert "administering.md" in {hit["path"] for hit in found["results"]}
     assert found["metadata"]["query"] == QUESTION

@@ -26,6 +26,7 @@ from standards_mcp_knowledge.workers.process import Worker, start_worker
 pytestmark = pytest.mark.anyio
 MEMORY = 2 * 10**9
 LOG = logging.getLogger("standards_mcp.plugins.knowledge")
+OPAQUE = "class Opaque(Exception): pass\nraise Opaque('text')"
 MakeDataset = Callable[..., Path]
 
 
@@ -60,6 +61,11 @@ async def test_a_worker_stays_and_answers_or_raises_as_the_function_does(
         with pytest.raises(ZeroDivisionError) as raised:
             await call(workers, divmod, 1, 0)
         assert "Traceback" in raised.value.__notes__[0]
+        # An error that cannot be pickled comes as its text.
+        with pytest.raises(RuntimeError, match="Opaque: text"):
+            await call(workers, exec, OPAQUE)
+        rows = await workers.run(tasks.encode, ["a", "b"], "all-MiniLM-L6-v2")
+        assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1], abs=1e-5)
         # Its output goes to the log, not into its answers.
         await call(workers, print, "hello\n\nworld")
         await call(workers, os.write, 1, b"natively\n")
@@ -72,15 +78,6 @@ async def test_a_worker_stays_and_answers_or_raises_as_the_function_does(
         assert [text for text in said() if text] == ["hello", "world", "natively"]
         assert workers.state == "ready"
     assert workers.state == "stopped"
-
-
-async def test_errors_that_cannot_be_pickled_come_as_their_text():
-    async with pool() as workers:
-        with pytest.raises(RuntimeError, match="Opaque: text"):
-            await call(workers, exec, OPAQUE)
-
-
-OPAQUE = "class Opaque(Exception): pass\nraise Opaque('text')"
 
 
 async def test_a_deadline_ends_the_worker_and_the_call_and_nothing_else(
@@ -268,9 +265,3 @@ async def test_datasets_are_open_before_they_are_searched_and_again_after_a_cras
         after = await call(workers, os.getpid)
         assert after != pid
         assert is_open(after)
-
-
-async def test_vectors_come_back_as_arrays():
-    async with pool() as workers:
-        found = await workers.run(tasks.encode, ["a", "b"], "all-MiniLM-L6-v2")
-    assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1], abs=1e-5)

@@ -71,7 +71,7 @@ class _Job:
     """A call of a function in a worker, and its result or error.
 
     Attributes:
-        attempts_left: Number of workers that may still begin with it; 0 if nobody waits for it.
+        attempts_left: Number of workers that may still begin with it; 0 if its caller gave up.
         wait_until: The time until which it may wait for a worker.
     """
 

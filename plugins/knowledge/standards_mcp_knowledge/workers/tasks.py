@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from standards_mcp_knowledge.documents import Hit, hits, path_of
 from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders
-from standards_mcp_knowledge.manifests import Files
+from standards_mcp_knowledge.manifests import Files, Manifest
 
 if TYPE_CHECKING:
     from standards_mcp_encoders import Vectors
@@ -73,30 +73,36 @@ def close_others(opened: Opened, datasets: Sequence[Files]) -> None:
     opened.keep_only(datasets)
 
 
-def search(opened: Opened, files: Files, name: str, query: str, k: int) -> list[Hit]:
-    """Return the passages of a dataset that are nearest to a query; *name* is its id.
+def search(
+    opened: Opened, files: Files, manifest: Manifest, query: str, k: int | None
+) -> list[Hit]:
+    """Return the passages of a dataset that are nearest to a query.
+
+    Args:
+        k: The most passages; None for the number of the manifest.
 
     Raises:
         DatasetError: Its encoder fails or does not fit, or it has changed and breaks a rule now.
     """
     dataset = opened.dataset(files)
-    return hits(dataset.nearest(query, k), dataset.metric, dataset.documents, name)
+    nearest = dataset.nearest(query, k or manifest.default_top_k)
+    return hits(nearest, dataset.metric, dataset.documents, manifest.id)
 
 
-def document(opened: Opened, files: Files, name: str, path: str) -> str | None:
+def document(opened: Opened, files: Files, manifest: Manifest, path: str) -> str | None:
     """Return all chunks of the document with this path, in order, or None."""
     chunks = [
         (chunk.get("chunk") or 0, row, chunk.get("content") or chunk.get("snippet") or "")
         for row, chunk in enumerate(opened.dataset(files).documents)
-        if path_of(chunk, row, name) == path
+        if path_of(chunk, row, manifest.id) == path
     ]
     return "\n\n".join(text for _, _, text in sorted(chunks)) if chunks else None
 
 
-def paths(opened: Opened, files: Files, name: str, typed: str, most: int) -> list[str]:
+def paths(opened: Opened, files: Files, manifest: Manifest, typed: str, most: int) -> list[str]:
     """Return paths of documents that contain *typed*; the ones that begin with it first."""
     documents = opened.dataset(files).documents
-    all_paths = {path_of(document, row, name) for row, document in enumerate(documents)}
+    all_paths = {path_of(document, row, manifest.id) for row, document in enumerate(documents)}
     typed = typed.casefold()
     fitting = (path for path in all_paths if typed in path.casefold())
     return sorted(fitting, key=lambda path: (not path.casefold().startswith(typed), path))[:most]
