@@ -170,10 +170,11 @@ class Library:
 
     def leave_out(self, dataset: Dataset, error: DatasetError) -> None:
         """Stop serving a dataset whose encoder does not fit; only a search can detect that."""
-        for source, entry in self._checked.items():
-            if entry is dataset and error.kind == "encoder":
-                self._checked[source] = _breaking(source, error)
-        self._publish()
+        if error.kind == "encoder":
+            for source, entry in self._checked.items():
+                if entry is dataset:
+                    self._checked[source] = _breaking(source, error)
+            self._publish()
 
     async def _read(self, done: anyio.Event) -> None:
         try:

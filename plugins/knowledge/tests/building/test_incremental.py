@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from standards_mcp_knowledge.building import build_dataset, worker
+from standards_mcp_knowledge.workers.pool import OverdueError, UnavailableError
 
 
 @pytest.fixture
@@ -127,6 +128,21 @@ def test_a_dataset_that_is_damaged_is_made_anew(damaged, write, build, out):
 
     assert build().unchanged == 0
     assert build().unchanged == 1
+
+
+@pytest.mark.parametrize("error", [UnavailableError(1), OverdueError(300)], ids=["ends", "hangs"])
+def test_an_index_that_costs_its_worker_keeps_no_vector(error, write, build, work):
+    write({"a.md": "One."})
+    build()
+    call = work.call
+
+    def fail(function, *arguments):
+        if function is worker.read_vectors:
+            raise error
+        return call(function, *arguments)
+
+    work.call = fail
+    assert build().unchanged == 0
 
 
 def test_metadata_of_another_shape_keeps_no_vector(write, build, out):

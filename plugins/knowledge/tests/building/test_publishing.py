@@ -266,6 +266,11 @@ def test_a_folder_of_the_user_is_never_replaced(write, build, out):
     with pytest.raises(BuildError, match=r"also holds notes\.md, which would be lost"):
         build()
 
+    with pytest.raises(
+        BuildError, match="holds the dataset 'guide'; choose another folder or that"
+    ):
+        build(id="other")
+
     (out / "manifest.json").write_text("{}")
     with pytest.raises(
         BuildError, match="holds files that no build has written; choose another folder"
