@@ -177,11 +177,13 @@ def _chosen(
     """Return the datasets with an id or at a path; without names, all in the root."""
     roots = [root, *settings.extra_roots]
     in_root = {path: read_source(path, roots) for path in manifests_in(root)}
+    if not names:
+        return list(in_root.values())
     chosen: dict[str, Source | LeftOut] = {}
-    for name in names or [source.id for source in in_root.values()]:
-        path = Path(name) if os.path.isfile(name) else Path(name, NAME)  # noqa: PTH113  - see below
+    for name in names:
+        path = Path(name) if os.path.isfile(name) else Path(name, NAME)  # noqa: PTH113  - Path.is_file may raise
         sources = [source for source in in_root.values() if source.id == name]
-        if not sources and os.path.isfile(path):  # noqa: PTH113  - Path.is_file may raise
+        if not sources and os.path.isfile(path):  # noqa: PTH113
             # A dataset outside of the root is checked as if its own folder were a root.
             sources = [in_root.get(path) or read_source(path, [*roots, path.parent])]
         if not sources:
