@@ -7,8 +7,11 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from .datasets import Dataset, Entry, Shelf
+from .datasets import Entry, Shelf
 from .documents import Hit
+from .manifests import LeftOut
+
+Status = Literal["ready", "error"]
 
 
 class SearchFacts(TypedDict):
@@ -34,7 +37,7 @@ class Listed(TypedDict):
     name: str | None
     description: str | None
     defaultTopK: int | None
-    status: Literal["ready", "error"]
+    status: Status
     documents: int | None
     error: NotRequired[Annotated[str, Field(description="The reason for leaving it out.")]]
 
@@ -58,7 +61,7 @@ class Detail(TypedDict):
     """The state of a dataset."""
 
     id: str
-    status: Literal["ready", "error"]
+    status: Status
     documents: int | None
     dimension: int | None
     model: str | None
@@ -105,8 +108,8 @@ def counts_of(shelf: Shelf) -> Counts:
 
 def listed(entry: Entry) -> Listed:
     """Return the entry of a dataset in a list."""
-    manifest = entry.source.manifest if isinstance(entry, Dataset) else entry.manifest
-    facts: Listed = {
+    manifest = entry.manifest
+    row: Listed = {
         "id": entry.id,
         "name": manifest.name if manifest else None,
         "description": manifest.description if manifest else None,
@@ -114,27 +117,23 @@ def listed(entry: Entry) -> Listed:
         "status": "ready",
         "documents": None,
     }
-    if isinstance(entry, Dataset):
-        return {**facts, "documents": entry.facts.documents}
-    return {**facts, "status": "error", "error": entry.reason}
+    if isinstance(entry, LeftOut):
+        return {**row, "status": "error", "error": entry.reason}
+    return {**row, "documents": entry.facts.documents}
 
 
 def detail(entry: Entry) -> Detail:
     """Return the state of a dataset for health."""
-    if isinstance(entry, Dataset):
-        facts = entry.facts
-        return {
-            "id": entry.id,
-            "status": "ready",
-            "documents": facts.documents,
-            "dimension": facts.dimension,
-            "model": facts.model,
-        }
+    if isinstance(entry, LeftOut):
+        nothing: Detail = {
+            "id": entry.id, "status": "error", "documents": None, "dimension": None, "model": None,
+        }  # fmt: skip
+        return {**nothing, "error": entry.reason}
+    facts = entry.facts
     return {
         "id": entry.id,
-        "status": "error",
-        "documents": None,
-        "dimension": None,
-        "model": None,
-        "error": entry.reason,
+        "status": "ready",
+        "documents": facts.documents,
+        "dimension": facts.dimension,
+        "model": facts.model,
     }

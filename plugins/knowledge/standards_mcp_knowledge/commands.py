@@ -1,35 +1,91 @@
-"""Commands that list, search and check datasets, and text for terminals."""
+"""Commands that list, search and check datasets, and the workers of commands."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-import anyio
 import click
+import numpy as np
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from standards_mcp import ToolCaller
-from standards_mcp.commands import (
-    examples,
-    json_option,
-    print_answer,
-    print_json,
-    print_result,
-)
+from standards_mcp.commands import Report, ask_tool, examples, print_json, reports
 
 from .answers import Listed, listed
-from .datasets import Entry, LeftOut, look_into, manifests_in, read_source, shelved
+from .building import BuildError, Vectors
+from .datasets import Entry, look_into, shelved
 from .documents import Hit
-from .manifests import NAME, Manifest
-from .service import workers_of
+from .manifests import NAME, DatasetError, LeftOut, Manifest, Source, manifests_in, read_source
+from .service import pool_of
 from .settings import KnowledgeSettings
 from .workers import tasks
+from .workers.pool import OverdueError, Pool, UnavailableError
+
+T = TypeVar("T")
+_SECONDS: Final = 300.0
+"""Deadline for one file, or for a few texts at a slow address."""
 
 top_option: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
+
+
+class Workers:
+    """Worker processes for a command; it is the `Work` of a build.
+
+    Args:
+        portal: The event loop of *pool*, in another thread.
+    """
+
+    def __init__(self, portal: BlockingPortal, pool: Pool) -> None:
+        self._portal = portal
+        self._pool = pool
+
+    def start(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Start a function of `tasks`; the result raises as `Pool.run` does."""
+        run = partial(self._pool.run, function, *arguments, seconds=_SECONDS)
+        return self._portal.start_task_soon(run)
+
+    def call(self, function: Callable[..., T], *arguments: object) -> T:
+        """Call a function of `building.worker`."""
+        result: T = self.start(tasks.call, function, *arguments).result()
+        return result
+
+    def encode(self, texts: Sequence[str], model: str) -> Vectors:
+        """Return a row of length 1 for each text; all workers share the texts."""
+        share = -(-len(texts) // self._pool.size)
+        parts = [texts[start : start + share] for start in range(0, len(texts), share)]
+        futures = [self.start(tasks.encode, part, model) for part in parts]
+        return np.vstack([future.result() for future in futures])
+
+    def try_out(self, source: Source) -> Entry:
+        """Open a dataset and search it, and return it, or the reason for leaving it out."""
+        return self._portal.call(look_into, self._pool, source, tasks.try_out)
+
+
+@contextmanager
+def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generator[Workers]:
+    """Run the workers of these settings for a command.
+
+    Raises:
+        BuildError: They end, or take too long, or a text encoder is missing.
+    """
+    with start_blocking_portal() as portal:
+        pool = pool_of(settings, log)
+        serving = portal.start_task_soon(pool.serve)
+        try:
+            yield Workers(portal, pool)
+        except DatasetError as error:
+            raise BuildError(error.reason) from error
+        except (UnavailableError, OverdueError) as error:
+            raise BuildError(f"a worker cannot do its part: {error}") from error
+        finally:
+            serving.cancel()
 
 
 def dataset_commands(
@@ -52,35 +108,29 @@ def hits_text(hits: Sequence[Hit]) -> str:
 
 @click.command("list")
 @click.option("--errors", is_flag=True, help="Also list datasets with errors, with the reasons.")
-@json_option
-@click.pass_context
-def _list_datasets(context: click.Context, *, errors: bool, as_json: bool) -> None:
+@click.pass_obj
+@reports
+def _list_datasets(call: ToolCaller, *, errors: bool) -> Report:
     """List the datasets."""
-    call: ToolCaller = context.obj
-    answer = call("knowledge.listDatasets", {"includeErrors": errors})
 
-    def text(facts: dict[str, Any]) -> str:
-        return "\n".join(map(_dataset_text, facts["datasets"])) or "There are no datasets."
+    def text(answer: dict[str, Any]) -> str:
+        return "\n".join(map(_dataset_text, answer["datasets"])) or "There are no datasets."
 
-    print_answer(answer, text, as_json=as_json)
-    context.exit(int(answer.is_error))
+    return ask_tool(call, "knowledge.listDatasets", {"includeErrors": errors}, text)
 
 
 @click.command("search", epilog=examples('knowledge search guide "How do I switch a tool off?"'))
 @click.argument("dataset")
 @click.argument("query")
 @top_option
-@json_option
-@click.pass_context
-def _search(
-    context: click.Context, dataset: str, query: str, *, top: int | None, as_json: bool
-) -> None:
+@click.pass_obj
+@reports
+def _search(call: ToolCaller, dataset: str, query: str, *, top: int | None) -> Report:
     """Search DATASET for passages that answer QUERY."""
-    call: ToolCaller = context.obj
-    limit = {} if top is None else {"topK": top}
-    answer = call("knowledge.search", {"dataset": dataset, "query": query, **limit})
-    print_answer(answer, lambda facts: hits_text(facts["results"]), as_json=as_json)
-    context.exit(int(answer.is_error))
+    arguments = {"dataset": dataset, "query": query, "topK": top}
+    return ask_tool(
+        call, "knowledge.search", arguments, lambda answer: hits_text(answer["results"])
+    )
 
 
 @click.command("schema")
@@ -92,16 +142,19 @@ def _schema() -> None:
 def _check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
     @click.command("check", epilog=examples("knowledge check", "knowledge check guide"))
     @click.argument("names", nargs=-1, metavar="[ID or PATH]...")
-    @json_option
-    @click.pass_context
-    def check(context: click.Context, names: tuple[str, ...], *, as_json: bool) -> None:
+    @reports
+    def check(names: tuple[str, ...]) -> Report:
         """Check datasets by every rule: all, or the ones with an ID or at a PATH."""
-        paths = _manifests(root, names)
-        entries = anyio.run(partial(_entries, settings, root, paths, log))
-        answer = {"datasets": [listed(entry) for entry in entries]}
+        sources = _chosen(settings, root, names)
+        with running_workers(settings, log) as workers:
+            checked = [
+                source if isinstance(source, LeftOut) else workers.try_out(source)
+                for source in sources
+            ]
+        entries = shelved(checked).entries
         text = "\n".join(map(_check_line, entries)) or f"There are no datasets in {root}."
-        print_result(answer, lambda: text, as_json=as_json)
-        context.exit(int(any(isinstance(entry, LeftOut) for entry in entries)))
+        has_error = any(isinstance(entry, LeftOut) for entry in entries)
+        return Report({"datasets": list(map(listed, entries))}, lambda: text, int(has_error))
 
     return check
 
@@ -114,46 +167,26 @@ def _dataset_text(entry: Listed) -> str:
 
 
 def _check_line(entry: Entry) -> str:
-    if isinstance(entry, LeftOut):
-        return f"{entry.id} ({entry.path}): {entry.reason}"
-    return f"{entry.id} ({entry.source.path}): good"
+    result = entry.reason if isinstance(entry, LeftOut) else "good"
+    return f"{entry.id} ({entry.path}): {result}"
 
 
-def _manifests(root: Path, names: Sequence[str]) -> list[Path]:
-    """Return the manifests of ids and paths; without names, all manifests of the root."""
-    in_root = manifests_in(root)
+def _chosen(
+    settings: KnowledgeSettings, root: Path, names: Sequence[str]
+) -> list[Source | LeftOut]:
+    """Return the datasets with an id or at a path; without names, all in the root."""
+    roots = [root, *settings.extra_roots]
+    in_root = {path: read_source(path, roots) for path in manifests_in(root)}
     if not names:
-        return in_root
-    manifests: list[Path] = []
+        return list(in_root.values())
+    chosen: dict[str, Source | LeftOut] = {}
     for name in names:
-        path = Path(name)
-        by_id = [manifest for manifest in in_root if _id_of(manifest, root) == name]
-        if by_id:
-            manifests += by_id
-        elif os.path.isfile(path) or os.path.isfile(path / NAME):  # noqa: PTH113  - never raises
-            manifests.append(path if path.is_file() else path / NAME)
-        else:
-            raise click.ClickException(f"{name} is neither the id of a dataset nor its path.")
-    return list({os.path.realpath(path): path for path in manifests}.values())
-
-
-def _id_of(manifest: Path, root: Path) -> str:
-    source = read_source(manifest, [root])
-    return source.id if isinstance(source, LeftOut) else source.manifest.id
-
-
-async def _entries(
-    settings: KnowledgeSettings, root: Path, paths: Sequence[Path], log: logging.Logger
-) -> list[Entry]:
-    entries: list[Entry] = []
-    in_root = manifests_in(root)
-    async with workers_of(settings, log) as pool:
-        for path in paths:
+        path = Path(name) if os.path.isfile(name) else Path(name, NAME)  # noqa: PTH113  - Path.is_file may raise
+        sources = [source for source in in_root.values() if source.id == name]
+        if not sources and os.path.isfile(path):  # noqa: PTH113
             # A dataset outside of the root is checked as if its own folder were a root.
-            elsewhere = [] if path in in_root else [path.parent]
-            source = read_source(path, [root, *settings.extra_roots, *elsewhere])
-            if isinstance(source, LeftOut):
-                entries.append(source)
-            else:
-                entries.append(await look_into(pool, source, tasks.try_out))
-    return shelved(entries).entries
+            sources = [in_root.get(path) or read_source(path, [*roots, path.parent])]
+        if not sources:
+            raise click.ClickException(f"{name} is neither the id of a dataset nor its path.")
+        chosen |= {os.path.realpath(source.path): source for source in sources}
+    return list(chosen.values())

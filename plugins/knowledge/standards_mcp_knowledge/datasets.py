@@ -1,9 +1,8 @@
-"""Find datasets in folders, open each in a worker as a check, and keep them current."""
+"""Open datasets in workers as a check, and keep the list of served datasets current."""
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,70 +12,23 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from .manifests import (
-    ENDING,
-    NAME,
-    DatasetError,
-    Files,
-    Kind,
-    Manifest,
-    Source,
-    find_files,
-    id_in,
-    manifest_of,
-    printable_line,
-    read_values,
-)
+from .manifests import DatasetError, LeftOut, Source, manifests_in, read_source
 from .workers.pool import OverdueError, Pool, UnavailableError
 from .workers.tasks import Facts, inspect
 
 if TYPE_CHECKING:
+    from .manifests import Files
     from .workers.opened import Opened
 
-RETRY: Final = 30.0
-"""Seconds until a passing error is checked again without a change of files."""
-RETRY_OF_CRASH: Final = 300.0
-"""The same for a dataset that ended workers: another try may end two more."""
+_RETRY_OF_CRASH: Final = 300.0
+"""Seconds until a dataset that ended workers is tried again: that may end two more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class Dataset(Source):
     """A dataset that is ready."""
 
-    source: Source
     facts: Facts
-
-    @property
-    def id(self) -> str:
-        """Its id in searches."""
-        return self.source.manifest.id
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A dataset that is not served.
-
-    Attributes:
-        id: The id of the manifest, or the name of the folder.
-        path: The manifest file.
-        reason: The error, in one line.
-        manifest: The manifest, if it is valid.
-        retry_at: The time of the next check without a change of files; None for no check.
-        cause: The exception from reading the files, for the log.
-    """
-
-    id: str
-    path: Path
-    kind: Kind
-    reason: str
-    manifest: Manifest | None = None
-    retry_at: float | None = None
-    cause: BaseException | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Make id and reason printable: they may contain names of files in any encoding."""
-        object.__setattr__(self, "id", printable_line(self.id))
-        object.__setattr__(self, "reason", printable_line(self.reason))
 
 
 Entry: TypeAlias = Dataset | LeftOut
@@ -100,38 +52,6 @@ class Shelf:
         return sorted([*self.ready.values(), *self.left_out], key=lambda entry: entry.id)
 
 
-def manifests_in(root: Path) -> list[Path]:
-    """Return the manifests of a folder, in order; an empty list if it is missing."""
-    paths = [*root.glob(f"*/{NAME}"), *root.glob(f"*{ENDING}")]
-    # Unlike Path.is_file, os.path.isfile returns False for unreadable folders.
-    return sorted(path for path in paths if os.path.isfile(path))  # noqa: PTH113
-
-
-def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
-    """Return the dataset of a manifest after checking its values and paths.
-
-    Args:
-        roots: The folders that must contain the manifest and its files.
-    """
-    real = [Path(os.path.realpath(root)) for root in roots]
-    values: Mapping[str, object] = {}
-    manifest: Manifest | None = None
-    try:
-        values = read_values(path)
-        manifest = manifest_of(values)
-        return find_files(path, manifest, real)
-    except DatasetError as error:
-        kind, reason, cause = error.kind, error.reason, error.__cause__
-    except OSError as error:
-        kind, reason, cause = "path", f"{error.filename} cannot be read: {error.strerror}", error
-    return LeftOut(id_in(values) or name_of(path), path, kind, reason, manifest, cause=cause)
-
-
-def name_of(path: Path) -> str:
-    """Return the name of a manifest without an id."""
-    return path.parent.name if path.name == NAME else path.name.removesuffix(ENDING)
-
-
 async def look_into(
     pool: Pool, source: Source, look: Callable[[Opened, Files], Facts] = inspect
 ) -> Entry:
@@ -141,41 +61,33 @@ async def look_into(
         look: The function of `tasks` that opens it.
     """
     unread = f"Index cannot be read: {source.files.index}"
+    manifest, retry = source.manifest, _RETRY_OF_CRASH
+    cause: Exception
     try:
-        return Dataset(source, await pool.run(look, source.files, seconds=pool.times.start))
+        facts = await pool.run(look, source.files, seconds=pool.times.start)
+        return Dataset(source.path, source.manifest, source.files, facts)
     except DatasetError as error:
-        return left_out_for(source, error)
+        return _breaking(source, error)
     except UnavailableError as error:
+        reason, cause = f"{unread}: the worker that opens it ends", error
         if pool.is_failing:
-            return _left_out(source, "worker", "No worker can be started; see the log", error, 0)
-        reason = f"{unread}: the worker that opens it ends"
-        return _left_out(source, "worker", reason, error, RETRY_OF_CRASH)
+            reason, retry = "No worker can be started; see the log", 0
     except OverdueError as error:
-        reason = f"{unread}: opening it takes longer than {pool.times.start:g} s"
-        return _left_out(source, "worker", reason, error, RETRY_OF_CRASH)
+        reason, cause = f"{unread}: opening it takes longer than {pool.times.start:g} s", error
     except Exception as error:  # noqa: BLE001  - the other datasets must be served
-        return _left_out(source, "index", f"{unread}: {type(error).__name__}", error, None)
+        reason = f"{unread}: {type(error).__name__}"
+        return LeftOut(manifest.id, source.path, "index", reason, manifest, cause=error)
+    retry_at = anyio.current_time() + retry
+    return LeftOut(manifest.id, source.path, "worker", reason, manifest, retry_at, cause)
 
 
-def left_out_for(source: Source, error: DatasetError) -> LeftOut:
+def _breaking(source: Source, error: DatasetError) -> LeftOut:
     """Return the entry of a dataset that breaks a rule."""
-    cause = error if error.kind in {"index", "metadata"} else None
-    retry = RETRY if error.is_passing else None
-    return _left_out(source, error.kind, error.reason, cause, retry)
-
-
-def _left_out(
-    source: Source, kind: Kind, reason: str, cause: BaseException | None, retry: float | None
-) -> LeftOut:
-    retry_at = None if retry is None else anyio.current_time() + retry
-    return LeftOut(source.manifest.id, source.path, kind, reason, source.manifest, retry_at, cause)
-
-
-def is_current(entry: Entry | None) -> bool:
-    """Return True if an entry needs no new check while its files are the same."""
-    if isinstance(entry, LeftOut):
-        return entry.retry_at is None or anyio.current_time() < entry.retry_at
-    return entry is not None
+    kind = error.kind
+    cause = error if kind in {"index", "metadata"} else None
+    # A file went away after the host had seen it; it may be back without a change.
+    retry_at = 0.0 if kind == "path" else None
+    return LeftOut(source.id, source.path, kind, error.reason, source.manifest, retry_at, cause)
 
 
 def shelved(entries: Iterable[Entry], opening: Collection[str] = ()) -> Shelf:
@@ -189,12 +101,9 @@ def shelved(entries: Iterable[Entry], opening: Collection[str] = ()) -> Shelf:
     for entry in entries:
         if isinstance(entry, LeftOut):
             left_out.append(entry)
-        elif entry.id in opening:
-            continue
-        elif (first := ready.setdefault(entry.id, entry)) is not entry:
-            reason = f"Duplicate id '{entry.id}': also in {first.source.path}"
-            manifest = entry.source.manifest
-            left_out.append(LeftOut(entry.id, entry.source.path, "duplicate", reason, manifest))
+        elif entry.id not in opening and (first := ready.setdefault(entry.id, entry)) is not entry:
+            reason = f"Duplicate id '{entry.id}': also in {first.path}"
+            left_out.append(LeftOut(entry.id, entry.path, "duplicate", reason, entry.manifest))
     return Shelf(ready, tuple(left_out), frozenset(opening))
 
 
@@ -206,14 +115,21 @@ class Library:
 
     Args:
         roots: The folder of the manifests, then further folders that may contain files.
+        group: The task group for the reading, which goes on if the caller is cancelled.
     """
 
     def __init__(
-        self, roots: Sequence[Path], pool: Pool, seconds: float, log: logging.Logger
+        self,
+        roots: Sequence[Path],
+        pool: Pool,
+        seconds: float,
+        group: TaskGroup,
+        log: logging.Logger,
     ) -> None:
         self._roots = roots
         self._pool = pool
         self._seconds = seconds
+        self._group = group
         self._log = log
         self._read_at = -float("inf")
         self._reading: anyio.Event | None = None
@@ -225,16 +141,15 @@ class Library:
         self._shelf: Shelf | None = None
         self._news = anyio.Event()
 
-    async def current(self, group: TaskGroup, patience: float) -> Shelf | None:
+    async def current(self, patience: float) -> Shelf | None:
         """Return the current datasets; None until the folders have been read once.
 
         Args:
-            group: The task group for the reading, which goes on if the caller is cancelled.
             patience: Seconds to wait for the reading; then the datasets before it are returned.
         """
         if self._reading is None and anyio.current_time() - self._read_at >= self._seconds:
             self._reading = anyio.Event()
-            group.start_soon(self._read, group, self._reading)
+            self._group.start_soon(self._read, self._reading)
         if self._reading is not None:
             with anyio.move_on_after(patience):
                 await self._reading.wait()
@@ -253,13 +168,15 @@ class Library:
                 await self._news.wait()
         return self._shelf or Shelf()
 
-    def leave_out(self, source: Source, error: DatasetError) -> None:
+    def leave_out(self, dataset: Dataset, error: DatasetError) -> None:
         """Stop serving a dataset whose encoder does not fit; only a search can detect that."""
-        if error.kind == "encoder" and not error.is_passing and source in self._checked:
-            self._checked[source] = left_out_for(source, error)
+        if error.kind == "encoder":
+            for source, entry in self._checked.items():
+                if entry is dataset:
+                    self._checked[source] = _breaking(source, error)
             self._publish()
 
-    async def _read(self, group: TaskGroup, done: anyio.Event) -> None:
+    async def _read(self, done: anyio.Event) -> None:
         try:
             self._sources = await anyio.to_thread.run_sync(self._scan)
             valid = [source for source in self._sources if isinstance(source, Source)]
@@ -267,9 +184,9 @@ class Library:
                 source: self._checked[source] for source in valid if source in self._checked
             }
             for source in valid:
-                if source not in self._opening and not is_current(self._checked.get(source)):
+                if source not in self._opening and self._needs_check(source):
                     self._opening.add(source)
-                    group.start_soon(self._open, source)
+                    self._group.start_soon(self._open, source)
             self._publish()
         except OSError as error:
             self._log.warning("datasets not read", extra={"reason": str(error)})
@@ -280,6 +197,12 @@ class Library:
 
     def _scan(self) -> list[Source | LeftOut]:
         return [read_source(path, self._roots) for path in manifests_in(self._roots[0])]
+
+    def _needs_check(self, source: Source) -> bool:
+        entry = self._checked.get(source)
+        if isinstance(entry, LeftOut):
+            return entry.retry_at is not None and anyio.current_time() >= entry.retry_at
+        return entry is None
 
     async def _open(self, source: Source) -> None:
         async with self._limiter:
@@ -297,11 +220,11 @@ class Library:
             if entry is not None:
                 entries.append(entry)
             elif isinstance(source, Source):
-                opening.add(source.manifest.id)
+                opening.add(source.id)
         before = self._shelf or Shelf()
         self._shelf = now = shelved(entries, opening)
         if not now.opening and (before.opening or now.ready != before.ready):
-            self._pool.warm([dataset.source.files for dataset in now.ready.values()])
+            self._pool.warm([dataset.files for dataset in now.ready.values()])
         self._log_changes(before, now)
         self._news.set()
         self._news = anyio.Event()

@@ -16,7 +16,7 @@ SNIPPET: Final = 200
 """Number of characters that a result shows of a content."""
 
 
-class Document(TypedDict, total=False):
+class Passage(TypedDict, total=False):
     """A document or a chunk of it. All fields are optional."""
 
     id: str | None
@@ -36,11 +36,11 @@ class Metadata(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    documents: Sequence[Document]
+    documents: Sequence[Passage]
     model: str | None = None
 
 
-_LIST = TypeAdapter(list[Document])
+_LIST = TypeAdapter(list[Passage])
 
 
 def read_metadata(path: Path) -> Metadata:
@@ -60,33 +60,19 @@ def read_metadata(path: Path) -> Metadata:
             return Metadata.model_construct(documents=_LIST.validate_json(text))
         return Metadata.model_validate_json(text)
     except ValidationError as error:
-        raise DatasetError("metadata", f"Metadata is not valid: {_first(error)}") from error
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        parts = [".".join(map(str, first["loc"])), first["msg"]]
+        reason = f"Metadata is not valid: {': '.join(filter(None, parts))}"
+        raise DatasetError("metadata", reason) from error
 
 
-def _first(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
-
-
-def title_of(document: Document, row: int) -> str:
-    """Return the name of a document for people."""
-    return document.get("title") or document.get("path") or f"Document {row}"
-
-
-def id_of(document: Document, row: int, dataset: str) -> str:
-    """Return the id of a document; by default it is made of dataset and row."""
-    return document.get("id") or f"{dataset}-{row + 1}"
-
-
-def path_of(document: Document, row: int, dataset: str) -> str:
+def path_of(document: Passage, row: int, dataset: str) -> str:
     """Return the path for citations; it is never empty."""
-    return document.get("path") or id_of(document, row, dataset)
+    return document.get("path") or _id_of(document, row, dataset)
 
 
-def snippet_of(document: Document) -> str:
-    """Return the text for a result."""
-    return document.get("snippet") or (document.get("content") or "")[:SNIPPET]
+def _id_of(document: Passage, row: int, dataset: str) -> str:
+    return document.get("id") or f"{dataset}-{row + 1}"
 
 
 Metric: TypeAlias = Literal["ip", "l2"]
@@ -113,7 +99,7 @@ def score_of(distance: float, metric: Metric) -> float:
 def hits(
     rows: Iterable[tuple[int, float]],
     metric: Metric,
-    documents: Sequence[Document],
+    documents: Sequence[Passage],
     dataset: str,
 ) -> list[Hit]:
     """Return the results for the rows that an index returned, best first.
@@ -130,11 +116,11 @@ def hits(
     return [_hit(documents[row], row, score, dataset) for score, row in scored]
 
 
-def _hit(document: Document, row: int, score: float, dataset: str) -> Hit:
+def _hit(document: Passage, row: int, score: float, dataset: str) -> Hit:
     return {
-        "id": id_of(document, row, dataset),
+        "id": _id_of(document, row, dataset),
         "score": score,
-        "title": title_of(document, row),
+        "title": document.get("title") or document.get("path") or f"Document {row}",
         "path": path_of(document, row, dataset),
-        "snippet": snippet_of(document),
+        "snippet": document.get("snippet") or (document.get("content") or "")[:SNIPPET],
     }

@@ -10,11 +10,10 @@ from pydantic import SecretStr
 
 from standards_mcp_encoders import SPECS, UnknownModelError, check_model
 
-from .manifests import DatasetError
+from .manifests import DatasetError, Kind
 
 BUILT_IN: Final = "minilm"
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
-_NONE: Final = "none"
 _LONGEST: Final = 200
 
 
@@ -43,25 +42,19 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
     Raises:
         DatasetError: No encoder is known for the model.
     """
-    spec = specs.get(model, model)
-    if model not in specs and _is_minilm(model):
+    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
+    if model not in specs and name.removesuffix("-int8") == "all-minilm-l6-v2":
         return BUILT_IN
+    spec = specs.get(model, model)
     try:
         check_model(spec)
     except UnknownModelError:
-        spec = _NONE
-    if spec == _NONE:
+        spec = "none"
+    if spec == "none":
         raise no_encoder(model, f"Set plugins.knowledge.encoders to one of {', '.join(SPECS)}")
     return spec
 
 
-def no_encoder(model: str, remedy: str, *, is_passing: bool = False) -> DatasetError:
+def no_encoder(model: str, remedy: str, kind: Kind = "encoder") -> DatasetError:
     """Return the error for a dataset without a usable encoder."""
-    return DatasetError(
-        "encoder", f"No encoder for model '{model[:_LONGEST]}'. {remedy}", is_passing=is_passing
-    )
-
-
-def _is_minilm(model: str) -> bool:
-    name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
-    return name.removesuffix("-int8") == "all-minilm-l6-v2"
+    return DatasetError(kind, f"No encoder for model '{model[:_LONGEST]}'. {remedy}")

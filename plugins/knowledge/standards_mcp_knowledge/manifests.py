@@ -5,24 +5,34 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-Kind: TypeAlias = Literal["manifest", "duplicate", "path", "index", "metadata", "encoder", "worker"]
-"""The part of a dataset that has an error."""
+Kind: TypeAlias = Literal[
+    "manifest", "duplicate", "path", "index", "metadata", "encoder", "endpoint", "worker"
+]
+"""The part of a dataset that has an error; an ``endpoint`` may answer the next search."""
+Stamp: TypeAlias = tuple[int, int, int]
+"""Inode, size and time of change of a file; a new content has a new stamp."""
 
-
-_LONGEST: Final = 2000
-
-
-def printable_line(text: str) -> str:
-    """Return a text for logs and clients: printable, on one line, not too long."""
-    text = text.encode("utf-8", "replace").decode()
-    return "".join(char if char.isprintable() else " " for char in text)[:_LONGEST]
+MAX_BYTES: Final = 10_240
+NAME: Final = "manifest.json"
+_ENDING: Final = ".manifest.json"
+_INDEX_ENDINGS: Final = (".index", ".faiss")
+_ID: Final = r"^[a-z0-9-]{1,64}$"
+_LONGEST_LINE: Final = 2000
+_EXPECTED: Final = {
+    "id": "1 to 64 characters of a-z, 0-9 and -",
+    "name": "a text of 1 to 128 characters",
+    "description": "a text of 1 to 512 characters",
+    "index": "a path as text",
+    "metadata": "a path as text",
+    "defaultTopK": "a whole number from 1 to 100",
+}
 
 
 class DatasetError(Exception):
@@ -31,29 +41,17 @@ class DatasetError(Exception):
     Attributes:
         kind: The part that has an error.
         reason: The error, in one line.
-        is_passing: True if it can pass without a change of files, as with an encoder at an address.
     """
 
-    def __init__(self, kind: Kind, reason: str, *, is_passing: bool = False) -> None:
-        super().__init__(reason)
+    def __init__(self, kind: Kind, reason: str) -> None:
+        # Both are arguments, so that the error of a worker can be pickled.
+        super().__init__(kind, reason)
         self.kind: Kind = kind
         self.reason = reason
-        self.is_passing = is_passing
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle all attributes; the error comes from a worker."""
-        state = {"is_passing": self.is_passing, "__notes__": getattr(self, "__notes__", [])}
-        return type(self), (self.kind, self.reason), state
-
-
-MAX_BYTES: Final = 10_240
-NAME: Final = "manifest.json"
-ENDING: Final = ".manifest.json"
-_ID: Final = r"^[a-z0-9-]{1,64}$"
-_INDEX_ENDINGS: Final = (".index", ".faiss")
-
-Stamp: TypeAlias = tuple[int, int, int]
-"""Inode, size and time of change of a file; a new content has a new stamp."""
+    def __str__(self) -> str:
+        """Return the reason."""
+        return self.reason
 
 
 class Manifest(BaseModel):
@@ -91,16 +89,22 @@ class Manifest(BaseModel):
         Field(ge=1, le=100, alias="defaultTopK", description="Results of a search without topK."),
     ] = 5
 
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> Manifest:
+        """Return a manifest after checking its values.
 
-_EXPECTED: Final = {
-    "id": "1 to 64 characters of a-z, 0-9 and -",
-    "name": "a text of 1 to 128 characters",
-    "description": "a text of 1 to 512 characters",
-    "index": "a path as text",
-    "metadata": "a path as text",
-    "defaultTopK": "a whole number from 1 to 100",
-}
-_REQUIRED: Final = tuple(key for key in _EXPECTED if key != "defaultTopK")
+        Raises:
+            DatasetError: It breaks a rule.
+        """
+        missing = [key for key in _EXPECTED if key != "defaultTopK" and key not in values]
+        if missing:
+            raise DatasetError("manifest", f"Required: {', '.join(missing)}")
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            invalid = {str(entry["loc"][0]) for entry in error.errors(include_input=False)}
+            key = next(key for key in _EXPECTED if key in invalid)
+            raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED[key]}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,33 +122,93 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A dataset with a valid manifest and valid paths; its files have not been opened."""
+    """A dataset with a valid manifest and valid paths.
+
+    Attributes:
+        path: The manifest file.
+    """
 
     path: Path
     manifest: Manifest
     files: Files
 
+    @property
+    def id(self) -> str:
+        """Its id in searches."""
+        return self.manifest.id
 
-def manifest_of(values: Mapping[str, object]) -> Manifest:
-    """Return a manifest after checking its values.
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A dataset that is not served.
+
+    Attributes:
+        id: The id of the manifest, or the name of the folder.
+        path: The manifest file.
+        reason: The error, in one line.
+        manifest: The manifest, if it is valid.
+        retry_at: The time of the next check without a change of files; None for no check.
+        cause: The exception from reading the files, for the log.
+    """
+
+    id: str
+    path: Path
+    kind: Kind
+    reason: str
+    manifest: Manifest | None = None
+    retry_at: float | None = None
+    cause: BaseException | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make id and reason printable: they may contain names of files in any encoding."""
+        object.__setattr__(self, "id", printable_line(self.id))
+        object.__setattr__(self, "reason", printable_line(self.reason))
+
+
+def manifests_in(root: Path) -> list[Path]:
+    """Return the manifests of a folder, in order; an empty list if it is missing."""
+    paths = [*root.glob(f"*/{NAME}"), *root.glob(f"*{_ENDING}")]
+    # Unlike Path.is_file, os.path.isfile returns False for unreadable folders.
+    return sorted(path for path in paths if os.path.isfile(path))  # noqa: PTH113
+
+
+def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
+    """Return the dataset of a manifest after checking its values and paths.
+
+    Args:
+        roots: The folders that must contain the manifest and its files.
+    """
+    real_roots = [Path(os.path.realpath(root)) for root in roots]
+    name = path.parent.name if path.name == NAME else path.name.removesuffix(_ENDING)
+    manifest: Manifest | None = None
+    try:
+        values = read_values(path)
+        valid_id = values.get("id")
+        if isinstance(valid_id, str) and re.fullmatch(_ID, valid_id):
+            name = valid_id
+        manifest = Manifest.of(values)
+        return Source(path, manifest, _find_files(path, manifest, real_roots))
+    except DatasetError as error:
+        return LeftOut(name, path, error.kind, error.reason, manifest, cause=error.__cause__)
+    except OSError as error:
+        return LeftOut(name, path, "path", _unreadable(error), manifest, cause=error)
+
+
+def stamps_of(index: Path, metadata: Path) -> tuple[Stamp, Stamp]:
+    """Return the stamps of the files of a dataset, to detect changes.
 
     Raises:
-        DatasetError: It breaks a rule.
+        DatasetError: One is missing or cannot be read.
     """
-    if missing := [key for key in _REQUIRED if key not in values]:
-        raise DatasetError("manifest", f"Required: {', '.join(missing)}")
     try:
-        return Manifest.model_validate(values)
-    except ValidationError as error:
-        invalid = {str(entry["loc"][0]) for entry in error.errors(include_input=False)}
-        key = next(key for key in _EXPECTED if key in invalid)
-        raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED[key]}") from error
+        return _stamp(index), _stamp(metadata)
+    except OSError as error:
+        raise DatasetError("path", _unreadable(error)) from error
 
 
-def id_in(values: Mapping[str, object]) -> str | None:
-    """Return the id of a manifest that may break other rules; None if the id is invalid."""
-    value = values.get("id")
-    return value if isinstance(value, str) and re.fullmatch(_ID, value) else None
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def read_values(path: Path) -> Mapping[str, object]:
@@ -169,11 +233,10 @@ def read_values(path: Path) -> Mapping[str, object]:
     return cast("dict[str, object]", values)
 
 
-def find_files(path: Path, manifest: Manifest, roots: Sequence[Path]) -> Source:
-    """Return the dataset of a manifest with its files.
+def _find_files(path: Path, manifest: Manifest, roots: Sequence[Path]) -> Files:
+    """Return the files of a manifest.
 
     Args:
-        path: The manifest.
         roots: The resolved folders that must contain the manifest and its files.
 
     Raises:
@@ -184,11 +247,7 @@ def find_files(path: Path, manifest: Manifest, roots: Sequence[Path]) -> Source:
     metadata = _resolved("metadata", path.parent / manifest.metadata, roots)
     if not metadata.is_file():
         raise DatasetError("metadata", f"Metadata file not found: {metadata}")
-    try:
-        stamps = (stamp(index), stamp(metadata))
-    except OSError as error:
-        raise DatasetError("path", f"{error.filename} cannot be read: {error.strerror}") from error
-    return Source(path, manifest, Files(index, metadata, stamps))
+    return Files(index, metadata, stamps_of(index, metadata))
 
 
 def _resolved(key: str, path: Path, roots: Sequence[Path]) -> Path:
@@ -215,7 +274,11 @@ def _index_file(path: Path, roots: Sequence[Path]) -> Path:
     raise DatasetError("index", f"No FAISS index file (*.index, *.faiss) in {path}")
 
 
-def stamp(path: Path) -> Stamp:
-    """Return the stamp of a file, to detect changes."""
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
+def _unreadable(error: OSError) -> str:
+    return f"{error.filename} cannot be read: {error.strerror}"
+
+
+def printable_line(text: str) -> str:
+    """Return a text for logs and clients: printable, on one line, not too long."""
+    text = text.encode("utf-8", "replace").decode()
+    return "".join(char if char.isprintable() else " " for char in text)[:_LONGEST_LINE]

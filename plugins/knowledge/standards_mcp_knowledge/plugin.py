@@ -24,8 +24,7 @@ from standards_mcp import (
 )
 
 from .answers import HealthAnswer, ListAnswer, SearchAnswer
-from .logs import SEARCH_TOOL, log_search
-from .service import ATTEMPTS, Service, serving
+from .service import ATTEMPTS, SEARCH_TOOL, Service, log_search, serving
 from .settings import KnowledgeSettings
 
 SEARCH: Final = """\

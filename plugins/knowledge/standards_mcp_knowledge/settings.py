@@ -10,11 +10,8 @@ from pydantic import AfterValidator, ByteSize, Field, SecretStr
 from standards_mcp import PluginSettings
 from standards_mcp_encoders import check_model
 
-from .encoders import Encoders
-
 DEFAULT_MEMORY: Final = ByteSize(2 * 10**9)
 LEAST_MEMORY: Final = 256 * 10**6
-_SHARE_OF_ADDRESSES: Final = 0.7
 
 
 def _spec(spec: str) -> str:
@@ -49,9 +46,3 @@ class KnowledgeSettings(PluginSettings):
     def root_in(self, state_dir: Path) -> Path:
         """Return the folder of the datasets."""
         return self.root or state_dir / "datasets"
-
-    def encoder_settings(self) -> Encoders:
-        """Return the settings with which workers open encoders."""
-        # The request to an address ends before the worker does, so the error names the address.
-        timeout = _SHARE_OF_ADDRESSES * self.timeout
-        return Encoders(self.encoders, self.embedding_api_key, timeout)

@@ -1,17 +1,31 @@
-"""Datasets for the tests, of any kind of index."""
+"""Datasets for the tests, of any kind of index, and a server of them in this process."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import faiss
 import numpy as np
 import pytest
+from mcp import Client
+from mcp_types import TextContent
+from support.waiting import PAUSE, WAIT
 
+from standards_mcp.testing import Connect
 from standards_mcp_encoders import Vectors, open_encoder
+from standards_mcp_knowledge import service
+from standards_mcp_knowledge.plugin import KnowledgePlugin
+from standards_mcp_knowledge.workers import tasks
+from standards_mcp_knowledge.workers.opened import Opened
+from standards_mcp_knowledge.workers.pool import Pool
 
 TEXTS = (
     "Fractions are equal parts of a whole",
@@ -20,6 +34,7 @@ TEXTS = (
     "A single tool is switched off in the settings",
     "The train to the coast leaves at noon",
 )
+QUERY = "How do I turn one tool off?"
 MakeDataset = Callable[..., Path]
 
 
@@ -103,3 +118,105 @@ def make_dataset(root: Path, vectors: Vectors) -> MakeDataset:
         return folder
 
     return make
+
+
+class WorkerHere:
+    """Runs the functions of a worker in this process, which saves the start of one."""
+
+    pid = 0
+
+    def __init__(self) -> None:
+        self.is_usable = True
+        self._opened = Opened()
+        self._ended = anyio.Event()
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        if function is tasks.begin:
+            self._opened.encoders = arguments[1]  # and no limit of this process's memory
+            return None
+        return await anyio.to_thread.run_sync(partial(function, self._opened, *arguments))
+
+    def end(self, _: str) -> None:
+        self.is_usable = False
+        self._ended.set()
+
+    async def wait(self) -> str:
+        await self._ended.wait()
+        return "it was ended"
+
+    async def close(self) -> None:
+        self.end("")
+
+    async def listen(self) -> None:
+        """Have no output."""
+
+
+async def start_here(_: logging.Logger) -> WorkerHere:
+    return WorkerHere()
+
+
+@pytest.fixture
+def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the plugin have its workers in this process."""
+    monkeypatch.setattr(service, "Pool", partial(Pool, start=start_here))
+
+
+class Server:
+    """The plugin in this process, and a client of it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return the answer of a tool, whose text is the same JSON."""
+        result = await self.client.call_tool(f"knowledge_{tool}", arguments)
+        assert result.structured_content is not None
+        (content,) = result.content
+        assert isinstance(content, TextContent)
+        assert json.loads(content.text) == result.structured_content
+        return result.structured_content
+
+    async def search(self, dataset: str = "guide", **more: Any) -> dict[str, Any]:
+        return await self.call("search", **{"dataset": dataset, "query": QUERY, **more})
+
+    async def until_found(self, dataset: str = "guide") -> None:
+        with anyio.fail_after(WAIT):
+            while not (await self.search(dataset))["results"]:  # noqa: ASYNC110
+                await anyio.sleep(PAUSE)
+
+    async def reasons(self) -> dict[str, str]:
+        """Return the errors of all datasets, by their ids."""
+        listed = (await self.call("listDatasets", includeErrors=True))["datasets"]
+        return {entry["id"]: entry.get("error", "") for entry in listed}
+
+    async def until_state(self, state: str) -> dict[str, Any]:
+        """Return the health once the workers are in a state."""
+        with anyio.fail_after(WAIT):
+            while True:
+                health = await self.call("health")
+                if health["worker"]["state"] == state:
+                    return health
+                await anyio.sleep(PAUSE)
+
+
+Serve = Callable[..., AbstractAsyncContextManager[Server]]
+
+
+@pytest.fixture
+def serve_in_processes(connect: Connect, root: Path) -> Serve:
+    """Return a function that serves the datasets, by default with one worker."""
+
+    @asynccontextmanager
+    async def serve(**settings: Any) -> AsyncGenerator[Server]:
+        merged = {"root": root, "workers": 1, **settings}
+        async with connect(KnowledgePlugin, name="knowledge", **merged) as client:
+            yield Server(client)
+
+    return serve
+
+
+@pytest.fixture
+def serve(serve_in_processes: Serve, workers_here: None) -> Serve:
+    """Return a function that serves the datasets without a process."""
+    del workers_here
+    return serve_in_processes

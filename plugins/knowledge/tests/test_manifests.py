@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
-from standards_mcp_knowledge.datasets import LeftOut, manifests_in, read_source
-from standards_mcp_knowledge.manifests import Manifest, Source
+from standards_mcp_knowledge.manifests import (
+    LeftOut,
+    Manifest,
+    Source,
+    manifests_in,
+    read_source,
+)
 
 MakeDataset = Callable[..., Path]
 

@@ -14,40 +14,15 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
-from support.waiting import PAUSE, WAIT
 
 from standards_mcp.cli import run
-from standards_mcp.testing import Connect
-from standards_mcp_knowledge import datasets
-from standards_mcp_knowledge.manifests import DatasetError
-from standards_mcp_knowledge.plugin import KnowledgePlugin
-from standards_mcp_knowledge.workers.pool import Times
+from standards_mcp_knowledge.datasets import look_into
+from standards_mcp_knowledge.manifests import DatasetError, LeftOut, read_source
+from standards_mcp_knowledge.workers.pool import OverdueError, Times, UnavailableError
 
 pytestmark = pytest.mark.anyio
 MakeDataset = Callable[..., Path]
-QUERY = "How do I turn one tool off?"
-
-
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(f"knowledge_{tool}", arguments)
-    assert result.structured_content is not None
-    return result.structured_content
-
-
-async def search(client: Client, dataset: str = "good") -> dict[str, Any]:
-    return await call(client, "search", dataset=dataset, query=QUERY)
-
-
-async def until_found(client: Client, dataset: str = "good") -> None:
-    with anyio.fail_after(WAIT):
-        while not (await search(client, dataset))["results"]:  # noqa: ASYNC110
-            await anyio.sleep(PAUSE)
-
-
-async def reasons(client: Client) -> dict[str, str]:
-    found = await call(client, "listDatasets", includeErrors=True)
-    return {each["id"]: each.get("error", "") for each in found["datasets"]}
+Serve = Callable[..., Any]
 
 
 class Endpoint(http.server.ThreadingHTTPServer):
@@ -118,86 +93,86 @@ def metadata(model: str) -> dict[str, Any]:
 
 
 async def test_a_path_that_cannot_be_looked_up_leaves_its_dataset_out_and_no_other(
-    connect: Connect, make_dataset: MakeDataset, root: Path
+    serve: Serve, make_dataset: MakeDataset, root: Path
 ):
     make_dataset("good")
     make_dataset("bad", index="x" * 300)
     (root / os.fsdecode(b"caf\xe9")).mkdir()
     (root / os.fsdecode(b"caf\xe9") / "manifest.json").write_text("{")
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        assert (await search(client))["results"]
-        told = await reasons(client)
+    async with serve() as server:
+        assert (await server.search("good"))["results"]
+        told = await server.reasons()
         assert "File name too long" in told["bad"]
         assert told["caf?"].startswith("Manifest is not valid JSON")
-        assert (await call(client, "health"))["datasets"] == {"total": 3, "ready": 1, "errors": 2}
+        assert (await server.call("health"))["datasets"] == {"total": 3, "ready": 1, "errors": 2}
 
 
 async def test_a_dataset_that_is_left_out_keeps_its_id_and_known_facts(
-    connect: Connect, make_dataset: MakeDataset, root: Path
+    serve: Serve, make_dataset: MakeDataset
 ):
     make_dataset("folder", id="docs", description=...)
     (make_dataset("gone") / "metadata.json").unlink()
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        answer = await search(client, "docs")
+    async with serve() as server:
+        answer = await server.search("docs")
         assert answer["message"].startswith("Dataset 'docs' is not available: Required: desc")
-        found = await call(client, "listDatasets", includeErrors=True)
+        found = await server.call("listDatasets", includeErrors=True)
         known = {each["id"]: (each["name"], each["defaultTopK"]) for each in found["datasets"]}
         assert known == {"docs": (None, None), "gone": ("The gone", 5)}
 
 
 async def test_an_address_is_asked_by_searches_alone_and_costs_the_others_no_worker(
-    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint
+    serve: Serve, make_dataset: MakeDataset, endpoint: Endpoint
 ):
     endpoint.is_silent = True
     make_dataset("good")
     for name in ("a", "b", "c"):
         make_dataset(name, metadata=metadata(endpoint.model))
-    options = {"root": root, "workers": 1, "timeout": 6, "reload_seconds": 0}
-    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
-        await until_found(client)
-        assert len((await call(client, "listDatasets"))["datasets"]) == 4
+    options = {"timeout": 3, "reload_seconds": 0}
+    async with serve(**options) as server:
+        await server.until_found("good")
+        assert len((await server.call("listDatasets"))["datasets"]) == 4
         assert endpoint.keys == []
         for name in ("a", "b"):
-            answer = await search(client, name)
+            answer = await server.search(name)
             assert answer["error_type"] == "api_error"
             expected = f"Dataset '{name}' is not available: No encoder for model 'http://127.0.0.1"
             assert answer["message"].startswith(expected)
-            assert "no answer within 4.2 seconds; check plugins.knowledge." in answer["message"]
+            assert "no answer within 2.1 seconds; check plugins.knowledge." in answer["message"]
         # The second did not wait for it again.
         assert len(endpoint.keys) == 1
         assert answer["message"].endswith("Available datasets: a, c, good")
-        assert (await search(client))["results"]
-        assert (await call(client, "health"))["worker"]["restarts"] == 0
+        assert (await server.search("good"))["results"]
+        assert (await server.call("health"))["worker"]["restarts"] == 0
         make_dataset("new")
-        await until_found(client, "new")
+        await server.until_found("new")
 
 
 async def test_an_address_that_answers_again_is_asked_again(
-    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint
+    serve: Serve, make_dataset: MakeDataset, endpoint: Endpoint
 ):
     make_dataset("good", metadata=metadata(endpoint.model))
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        assert (await search(client))["results"]
+    async with serve() as server:
+        assert (await server.search("good"))["results"]
         endpoint.status = 400
-        assert "Bad Request" in (await search(client))["message"]
+        assert "Bad Request" in (await server.search("good"))["message"]
         endpoint.status = 200
-        await until_found(client)
+        await server.until_found("good")
 
 
 async def test_a_dataset_that_its_address_does_not_fit_is_left_out_from_the_first_search_on(
-    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint, vectors: Any
+    serve: Serve, make_dataset: MakeDataset, endpoint: Endpoint, vectors: Any
 ):
     make_dataset("bad", rows=vectors[:, :9], metadata=metadata(endpoint.model))
     reason = f"Index has 9 dimensions, encoder {endpoint.model} has 384"
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        assert await reasons(client) == {"bad": ""}
-        assert reason in (await search(client, "bad"))["message"]
-        assert await reasons(client) == {"bad": reason}
-        assert reason in (await search(client, "bad"))["message"]
+    async with serve() as server:
+        assert await server.reasons() == {"bad": ""}
+        assert reason in (await server.search("bad"))["message"]
+        assert await server.reasons() == {"bad": reason}
+        assert reason in (await server.search("bad"))["message"]
     assert len(endpoint.keys) == 1
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed", "workers_here")
 def test_a_check_asks_the_address_too(
     make_dataset: MakeDataset,
     root: Path,
@@ -215,43 +190,55 @@ def test_a_check_asks_the_address_too(
 
 
 async def test_an_address_that_a_dataset_names_does_not_get_the_key(
-    connect: Connect, make_dataset: MakeDataset, root: Path, endpoint: Endpoint
+    serve: Serve, make_dataset: MakeDataset, endpoint: Endpoint
 ):
     make_dataset("good", metadata=metadata(endpoint.model))
-    options = {"root": root, "workers": 1, "embedding_api_key": "sk-secret"}
-    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
-        assert (await search(client))["results"]
+    options = {"embedding_api_key": "sk-secret"}
+    async with serve(**options) as server:
+        assert (await server.search("good"))["results"]
     assert set(endpoint.keys) == {None}
     options["encoders"] = {endpoint.model: endpoint.model}
-    async with connect(KnowledgePlugin, name="knowledge", **options) as client:
-        assert (await search(client))["results"]
+    async with serve(**options) as server:
+        assert (await server.search("good"))["results"]
     assert endpoint.keys[-1] == "Bearer sk-secret"
 
 
-async def test_a_passing_error_is_checked_again(
-    make_dataset: MakeDataset, root: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "waits"),
+    [
+        (DatasetError("path", "It went away"), 0),
+        (DatasetError("index", "It is damaged"), None),
+        (UnavailableError(1), 300),
+        (OverdueError(60), 300),
+        (RuntimeError("unexpected"), None),
+    ],
+)
+async def test_errors_that_may_pass_are_checked_again_later(
+    make_dataset: MakeDataset, root: Path, error: Exception, waits: float | None
 ):
     class Pool:
+        times = Times()
+        is_failing = False
+
         async def run(self, *_: Any, **__: Any) -> None:
-            raise DatasetError("path", "It went away", is_passing=True)
+            raise error
 
     pool: Any = Pool()
-    pool.times = Times()
-    source: Any = datasets.read_source(make_dataset() / "manifest.json", [root])
-    assert datasets.is_current(await datasets.look_into(pool, source))
-    monkeypatch.setattr(datasets, "RETRY", 0)
-    assert not datasets.is_current(await datasets.look_into(pool, source))
+    source: Any = read_source(make_dataset() / "manifest.json", [root])
+    entry = await look_into(pool, source)
+    assert isinstance(entry, LeftOut)
+    expected = None if waits is None else pytest.approx(anyio.current_time() + waits, abs=60)
+    assert entry.retry_at == (0 if waits == 0 else expected)
 
 
 async def test_a_dataset_without_documents_is_served_with_a_warning(
-    connect: Connect,
+    serve: Serve,
     make_dataset: MakeDataset,
-    root: Path,
     vectors: Any,
     caplog: pytest.LogCaptureFixture,
 ):
     logging.getLogger("standards_mcp").propagate = True
     make_dataset("empty", rows=vectors[:0], metadata=[])
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        assert (await search(client, "empty"))["results"] == []
+    async with serve() as server:
+        assert (await server.search("empty"))["results"] == []
     assert "dataset has no documents" in caplog.text

@@ -18,17 +18,18 @@ import pytest
 from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.documents import read_metadata
 from standards_mcp_knowledge.encoders import Encoders
-from standards_mcp_knowledge.manifests import DatasetError, Files, stamp
+from standards_mcp_knowledge.manifests import DatasetError, Files, Manifest, stamps_of
 from standards_mcp_knowledge.workers import process, tasks
 from standards_mcp_knowledge.workers.opened import Opened
 
 MakeDataset = Callable[..., Path]
+GUIDE = Manifest(id="guide", name="Guide", description="What", index="i", metadata="m")
 QUERY = "How do I turn one tool off?"
 
 
 def files_of(folder: Path) -> Files:
     index, metadata = folder / "docs.index", folder / "metadata.json"
-    return Files(index, metadata, (stamp(index), stamp(metadata)))
+    return Files(index, metadata, stamps_of(index, metadata))
 
 
 @pytest.fixture
@@ -38,13 +39,13 @@ def opened() -> Opened:
 
 def test_a_dataset_is_inspected_searched_and_read(opened: Opened, make_dataset: MakeDataset):
     files = files_of(make_dataset())
-    tasks.open_built_in(opened)
+    tasks.encode(opened, ["word"], "all-MiniLM-L6-v2")
     facts = tasks.inspect(opened, files)
     assert facts == tasks.Facts(5, 384, "sentence-transformers/all-MiniLM-L6-v2")
-    assert tasks.search(opened, files, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
-    assert tasks.document(opened, files, "guide", "docs/1.md") == "Dogs bark at night"
-    assert tasks.document(opened, files, "guide", "docs/9.md") is None
-    assert tasks.paths(opened, files, "guide", "DOCS/", 2) == ["docs/0.md", "docs/1.md"]
+    assert tasks.search(opened, files, GUIDE, QUERY, 1)[0]["path"] == "docs/3.md"
+    assert tasks.document(opened, files, GUIDE, "docs/1.md") == "Dogs bark at night"
+    assert tasks.document(opened, files, GUIDE, "docs/9.md") is None
+    assert tasks.paths(opened, files, GUIDE, "DOCS/", 2) == ["docs/0.md", "docs/1.md"]
     tasks.close_others(opened, [])
     assert tasks.encode(opened, ["a"], "minilm").shape == (1, 384)
     assert tasks.call(opened, divmod, 7, 2) == (3, 1)
@@ -58,7 +59,7 @@ def test_indexes_that_search_in_part_look_far_enough(
     rows = np.vstack([vectors, noise / np.linalg.norm(noise, axis=1, keepdims=True)])
     rows = rows.astype("float32")
     files = files_of(make_dataset(kind=kind, rows=rows, metadata=[{}] * len(rows)))
-    assert len(tasks.search(opened, files, "guide", QUERY, 90)) == 90
+    assert len(tasks.search(opened, files, GUIDE, QUERY, 90)) == 90
 
 
 @pytest.mark.parametrize("kind", ["HNSW8", "PCA16,HNSW8", "IDMap,HNSW8"])
@@ -67,7 +68,7 @@ def test_graphs_look_far_enough_also_within_other_indexes(
 ):
     rows = np.vstack([vectors] * 10)
     files = files_of(make_dataset(kind=kind, rows=rows, metadata=[{}] * len(rows)))
-    tasks.search(opened, files, "guide", QUERY, 1)
+    tasks.search(opened, files, GUIDE, QUERY, 1)
     assert opened.dataset(files)._graph.hnsw.efSearch == 64
 
 
@@ -83,7 +84,7 @@ def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
         index.add_with_ids(vectors, np.arange(first, first + 5))
         faiss.write_index(index, str(folder / "docs.index"))
         if is_right:
-            found = tasks.search(opened, files_of(folder), "guide", QUERY, 1)
+            found = tasks.search(opened, files_of(folder), GUIDE, QUERY, 1)
             assert found[0]["path"] == "docs/3.md"
         else:
             with pytest.raises(DatasetError, match="its ids are not 0 to 4"):
@@ -104,7 +105,7 @@ def test_ids_within_other_indexes_are_the_places_of_documents_too(
         if ids[0]:
             with pytest.raises(DatasetError, match="its ids are not 0 to 4"):
                 tasks.inspect(opened, files_of(folder))
-    found = tasks.search(opened, files_of(folder), "guide", QUERY, 1)
+    found = tasks.search(opened, files_of(folder), GUIDE, QUERY, 1)
     assert found[0]["path"] == "docs/3.md"
 
 
@@ -113,15 +114,15 @@ def test_a_changed_dataset_is_opened_anew_for_the_next_search(
 ):
     before = files_of(make_dataset())
     tasks.inspect(opened, before)
-    assert tasks.search(opened, before, "guide", QUERY, 1)[0]["path"] == "docs/3.md"
+    assert tasks.search(opened, before, GUIDE, QUERY, 1)[0]["path"] == "docs/3.md"
     after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
     # A caller with old stamps gets the new content.
     for files in (before, after):
-        assert tasks.search(opened, files, "guide", QUERY, 1)[0]["path"] == "docs/1.md"
+        assert tasks.search(opened, files, GUIDE, QUERY, 1)[0]["path"] == "docs/1.md"
     shutil.rmtree(before.index.parent)
     with pytest.raises(DatasetError, match="cannot be read: No such file") as raised:
         tasks.inspect(opened, before)
-    assert raised.value.is_passing
+    assert raised.value.kind == "path"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_an_address_is_asked_by_a_search_and_after_a_failure_rests(
     for look in (tasks.try_out, tasks.try_out):
         with pytest.raises(DatasetError, match=r"check plugins\.knowledge\.encoders") as raised:
             look(opened, files)
-        assert raised.value.is_passing
+        assert raised.value.kind == "endpoint"
 
 
 def test_an_invalid_vector_is_not_searched(
@@ -183,7 +184,7 @@ def test_encoders_go_with_the_last_dataset_that_uses_them(
             return np.ones((len(texts), 384), np.float32)
 
     monkeypatch.setattr(sys.modules["model2vec"], "StaticModel", Model, raising=False)
-    tasks.open_built_in(opened)
+    tasks.encode(opened, ["word"], "all-MiniLM-L6-v2")
     good = files_of(make_dataset())
     others = [
         files_of(make_dataset(name, metadata={"documents": [{}] * 5, "model": f"model2vec:{name}"}))

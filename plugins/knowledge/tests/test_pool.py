@@ -13,32 +13,28 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import numpy as np
 import pytest
 from support.waiting import WAIT, until
 
-from standards_mcp_knowledge.build_commands import PoolWork
 from standards_mcp_knowledge.encoders import Encoders
-from standards_mcp_knowledge.manifests import Files, stamp
+from standards_mcp_knowledge.manifests import Files, stamps_of
 from standards_mcp_knowledge.workers import tasks
 from standards_mcp_knowledge.workers.pool import OverdueError, Pool, Times, UnavailableError
-from standards_mcp_knowledge.workers.process import Begin
-from standards_mcp_knowledge.workers.worker import Worker, start_worker
+from standards_mcp_knowledge.workers.process import Worker, start_worker
 
 pytestmark = pytest.mark.anyio
+MEMORY = 2 * 10**9
 LOG = logging.getLogger("standards_mcp.plugins.knowledge")
+OPAQUE = "class Opaque(Exception): pass\nraise Opaque('text')"
 MakeDataset = Callable[..., Path]
 
 
 @asynccontextmanager
 async def pool(
-    size: int = 1, memory: int = 2 * 10**9, start: Any = None, **times: float
+    size: int = 1, memory: int = MEMORY, start: Any = start_worker, **times: float
 ) -> AsyncGenerator[Pool]:
-    async def start_one() -> Worker:
-        return await start_worker(Begin(memory, Encoders()), LOG)
-
-    made = Pool(start or start_one, size, LOG, Times(**times))
+    made = Pool(memory, Encoders(), size, LOG, Times(**times), start)
     made.start()
     async with anyio.create_task_group() as group:
         group.start_soon(made.serve)
@@ -65,6 +61,11 @@ async def test_a_worker_stays_and_answers_or_raises_as_the_function_does(
         with pytest.raises(ZeroDivisionError) as raised:
             await call(workers, divmod, 1, 0)
         assert "Traceback" in raised.value.__notes__[0]
+        # An error that cannot be pickled comes as its text.
+        with pytest.raises(RuntimeError, match="Opaque: text"):
+            await call(workers, exec, OPAQUE)
+        rows = await workers.run(tasks.encode, ["a", "b"], "all-MiniLM-L6-v2")
+        assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1], abs=1e-5)
         # Its output goes to the log, not into its answers.
         await call(workers, print, "hello\n\nworld")
         await call(workers, os.write, 1, b"natively\n")
@@ -77,15 +78,6 @@ async def test_a_worker_stays_and_answers_or_raises_as_the_function_does(
         assert [text for text in said() if text] == ["hello", "world", "natively"]
         assert workers.state == "ready"
     assert workers.state == "stopped"
-
-
-async def test_errors_that_cannot_be_pickled_come_as_their_text():
-    async with pool() as workers:
-        with pytest.raises(RuntimeError, match="Opaque: text"):
-            await call(workers, exec, OPAQUE)
-
-
-OPAQUE = "class Opaque(Exception): pass\nraise Opaque('text')"
 
 
 async def test_a_deadline_ends_the_worker_and_the_call_and_nothing_else(
@@ -149,7 +141,7 @@ async def both_pids(workers: Pool) -> set[int]:
 
 
 async def test_workers_start_with_the_first_call():
-    made = Pool(never_started, 1, LOG, Times(hope=0.2))
+    made = Pool(MEMORY, Encoders(), 1, LOG, Times(hope=0.2), never_started)
     async with anyio.create_task_group() as group:
         group.start_soon(made.serve)
         await anyio.lowlevel.checkpoint()
@@ -161,9 +153,9 @@ async def test_workers_start_with_the_first_call():
 
 
 async def test_who_has_time_waits_longer_for_a_worker_that_is_slow_to_start():
-    async def start() -> Worker:
+    async def start(log: logging.Logger) -> Worker:
         await anyio.sleep(1)
-        return await start_worker(Begin(2 * 10**9, Encoders()), LOG)
+        return await start_worker(log)
 
     async with pool(start=start, attempt=0.2, hope=0.1) as workers:
         with pytest.raises(UnavailableError):
@@ -171,7 +163,7 @@ async def test_who_has_time_waits_longer_for_a_worker_that_is_slow_to_start():
         assert await workers.run(tasks.call, os.getpid, seconds=WAIT)
 
 
-async def never_started() -> Worker:
+async def never_started(_: logging.Logger) -> Worker:
     raise OSError("no processes left")
 
 
@@ -215,7 +207,7 @@ async def test_calls_wait_for_a_busy_worker_but_not_for_ever():
 async def test_where_no_worker_can_start_calls_are_refused_soon_and_starts_get_rare():
     starts: list[float] = []
 
-    async def start() -> Worker:
+    async def start(_: logging.Logger) -> Worker:
         starts.append(anyio.current_time())
         raise OSError("no processes left")
 
@@ -250,7 +242,7 @@ async def test_a_dataset_that_ends_workers_does_not_keep_them_from_starting(
 
 def files_of(folder: Path) -> Files:
     index, metadata = folder / "docs.index", folder / "metadata.json"
-    return Files(index, metadata, (stamp(index), stamp(metadata)))
+    return Files(index, metadata, stamps_of(index, metadata))
 
 
 async def test_datasets_are_open_before_they_are_searched_and_again_after_a_crash(
@@ -273,20 +265,3 @@ async def test_datasets_are_open_before_they_are_searched_and_again_after_a_cras
         after = await call(workers, os.getpid)
         assert after != pid
         assert is_open(after)
-
-
-@pytest.mark.parametrize("error", [UnavailableError(1), OverdueError()])
-async def test_an_index_that_ends_its_worker_is_one_that_cannot_be_read(error: Exception):
-    class Ending:
-        async def run(self, *_: Any, **__: Any) -> None:
-            raise error
-
-    ending: Any = Ending()
-    with pytest.raises(OSError, match="ends the process that reads it"):
-        await anyio.to_thread.run_sync(PoolWork(ending, "minilm").read_vectors, Path("docs.index"))
-
-
-async def test_vectors_come_back_as_arrays():
-    async with pool() as workers:
-        found = await workers.run(tasks.encode, ["a", "b"], "all-MiniLM-L6-v2")
-    assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1], abs=1e-5)

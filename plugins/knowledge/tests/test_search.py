@@ -6,8 +6,8 @@ import pytest
 
 from standards_mcp_knowledge.documents import hits, score_of
 from standards_mcp_knowledge.encoders import spec_of
-from standards_mcp_knowledge.logs import loggable
 from standards_mcp_knowledge.manifests import DatasetError
+from standards_mcp_knowledge.service import loggable
 
 
 def test_both_metrics_give_the_same_score_for_normalised_vectors():

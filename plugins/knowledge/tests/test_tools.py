@@ -13,32 +13,20 @@ from typing import Any
 import anyio
 import numpy as np
 import pytest
-from mcp import Client, MCPError
-from mcp_types import ResourceTemplateReference, TextContent, TextResourceContents
+from mcp import MCPError
+from mcp_types import ResourceTemplateReference, TextResourceContents
 from support.marks import untrusted_tools
-from support.waiting import PAUSE, WAIT
+from support.waiting import WAIT
 
-from standards_mcp.testing import Connect, check_plugin
+from standards_mcp.testing import check_plugin
 from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.plugin import KnowledgePlugin
 
 pytestmark = pytest.mark.anyio
 MakeDataset = Callable[..., Path]
+Serve = Callable[..., Any]
 QUERY = "How do I turn one tool off?"
 TEMPLATE = "knowledge://{dataset}/{+path}"
-
-
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(f"knowledge_{tool}", arguments)
-    assert result.structured_content is not None
-    (content,) = result.content
-    assert isinstance(content, TextContent)
-    assert json.loads(content.text) == result.structured_content
-    return result.structured_content
-
-
-async def search(client: Client, dataset: str = "guide", **more: Any) -> dict[str, Any]:
-    return await call(client, "search", **{"dataset": dataset, "query": QUERY, **more})
 
 
 def said(answer: dict[str, Any], *more: str) -> tuple[str, str]:
@@ -47,23 +35,14 @@ def said(answer: dict[str, Any], *more: str) -> tuple[str, str]:
     return answer["error_type"], answer["message"]
 
 
-async def until_state(client: Client, state: str) -> dict[str, Any]:
-    with anyio.fail_after(WAIT):
-        while True:
-            health = await call(client, "health")
-            if health["worker"]["state"] == state:
-                return health
-            await anyio.sleep(PAUSE)
-
-
 async def test_a_search_answers_with_passages_that_name_their_file(
-    connect: Connect, make_dataset: MakeDataset, root: Path
+    serve_in_processes: Serve, make_dataset: MakeDataset
 ):
     make_dataset()
-    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
-        answer = await search(client, query=f"  {QUERY} ", topK=2)
-        assert len((await search(client))["results"]) == 5
-        assert len((await search(client, topK=100))["results"]) == 5
+    async with serve_in_processes() as server:
+        answer = await server.search(query=f"  {QUERY} ", topK=2)
+        assert len((await server.search())["results"]) == 5
+        assert len((await server.search(topK=100))["results"]) == 5
     best, second = answer["results"]
     assert best["id"] == "text-3"
     assert best["path"] == "docs/3.md"
@@ -75,16 +54,19 @@ async def test_a_search_answers_with_passages_that_name_their_file(
     assert facts == {"dataset": "guide", "query": QUERY, "resultCount": 2}
 
 
-async def test_tools_that_quote_documentation_warn_of_it(connect: Connect, root: Path):
-    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
-        assert await untrusted_tools(client) == {"knowledge_search", "knowledge_listDatasets"}
+async def test_tools_that_quote_documentation_warn_of_it(serve: Serve):
+    async with serve() as server:
+        assert await untrusted_tools(server.client) == {
+            "knowledge_search",
+            "knowledge_listDatasets",
+        }
 
 
 KINDS = ("Flat", "HNSW8", "IVF2,Flat", "PQ8x2", "IVF1,PQ8x2", "PCA16,Flat", "IDMap,Flat", "SQ8")
 
 
 async def test_each_kind_of_index_finds_the_known_neighbour(
-    connect: Connect, make_dataset: MakeDataset, root: Path, vectors: Vectors
+    serve: Serve, make_dataset: MakeDataset, vectors: Vectors
 ):
     random = np.random.default_rng(7)
     rows = np.vstack([vectors, random.standard_normal((60, 384))]).astype("float32")
@@ -94,11 +76,11 @@ async def test_each_kind_of_index_finds_the_known_neighbour(
         for kind in KINDS:
             name = f"{kind}-{metric}".lower().replace(",", "-")
             make_dataset(name, kind=kind, metric=metric, rows=rows, metadata=texts)
-    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
-        listed = await call(client, "listDatasets", includeErrors=True)
+    async with serve() as server:
+        listed = await server.call("listDatasets", includeErrors=True)
         assert {each["status"] for each in listed["datasets"]} == {"ready"}
         found = {
-            each["id"]: (await search(client, each["id"], topK=3))["results"]
+            each["id"]: (await server.search(each["id"], topK=3))["results"]
             for each in listed["datasets"]
         }
     assert len(found) == 2 * len(KINDS)
@@ -109,58 +91,53 @@ async def test_each_kind_of_index_finds_the_known_neighbour(
         assert scores[0] == pytest.approx(scores[1], abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error_type", "message"),
-    [
-        ({"query": "  "}, "invalid_input", "query has 0 characters; it needs 1 to 1,024."),
-        ({"query": ""}, "invalid_input", "query: "),
-        ({"query": "a b " * 257}, "invalid_input", "query has 1027 characters"),
-        ({"query": 7}, "invalid_input", "query: "),
-        ({"topK": 0}, "invalid_input", "topK: "),
-        ({"topK": 101}, "invalid_input", "topK: "),
-        ({"topK": 3.7}, "invalid_input", "topK: "),
-        ({"topK": "x"}, "invalid_input", "topK: "),
-        ({"dataset": ""}, "invalid_input", "dataset: "),
-        ({"dataset": "d" * 65}, "invalid_input", "dataset: "),
-        ({"dataset": "zoo"}, "not_found", "Dataset 'zoo' not found. Available datasets: guide"),
-        (
-            {"dataset": "broken"},
-            "api_error",
-            "Dataset 'broken' is not available: Required: name, description, index, metadata.",
-        ),
-    ],
+INVALID = (
+    ({"query": "  "}, "invalid_input", "query has 0 characters; it needs 1 to 1,024."),
+    ({"query": ""}, "invalid_input", "query: "),
+    ({"query": "a b " * 257}, "invalid_input", "query has 1027 characters"),
+    ({"query": 7}, "invalid_input", "query: "),
+    ({"topK": 0}, "invalid_input", "topK: "),
+    ({"topK": 101}, "invalid_input", "topK: "),
+    ({"topK": 3.7}, "invalid_input", "topK: "),
+    ({"topK": "x"}, "invalid_input", "topK: "),
+    ({"dataset": ""}, "invalid_input", "dataset: "),
+    ({"dataset": "d" * 65}, "invalid_input", "dataset: "),
+    ({"dataset": "zoo"}, "not_found", "Dataset 'zoo' not found. Available datasets: guide"),
+    (
+        {"dataset": "broken"},
+        "api_error",
+        "Dataset 'broken' is not available: Required: name, description, index, metadata.",
+    ),
 )
-async def test_invalid_input_is_reported_in_one_sentence(
-    connect: Connect,
-    make_dataset: MakeDataset,
-    root: Path,
-    arguments: dict[str, Any],
-    error_type: str,
-    message: str,
-    caplog: pytest.LogCaptureFixture,
+
+
+async def test_invalid_input_is_reported_in_one_sentence_and_logged(
+    serve: Serve, make_dataset: MakeDataset, root: Path, caplog: pytest.LogCaptureFixture
 ):
     make_dataset()
     (root / "broken.manifest.json").write_text('{"id": "broken"}', "utf-8")
     caplog.set_level("INFO", "standards_mcp.plugins.knowledge")
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        found = said(await search(client, **arguments))
-    assert found[0] == error_type
-    assert found[1].startswith(message)
-    (logged,) = [vars(each) for each in caplog.records if each.message == "knowledge search"]
-    assert (logged["tool"], logged["outcome"]) == ("knowledge.search", error_type)
-    given = {"dataset": "guide", "query": QUERY, **arguments}
-    assert logged["dataset"] == ("***" if len(given["dataset"]) > 64 else given["dataset"])
-    assert logged["query"] == ("(int)" if given["query"] == 7 else given["query"][:100])
+    async with serve() as server:
+        for arguments, error_type, message in INVALID:
+            caplog.clear()
+            failure = said(await server.search(**arguments))
+            assert failure[0] == error_type
+            assert failure[1].startswith(message)
+            (line,) = [vars(entry) for entry in caplog.records if entry.msg == "knowledge search"]
+            assert (line["tool"], line["outcome"]) == ("knowledge.search", error_type)
+            sent: dict[str, Any] = {"dataset": "guide", "query": QUERY, **arguments}
+            assert line["dataset"] == ("***" if len(sent["dataset"]) > 64 else sent["dataset"])
+            assert line["query"] == ("(int)" if sent["query"] == 7 else sent["query"][:100])
 
 
 async def test_the_log_of_a_refused_search_has_no_secret_and_little_of_a_long_text(
-    connect: Connect, root: Path, caplog: pytest.LogCaptureFixture
+    serve: Serve, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level("INFO", "standards_mcp.plugins.knowledge")
-    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
-        await search(client, query="find\nkey=hunter2", topK=0)
-        await search(client, dataset="words " * 1000, query=["a list"])
-        await client.call_tool("knowledge_search", {})
+    async with serve() as server:
+        await server.search(query="find\nkey=hunter2", topK=0)
+        await server.search(dataset="words " * 1000, query=["a list"])
+        await server.client.call_tool("knowledge_search", {})
     found = [vars(each) for each in caplog.records if each.message == "knowledge search"]
     assert [(each["dataset"], each["query"]) for each in found] == [
         ("guide", "find key=***"),
@@ -170,7 +147,7 @@ async def test_the_log_of_a_refused_search_has_no_secret_and_little_of_a_long_te
 
 
 async def test_errors_of_a_dataset_are_listed_and_the_others_are_served(
-    connect: Connect, make_dataset: MakeDataset, root: Path, vectors: Vectors
+    serve: Serve, make_dataset: MakeDataset, root: Path, vectors: Vectors
 ):
     make_dataset("good")
     make_dataset("copy", id="good")
@@ -185,12 +162,12 @@ async def test_errors_of_a_dataset_are_listed_and_the_others_are_served(
     garbage = make_dataset("garbage") / "docs.index"
     garbage.write_bytes(b"garbage")
     make_dataset("empty", rows=vectors[:0], metadata=[])
-    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
-        answer = await call(client, "listDatasets", includeErrors=True)
-        ready = await call(client, "listDatasets")
-        assert len((await search(client, "good"))["results"]) == 5
-        assert (await search(client, "empty"))["results"] == []
-        health = await call(client, "health")
+    async with serve() as server:
+        answer = await server.call("listDatasets", includeErrors=True)
+        ready = await server.call("listDatasets")
+        assert len((await server.search("good"))["results"]) == 5
+        assert (await server.search("empty"))["results"] == []
+        health = await server.call("health")
     reasons = {each["id"]: each.get("error") for each in answer["datasets"] if "error" in each}
     assert reasons == {
         "counts": "Index has 3 vectors, metadata has 5 documents",
@@ -229,82 +206,78 @@ async def test_errors_of_a_dataset_are_listed_and_the_others_are_served(
 
 
 async def test_nothing_there_is_an_empty_list_and_flags_are_booleans(
-    connect: Connect, tmp_path: Path
+    serve_in_processes: Serve, tmp_path: Path
 ):
-    async with connect(KnowledgePlugin, name="knowledge", root=tmp_path / "none") as client:
-        answer = await call(client, "listDatasets")
+    async with serve_in_processes(root=tmp_path / "none") as server:
+        answer = await server.call("listDatasets")
         assert answer == {"datasets": [], "counts": {"total": 0, "ready": 0, "errors": 0}}
-        assert said(await call(client, "listDatasets", includeErrors="true"))[0] == "invalid_input"
-        assert "includeErrors" in said(await call(client, "listDatasets", includeErrors=1))[1]
+        assert said(await server.call("listDatasets", includeErrors="true"))[0] == "invalid_input"
+        assert "includeErrors" in said(await server.call("listDatasets", includeErrors=1))[1]
         message = "Dataset 'guide' not found. Available datasets: none"
-        assert said(await search(client)) == ("not_found", message)
-        assert (await search(client, query=""))["error_type"] == "invalid_input"
-        health = await call(client, "health")
+        assert said(await server.search()) == ("not_found", message)
+        assert (await server.search(query=""))["error_type"] == "invalid_input"
+        health = await server.call("health")
         assert worker_pids() == []
     assert health["status"] == "ok"
     assert health["worker"] == {"state": "stopped", "processes": 0, "restarts": 0}
 
 
 async def test_workers_start_with_the_first_dataset(
-    connect: Connect, make_dataset: MakeDataset, root: Path
+    serve_in_processes: Serve, make_dataset: MakeDataset, root: Path
 ):
-    async with connect(KnowledgePlugin, name="knowledge", root=root, reload_seconds=0) as client:
-        assert (await call(client, "health"))["worker"]["state"] == "stopped"
+    async with serve_in_processes(workers=2, reload_seconds=0) as server:
+        assert (await server.call("health"))["worker"]["state"] == "stopped"
         make_dataset()
-        assert (await search(client))["results"]
-        health = await until_state(client, "ready")
+        assert (await server.search())["results"]
+        health = await server.until_state("ready")
         assert health["status"] == "ok"
         assert len(worker_pids()) == health["worker"]["processes"] == 2
         shutil.rmtree(root / "guide")
-        health = await call(client, "health")
+        health = await server.call("health")
         assert (health["status"], health["datasets"]["total"]) == ("ok", 0)
 
 
 async def test_datasets_come_change_and_go_without_a_restart(
-    connect: Connect, make_dataset: MakeDataset, root: Path, vectors: Vectors
+    serve: Serve, make_dataset: MakeDataset, root: Path, vectors: Vectors
 ):
     make_dataset()
-    async with connect(
-        KnowledgePlugin, name="knowledge", root=root, workers=1, reload_seconds=0
-    ) as client:
-        assert (await search(client))["results"][0]["path"] == "docs/3.md"
+    async with serve(reload_seconds=0) as server:
+        assert (await server.search())["results"][0]["path"] == "docs/3.md"
         make_dataset("second")
-        assert (await search(client, "second"))["results"][0]["path"] == "docs/3.md"
+        assert (await server.search("second"))["results"][0]["path"] == "docs/3.md"
         make_dataset(rows=np.ascontiguousarray(vectors[::-1]))
-        assert (await search(client))["results"][0]["path"] == "docs/1.md"
+        assert (await server.search())["results"][0]["path"] == "docs/1.md"
         make_dataset(rows=vectors[:2])
-        error_type, message = said(await search(client))
+        error_type, message = said(await server.search())
         assert error_type == "api_error"
         assert "Index has 2 vectors, metadata has 5 documents" in message
-        assert (await search(client, "second"))["results"]
+        assert (await server.search("second"))["results"]
         make_dataset()
-        assert (await search(client))["results"]
+        assert (await server.search())["results"]
         make_dataset("copy", id="second")
         shutil.rmtree(root / "second")
-        assert (await search(client, "second"))["results"]
+        assert (await server.search("second"))["results"]
         shutil.rmtree(root / "copy")
-        assert said(await search(client, "second"))[0] == "not_found"
+        assert said(await server.search("second"))[0] == "not_found"
         shutil.rmtree(root)
-        assert (await call(client, "listDatasets"))["counts"]["total"] == 0
+        assert (await server.call("listDatasets"))["counts"]["total"] == 0
 
 
 async def test_files_that_are_overwritten_in_their_place_are_cited_rightly_at_once(
-    connect: Connect, make_dataset: MakeDataset, root: Path, vectors: Vectors
+    serve: Serve, make_dataset: MakeDataset, vectors: Vectors
 ):
     folder, turned = make_dataset(), np.ascontiguousarray(vectors[::-1])
-    async with connect(
-        KnowledgePlugin, name="knowledge", root=root, workers=1, reload_seconds=600
-    ) as client:
-        assert (await search(client))["results"][0]["path"] == "docs/3.md"
+    async with serve(reload_seconds=600) as server:
+        assert (await server.search())["results"][0]["path"] == "docs/3.md"
         texts = json.loads((folder / "metadata.json").read_text("utf-8"))
         other = make_dataset("other", rows=turned, metadata=texts[::-1])
         for name in ("docs.index", "metadata.json"):
             (folder / name).write_bytes((other / name).read_bytes())
-        assert (await search(client))["results"][0]["path"] == "docs/3.md"
+        assert (await server.search())["results"][0]["path"] == "docs/3.md"
 
 
 async def test_a_cited_document_can_be_read_whole_and_its_uri_is_completed(
-    connect: Connect, make_dataset: MakeDataset, root: Path
+    serve: Serve, make_dataset: MakeDataset
 ):
     chunks = [
         {"path": "guide/install.md", "content": "second", "chunk": 2},
@@ -317,7 +290,7 @@ async def test_a_cited_document_can_be_read_whole_and_its_uri_is_completed(
     make_dataset("guard")
 
     async def read(uri: str) -> str:
-        (contents,) = (await client.read_resource(uri)).contents
+        (contents,) = (await server.client.read_resource(uri)).contents
         assert isinstance(contents, TextResourceContents)
         assert contents.mime_type == "text/markdown"
         return contents.text
@@ -325,16 +298,16 @@ async def test_a_cited_document_can_be_read_whole_and_its_uri_is_completed(
     async def completed(name: str, value: str, **others: str) -> list[str]:
         reference = ResourceTemplateReference(uri=TEMPLATE)
         argument = {"name": name, "value": value}
-        return (await client.complete(reference, argument, others or None)).completion.values
+        return (await server.client.complete(reference, argument, others or None)).completion.values
 
-    async with connect(KnowledgePlugin, name="knowledge", root=root) as client:
+    async with serve() as server:
         assert await read("knowledge://guide/guide/install.md") == "first\n\nsecond"
         assert await read("knowledge://guide/install.md") == "other"
         assert await read("knowledge://guide/guide-4") == "nameless"
         assert await read("knowledge://guide/a%20b/%C3%BC%3F.md") == "odd"
         for uri in ("knowledge://guide/none.md", "knowledge://zoo/a.md"):
             with pytest.raises(MCPError):
-                await client.read_resource(uri)
+                await server.client.read_resource(uri)
         assert await completed("dataset", "gu") == ["guard", "guide"]
         assert await completed("dataset", "gui") == ["guide"]
         found = await completed("path", "INST", dataset="guide")
@@ -343,31 +316,31 @@ async def test_a_cited_document_can_be_read_whole_and_its_uri_is_completed(
 
 
 async def test_a_killed_worker_costs_no_call_and_the_next_one_is_there(
-    connect: Connect, make_dataset: MakeDataset, root: Path
+    serve_in_processes: Serve, make_dataset: MakeDataset
 ):
     make_dataset()
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        await search(client)
+    async with serve_in_processes() as server:
+        await server.search()
         (pid,) = worker_pids()
         os.kill(pid, 9)
-        assert (await search(client))["results"]
-        health = await until_state(client, "ready")
+        assert (await server.search())["results"]
+        health = await server.until_state("ready")
         assert health["worker"]["restarts"] == 1
         assert worker_pids() != [pid]
     assert worker_pids() == []
 
 
 async def test_where_no_worker_can_start_searches_say_when_to_try_again(
-    connect: Connect, make_dataset: MakeDataset, root: Path, monkeypatch: pytest.MonkeyPatch
+    serve_in_processes: Serve, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
 ):
     make_dataset()
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
-    async with connect(KnowledgePlugin, name="knowledge", root=root, workers=1) as client:
-        health = await until_state(client, "restarting")
+    async with serve_in_processes() as server:
+        health = await server.until_state("restarting")
         with anyio.fail_after(WAIT):
             while health["status"] != "failed":
-                health = await call(client, "health")
-        error_type, message = said(await search(client), "retry_after")
+                health = await server.call("health")
+        error_type, message = said(await server.search(), "retry_after")
     assert error_type == "api_error"
     assert message.startswith("Knowledge search is unavailable. Try again in ")
 

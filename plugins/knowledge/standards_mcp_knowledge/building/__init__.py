@@ -5,17 +5,6 @@ functions of `worker` in another process.
 """
 
 from .build import build_dataset
-from .document import Document, DocumentError
-from .options import BuildError, BuildOptions, BuildReport, Skipped, Vectors, Work
+from .options import BuildError, BuildOptions, BuildReport, Vectors
 
-__all__ = [
-    "BuildError",
-    "BuildOptions",
-    "BuildReport",
-    "Document",
-    "DocumentError",
-    "Skipped",
-    "Vectors",
-    "Work",
-    "build_dataset",
-]
+__all__ = ["BuildError", "BuildOptions", "BuildReport", "Vectors", "build_dataset"]

@@ -1,150 +1,102 @@
-"""Write and read the files of a built dataset."""
+"""Replace a dataset by a new one as a whole, and reuse the vectors of built ones.
+
+The new one is written into the sibling folder ``.NAME.build``, one level deeper than the manifests
+that are read. A killed build leaves that folder, and the next build clears it.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import shutil
+import sys
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
+import filelock
 import numpy as np
 
-from standards_mcp_knowledge.documents import SNIPPET
+from standards_mcp_knowledge.documents import Passage, read_metadata
 from standards_mcp_knowledge.manifests import NAME as MANIFEST
+from standards_mcp_knowledge.manifests import DatasetError, read_values
 
 from .options import BuildError, BuildOptions, Vectors, Work
+from .worker import read_vectors, write_index
 
-BUILT_BY: Final = "standards-mcp-knowledge"
 METADATA: Final = "metadata.json"
 INDEX: Final = "index/docs.index"
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of a file that a search can find.
-
-    Attributes:
-        path: The path of the file relative to the folder, with ``/``.
-        chunk: Its number in the file, from 1.
-        chunk_total: Number of passages of the file.
-    """
-
-    path: str
-    title: str
-    content: str
-    chunk: int
-    chunk_total: int
-
-    @property
-    def to_encode(self) -> str:
-        """The text to embed. It has the title, because few passages name their subject."""
-        return f"{self.title}\n{self.content}"
-
-    @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Passage:
-        """Return the passage of a document that `write_dataset` wrote."""
-        keys = ("path", "title", "content", "chunk", "chunk_total")
-        return cls(*(document[key] for key in keys))
-
-
-def write_dataset(
-    folder: Path, options: BuildOptions, passages: Sequence[Passage], vectors: Vectors, work: Work
-) -> None:
-    """Create a folder with all files of a dataset; row i of the vectors belongs to passage i.
-
-    Raises:
-        OSError: They cannot be written.
-    """
-    (folder / INDEX).parent.mkdir(parents=True)
-    work.write_index(vectors, folder / INDEX)
-    _write_json(folder / METADATA, _metadata(options, passages, vectors.shape[1]))
-    _write_json(folder / MANIFEST, _manifest(options))
-    for name in (INDEX, METADATA, MANIFEST):
-        with (folder / name).open("rb+") as file:
-            os.fsync(file.fileno())
-
-
-def _manifest(options: BuildOptions) -> dict[str, str]:
-    return {
-        "id": options.id,
-        "name": options.name.strip(),
-        "description": options.description.strip(),
-        "index": INDEX,
-        "metadata": METADATA,
-        "builtBy": BUILT_BY,
-    }
-
-
-def _metadata(
-    options: BuildOptions, passages: Sequence[Passage], dimensions: int
-) -> dict[str, Any]:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {
-        "model": options.model,
-        "datasetId": options.id,
-        "name": options.name.strip(),
-        "description": options.description.strip(),
-        "createdAt": now,
-        "stats": {
-            "totalFiles": len({passage.path for passage in passages}),
-            "totalChunks": len(passages),
-            "embeddingDimensions": dimensions,
-            "indexedAt": now,
-        },
-        "documents": [
-            {
-                "id": f"{options.id}-{number}",
-                "title": passage.title,
-                "path": passage.path,
-                "content": passage.content,
-                "snippet": passage.content[:SNIPPET],
-                "chunk": passage.chunk,
-                "chunk_total": passage.chunk_total,
-            }
-            for number, passage in enumerate(passages, 1)
-        ],
-    }
-
-
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        json.dump(value, file, ensure_ascii=False, indent=1)
-        file.write("\n")
-
-
-_OURS: Final = frozenset((MANIFEST, METADATA, INDEX))
+_BUILT_BY: Final = "standards-mcp-knowledge"
 _OF_DESKTOPS: Final = frozenset((".DS_Store", "Thumbs.db", "desktop.ini"))
 _ALIKE: Final = 0.99
 """The least cosine of two vectors of one text, because quantised encoders vary a little."""
+_HERE: Final = -100  # AT_FDCWD
+_EXCHANGE: Final = 2  # RENAME_EXCHANGE
 
 
-def check_replaceable(out: Path, identifier: str) -> None:
-    """Check that the folder is empty or holds only a built dataset, which a build may replace.
+def to_encode(passage: Passage) -> str:
+    """Return the text to embed. It has the title, because few passages name their subject."""
+    return f"{passage.get('title')}\n{passage.get('content')}"
+
+
+@contextmanager
+def replacing(out: Path, identifier: str) -> Generator[None]:
+    """Lock the folder of a dataset against other builds, for `write_dataset`.
+
+    It removes the files of a killed build, and at the end the files of this one.
 
     Raises:
-        BuildError: It holds other files.
+        BuildError: Another process builds it, or *out* holds other files or cannot be written.
     """
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise BuildError(f"{out} is not a folder; choose another place for the dataset")
-    if not any(out.iterdir()):
-        return
-    manifest = _json(out / MANIFEST)
-    if manifest.get("builtBy") == BUILT_BY and manifest.get("id") != identifier:
-        raise BuildError(
-            f"{out} holds the dataset '{manifest.get('id')}'; choose another folder or that id"
-        )
-    if manifest.get("builtBy") != BUILT_BY:
-        raise BuildError(f"{out} holds files that no build has written; choose another folder")
-    files = [path for path in out.rglob("*") if not path.is_dir()]
-    names = {path.relative_to(out).as_posix() for path in files if path.name not in _OF_DESKTOPS}
-    foreign = names - _OURS
-    if foreign:
-        raise BuildError(f"{out} also holds {min(foreign)}, which would be lost; move it elsewhere")
+    lock = filelock.FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
+    with _writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            raise BuildError(f"another build is writing {out}; try again when it is done") from None
+    try:
+        with _writing(out):
+            _clear(out)
+            _check_replaceable(out, identifier)
+        yield
+    finally:
+        with suppress(OSError):  # the next build tries again
+            _clear(out)
+        lock.release()
+
+
+# A mapped file that is cut short in its place ends the workers that read it, so files are never
+# overwritten.
+def write_dataset(
+    out: Path, options: BuildOptions, passages: Sequence[Passage], vectors: Vectors, work: Work
+) -> None:
+    """Replace a dataset; readers see the old one or the new one.
+
+    Args:
+        vectors: Row i belongs to passage i.
+
+    Raises:
+        BuildError: It cannot be written; the old one is still there.
+    """
+    new, old = _scratch(out) / "new", _scratch(out) / "old"
+    manifest = options.manifest.model_dump(exclude_unset=True, by_alias=True)
+    with _writing(out):
+        (new / INDEX).parent.mkdir(parents=True)
+        work.call(write_index, vectors, new / INDEX)
+        _write_json(new / METADATA, _metadata(options, passages, vectors.shape[1]))
+        _write_json(new / MANIFEST, {**manifest, "builtBy": _BUILT_BY})
+        for name in (INDEX, METADATA, MANIFEST):
+            with (new / name).open("rb+") as file:
+                os.fsync(file.fileno())
+        if not out.exists():
+            new.rename(out)
+        elif not _exchange(new, out):
+            out.rename(old)
+            new.rename(out)
 
 
 def known_vectors(
@@ -169,29 +121,115 @@ def _vectors_in(folder: Path, model: str, texts: set[str], work: Work) -> dict[s
     """
     try:
         place = folder.stat()
-        metadata = _json(folder / METADATA)
-        if metadata.get("model") != model or _json(folder / MANIFEST).get("builtBy") != BUILT_BY:
+        metadata = read_metadata(folder / METADATA)
+        rows = list(map(to_encode, metadata.documents))
+        if metadata.model != model or not _built_id(folder) or texts.isdisjoint(rows):
             return {}
-        rows = [Passage.read(document).to_encode for document in metadata["documents"]]
-        if texts.isdisjoint(rows):
-            return {}
-        vectors = work.read_vectors(folder / INDEX)
+        vectors = work.call(read_vectors, folder / INDEX)
         # If another build replaced the folder meanwhile, the index belongs to other texts.
         is_replaced = not os.path.samestat(place, folder.stat())
-    except (OSError, KeyError, TypeError):
+    except (OSError, DatasetError):
         return {}
     if is_replaced or len(rows) != len(vectors):
         return {}
     reused = {text: vector for text, vector in zip(rows, vectors, strict=True) if text in texts}
     text, vector = next(iter(reused.items()))
-    again = work.encode([text])[0]
+    again = work.encode([text], model)[0]
     return reused if again.shape == vector.shape and np.dot(again, vector) > _ALIKE else {}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; an empty one if the file is missing or invalid."""
+def _metadata(
+    options: BuildOptions, passages: Sequence[Passage], dimensions: int
+) -> dict[str, Any]:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "model": options.model,
+        "datasetId": options.manifest.id,
+        "name": options.manifest.name,
+        "description": options.manifest.description,
+        "createdAt": now,
+        "stats": {
+            "totalFiles": len({passage.get("path") for passage in passages}),
+            "totalChunks": len(passages),
+            "embeddingDimensions": dimensions,
+            "indexedAt": now,
+        },
+        "documents": passages,
+    }
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        json.dump(value, file, ensure_ascii=False, indent=1)
+        file.write("\n")
+
+
+def _check_replaceable(out: Path, identifier: str) -> None:
+    """Check that the folder is empty or holds only a built dataset, which a build may replace.
+
+    Raises:
+        BuildError: It holds other files.
+    """
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise BuildError(f"{out} is not a folder; choose another place for the dataset")
+    if not any(out.iterdir()):
+        return
+    built_id = _built_id(out)
+    if built_id is None:
+        raise BuildError(f"{out} holds files that no build has written; choose another folder")
+    if built_id != identifier:
+        raise BuildError(f"{out} holds the dataset '{built_id}'; choose another folder or that id")
+    files = [path for path in out.rglob("*") if not path.is_dir()]
+    names = {path.relative_to(out).as_posix() for path in files if path.name not in _OF_DESKTOPS}
+    foreign = names - {MANIFEST, METADATA, INDEX}
+    if foreign:
+        raise BuildError(f"{out} also holds {min(foreign)}, which would be lost; move it elsewhere")
+
+
+def _built_id(folder: Path) -> str | None:
+    """Return the id of a dataset that a build has written, else None."""
     try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        values = read_values(folder / MANIFEST)
+    except DatasetError:
+        return None
+    return str(values.get("id")) if values.get("builtBy") == _BUILT_BY else None
+
+
+def _scratch(out: Path) -> Path:
+    return out.with_name(f".{out.name}.build")
+
+
+def _clear(out: Path) -> None:
+    """Remove the sibling folder; if no dataset was published, restore the old one."""
+    scratch = _scratch(out)
+    if (scratch / "old").exists() and not out.exists():
+        (scratch / "old").rename(out)
+    if scratch.exists():
+        shutil.rmtree(scratch)
+
+
+@contextmanager
+def _writing(out: Path) -> Generator[None]:
+    """Convert errors of the file system for users."""
+    try:
+        yield
+    except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise BuildError(
+            f"cannot write the dataset {out}: {reason or error}; "
+            "choose a folder that can be written and has space"
+        ) from error
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders atomically; return False if the system does not support it."""
+    if sys.platform != "linux":
+        return False
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except AttributeError:
+        return False
+    result: int = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    return result == 0

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from standards_mcp import StandardsMcpError
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL
+from standards_mcp_knowledge.manifests import Manifest
 
-from .document import Document
-
-DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
-_ID: Final = re.compile(r"[a-z0-9-]{1,64}")
-_LONGEST_NAME: Final = 128
-_LONGEST_DESCRIPTION: Final = 512
-_CHUNK_WORDS: Final = range(10, 2001)
+T = TypeVar("T")
+Vectors = npt.NDArray[np.float32]
 
 
 class BuildError(StandardsMcpError):
@@ -31,32 +26,28 @@ class BuildOptions:
     """Options of a build.
 
     Attributes:
+        manifest: The manifest to write.
         model: Name of the encoder, stored with the vectors.
         chunk_words: The most words of a passage.
-        overlap_words: Number of words that a passage repeats of the one before it in its section.
+        overlap_words: Number of words that a passage repeats of the one before it in its section,
+            at most half of its words.
         include: Globs of paths relative to the folder; empty for all files. ``*`` also matches
             ``/``.
 
     Raises:
-        ValueError: A value is out of bounds; the text names it and its bounds.
+        ValueError: A number of words is out of bounds.
     """
 
-    id: str
-    name: str
-    description: str
+    manifest: Manifest
     model: str = DEFAULT_MODEL
     chunk_words: int = 200
     overlap_words: int = 30
     include: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _ID.fullmatch(self.id):
-            raise ValueError("id: use 1 to 64 of the characters a-z, 0-9 and -")
-        _check_length("name", self.name, _LONGEST_NAME)
-        _check_length("description", self.description, _LONGEST_DESCRIPTION)
-        if self.chunk_words not in _CHUNK_WORDS:
-            least, most = _CHUNK_WORDS[0], _CHUNK_WORDS[-1]
-            raise ValueError(f"chunk words: use {least} to {most}")
+        """Check the numbers of words."""
+        if not 10 <= self.chunk_words <= 2000:  # noqa: PLR2004
+            raise ValueError("chunk words: use 10 to 2000")
         if not 0 <= self.overlap_words <= self.chunk_words // 2:
             raise ValueError("overlap words: use 0 to half of the chunk words")
 
@@ -81,55 +72,27 @@ class BuildReport:
     """
 
     id: str
-    path: Path
+    path: str
     files: int
     chunks: int
     unchanged: int
     skipped: list[Skipped]
 
 
-def _check_length(key: str, value: str, longest: int) -> None:
-    if not 1 <= len(value.strip()) <= longest:
-        raise ValueError(f"{key}: use 1 to {longest} characters")
-
-
-Vectors = npt.NDArray[np.float32]
-
-
 class Work(Protocol):
-    """Heavy work, done in a worker process. All but `encode` are the functions of `worker`.
+    """Heavy work, done in worker processes.
 
-    Any other exception ends the build and reaches its caller unchanged.
+    An exception that is not named here ends the build and reaches its caller unchanged.
     """
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], model: str) -> Vectors:
         """Return a row of length 1 for each text; *texts* has one text at least."""
         ...
 
-    def read_pdf(self, path: Path) -> Document:
-        """Read a PDF file.
+    def call(self, function: Callable[..., T], *arguments: object) -> T:
+        """Call a function of `worker`.
 
         Raises:
-            DocumentError: It cannot be read, also because the worker ended or took too long.
-        """
-        ...
-
-    def read_docx(self, path: Path) -> Document:
-        """Read a Word document. Raises as `read_pdf` does."""
-        ...
-
-    def read_vectors(self, path: Path) -> Vectors:
-        """Return the vectors of an index that `write_index` wrote.
-
-        Raises:
-            OSError: It cannot be read, also because the worker ended or took too long.
-        """
-        ...
-
-    def write_index(self, vectors: Vectors, path: Path) -> None:
-        """Write a new file with an exact index by inner product.
-
-        Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be read or written, or ends the worker, or takes too long.
         """
         ...

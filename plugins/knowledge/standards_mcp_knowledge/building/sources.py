@@ -7,38 +7,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISREG
-from typing import Final, NamedTuple
+from typing import Final
 
 from .document import Document, DocumentError
 from .options import Skipped, Work
 from .text_readers import decode, read_html, read_markdown, read_rst, read_text
+from .worker import read_docx, read_pdf
 
 
-class SourceFile(NamedTuple):
-    """A file to read, and its path relative to the folder, with ``/``."""
+def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[str], list[Skipped]]:
+    """Return the documents in a folder, and the skipped files and folders.
 
-    path: Path
-    name: str
-
-
-def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[SourceFile], list[Skipped]]:
-    """Return the documents in a folder, by name, and the skipped files and folders.
-
-    Links to folders are not followed, because a folder inside is read at its own path. Files of
-    other kinds and files that no glob includes are not reported.
+    Documents are paths relative to the folder, with ``/``, in order. Links to folders are not
+    followed, because a folder inside is read at its own path. Files of other kinds and files that
+    no glob includes are not reported.
     """
     folder = folder.resolve()
-    sources: list[SourceFile] = []
+    names: list[str] = []
     skipped: list[Skipped] = []
     for path in _walk(folder, skipped):
         name = path.relative_to(folder).as_posix()
-        if path.suffix.lower() not in SUFFIXES or not _is_included(name, include):
+        if path.suffix.lower() not in _SUFFIXES or not _is_included(name, include):
             continue
         if reason := _refusal(path, folder):
             skipped.append(Skipped(_printable(name), reason))
         else:
-            sources.append(SourceFile(path, name))
-    return sorted(sources, key=lambda source: source.name), skipped
+            names.append(name)
+    return sorted(names), skipped
 
 
 def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
@@ -49,10 +44,10 @@ def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
         skip(Path(error.filename), f"cannot be read: {error.strerror}")
 
     for place, folders, files in os.walk(folder, onerror=skip_unreadable):
-        for name in tuple(folders):
-            if reason := _refusal_of_folder(Path(place, name), folder):
-                folders.remove(name)  # so that os.walk does not enter it
-                skip(Path(place, name), reason)
+        for path in [Path(place, name) for name in folders]:
+            if reason := _refusal_of_folder(path, folder):
+                folders.remove(path.name)  # so that os.walk does not enter it
+                skip(path, reason)
         yield from (Path(place, name) for name in files)
 
 
@@ -60,17 +55,14 @@ def _refusal_of_folder(path: Path, folder: Path) -> str:
     if path.name.startswith("."):
         return "hidden"
     if path.is_symlink():
-        inside = path.resolve().is_relative_to(folder)
-        return "a link to a folder" if inside else "a link that leaves the folder"
+        return "a link to a folder" if _is_inside(path, folder) else "a link that leaves the folder"
     return ""
 
 
 def _refusal(path: Path, folder: Path) -> str:
     if path.name.startswith("."):
         return "hidden"
-    if not Path(os.path.realpath(path)).is_relative_to(
-        folder
-    ):  # Path.resolve fails for circular links
+    if not _is_inside(path, folder):
         return "a link that leaves the folder"
     name = str(path.relative_to(folder))
     if _printable(name) != name:
@@ -79,6 +71,11 @@ def _refusal(path: Path, folder: Path) -> str:
         return "" if S_ISREG(path.stat().st_mode) else "not a file"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    # Path.resolve fails for circular links.
+    return Path(os.path.realpath(path)).is_relative_to(folder)
 
 
 def _is_included(name: str, include: Iterable[str]) -> bool:
@@ -90,7 +87,7 @@ def _printable(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-_TEXTS: Final[Mapping[str, Callable[[bytes], Document]]] = {
+_READERS: Final[Mapping[str, Callable[[bytes], Document]]] = {
     ".md": lambda data: read_markdown(decode(data)),
     ".markdown": lambda data: read_markdown(decode(data)),
     ".html": read_html,
@@ -98,12 +95,14 @@ _TEXTS: Final[Mapping[str, Callable[[bytes], Document]]] = {
     ".txt": lambda data: read_text(decode(data)),
     ".rst": lambda data: read_rst(decode(data)),
 }
-_PACKED: Final = (".pdf", ".docx")
-SUFFIXES: Final = frozenset((*_TEXTS, *_PACKED))
-"""The supported endings, in lower case."""
-MEGABYTE: Final = 1_000_000
-_LARGEST_TEXT: Final = 10 * MEGABYTE
-_LARGEST_PACKED: Final = 100 * MEGABYTE
+_HEAVY_READERS: Final[Mapping[str, Callable[[Path], Document]]] = {
+    ".pdf": read_pdf,
+    ".docx": read_docx,
+}
+_SUFFIXES: Final = frozenset((*_READERS, *_HEAVY_READERS))
+_MEGABYTE: Final = 1_000_000
+_LARGEST_TEXT: Final = 10 * _MEGABYTE
+_LARGEST_PACKED: Final = 100 * _MEGABYTE
 
 
 def read_document(path: Path, work: Work) -> Document:
@@ -112,23 +111,18 @@ def read_document(path: Path, work: Work) -> Document:
     Raises:
         DocumentError: It cannot be read, or has no text.
     """
+    suffix = path.suffix.lower()
+    largest = _LARGEST_TEXT if suffix in _READERS else _LARGEST_PACKED
     try:
-        document = _read(path, work)
+        if path.stat().st_size > largest:
+            raise DocumentError(f"is larger than {largest // _MEGABYTE} MB; split it")
+        if suffix in _HEAVY_READERS:
+            document = work.call(_HEAVY_READERS[suffix], path)
+        else:
+            with path.open("rb") as file:
+                document = _READERS[suffix](file.read(largest))  # it may have grown since
     except OSError as error:
         raise DocumentError(f"cannot be read: {error.strerror or error}") from error
     if not document.sections:
         raise DocumentError("has no text")
     return document
-
-
-def _read(path: Path, work: Work) -> Document:
-    suffix = path.suffix.lower()
-    largest = _LARGEST_PACKED if suffix in _PACKED else _LARGEST_TEXT
-    if path.stat().st_size > largest:
-        raise DocumentError(f"is larger than {largest // MEGABYTE} MB; split it")
-    if suffix == ".pdf":
-        return work.read_pdf(path)
-    if suffix == ".docx":
-        return work.read_docx(path)
-    with path.open("rb") as file:
-        return _TEXTS[suffix](file.read(largest))  # it may have grown since

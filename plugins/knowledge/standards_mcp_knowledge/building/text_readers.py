@@ -73,7 +73,8 @@ def read_markdown(text: str, title: str = "") -> Document:
     stated = ""
     if front := _FRONT_MATTER.match(text):
         text = text[front.end() :]
-        stated = _title_in(front[1] or "")
+        title_line = _TITLE.search(front[1] or "")
+        stated = title_line[1].strip().strip("\"'") if title_line else ""
     outline = Outline(stated)
     lines = text.split("\n")
     done = 0
@@ -111,11 +112,6 @@ def _plain(heading: str) -> str:
     )
 
 
-def _title_in(front_matter: str) -> str:
-    match = _TITLE.search(front_matter)
-    return match[1].strip().strip("\"'") if match else ""
-
-
 _MAIN: Final = ("main", "[role=main]", "article", "body")
 _NOT_TEXT: Final = (
     "script, style, noscript, template, svg, nav, footer, form, iframe, head, title, a.headerlink"
@@ -129,7 +125,12 @@ def read_html(data: bytes) -> Document:
         DocumentError: It is not HTML, or its elements are nested too deep.
     """
     text = decode(data, EncodingDetector.find_declared_encoding(data, is_html=True))
-    soup = _parsed(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # for example on XHTML, which is read as HTML
+        try:
+            soup = BeautifulSoup(text, "html.parser")
+        except ParserRejectedMarkup as error:
+            raise DocumentError("is damaged or not HTML") from error
     title = soup.title.get_text() if soup.title else ""
     try:
         for element in soup.select(_NOT_TEXT):
@@ -137,15 +138,6 @@ def read_html(data: bytes) -> Document:
         return read_markdown(_markdown(soup), title)
     except RecursionError:
         raise DocumentError("its elements are nested too deep") from None
-
-
-def _parsed(text: str) -> BeautifulSoup:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # for example on XHTML, which is read as HTML
-        try:
-            return BeautifulSoup(text, "html.parser")
-        except ParserRejectedMarkup as error:
-            raise DocumentError("is damaged or not HTML") from error
 
 
 def _markdown(soup: BeautifulSoup) -> str:

@@ -1,5 +1,5 @@
 """Worker processes for FAISS and text encoders.
 
 `tasks` has the functions that run in them, on the datasets and encoders of `opened`; `process` is
-their main loop and the protocol; `worker` is one process as the host sees it, `pool` all of them.
+one process, with its protocol; `pool` keeps the processes running and gives them their calls.
 """

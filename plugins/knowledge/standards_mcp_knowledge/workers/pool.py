@@ -1,7 +1,8 @@
 """Keep worker processes running, and run each call in one of them, with a deadline.
 
 Workers of `anyio.to_process` are shared by all plugins, end when idle and have no limit of memory;
-a `ProcessPoolExecutor` breaks as a whole if one process ends, and cannot end one overdue call.
+a `ProcessPoolExecutor` breaks as a whole if one process ends, cannot end one overdue call, and lets
+its processes write to the stdout of the server.
 """
 
 from __future__ import annotations
@@ -14,35 +15,38 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
-from anyio.abc import TaskGroup
 
+from standards_mcp_knowledge.encoders import Encoders
 from standards_mcp_knowledge.manifests import DatasetError, Files
 
 from . import tasks
-from .worker import Worker, WorkerEndedError, WorkerGoneError
+from .process import Worker, WorkerEndedError, start_worker
 
 T = TypeVar("T")
-Start: TypeAlias = Callable[[], Awaitable[Worker]]
+Start: TypeAlias = Callable[[logging.Logger], Awaitable[Worker]]
 State: TypeAlias = Literal["starting", "ready", "restarting", "stopped"]
 _ATTEMPTS: Final = 2
 _LAST_WORDS: Final = 2.0
 """Seconds that a worker has to end by itself once it has broken off an answer."""
 
 
-class UnavailableError(Exception):
-    """No worker is available.
+class UnavailableError(OSError):
+    """No worker is available, or two have ended with the call.
 
     Attributes:
         seconds: Seconds until one may be available again.
     """
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(seconds)
+        super().__init__("the worker process ended; the log has the cause")
         self.seconds = seconds
 
 
-class OverdueError(Exception):
+class OverdueError(TimeoutError):
     """A worker did not answer in time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no answer within {seconds:g} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +67,19 @@ class Times:
 
 
 @dataclass(eq=False, slots=True)
-class _Waiter:
-    """A call that waits for any worker, or for the worker *only*."""
+class _Job:
+    """A call of a function in a worker, and its result or error.
 
-    only: Worker | None = None
-    worker: Worker | None = None
-    assigned: anyio.Event = field(default_factory=anyio.Event)
+    Attributes:
+        attempts_left: Number of workers that may still begin with it; 0 if its caller gave up.
+        wait_until: The time until which it may wait for a worker.
+    """
 
-
-@dataclass(slots=True)
-class _Outcome:
-    """The result or error of one attempt."""
-
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    seconds: float
+    attempts_left: int
+    wait_until: float = 0
     value: Any = None
     error: Exception | None = None
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -86,6 +91,7 @@ class Pool:
     """Workers that start with the first call, and stay while `serve` runs.
 
     Args:
+        memory: Limit of a worker's address space, in bytes.
         start: Starts one worker.
 
     Attributes:
@@ -93,17 +99,26 @@ class Pool:
         restarts: Number of replaced workers.
     """
 
-    def __init__(self, start: Start, size: int, log: logging.Logger, times: Times) -> None:
-        self._start = start
+    def __init__(
+        self,
+        memory: int,
+        encoders: Encoders,
+        size: int,
+        log: logging.Logger,
+        times: Times,
+        start: Start = start_worker,
+    ) -> None:
+        self._settings = memory, encoders
         self.size = size
         self._log = log
         self.times = times
+        self._start_one = start
         self.restarts = 0
-        self._tasks: TaskGroup | None = None
+        self._is_serving = False
         self._wanted = anyio.Event()
+        self._news = anyio.Event()
+        self._jobs: deque[_Job] = deque()
         self._workers: list[Worker] = []
-        self._idle: list[Worker] = []
-        self._waiters: deque[_Waiter] = deque()
         self._failing: dict[int, float] = {}
         self._warm: tuple[Files, ...] = ()
 
@@ -120,7 +135,7 @@ class Pool:
     @property
     def state(self) -> State:
         """The state of the workers: ready if all run."""
-        if self._tasks is None or not self.is_started:
+        if not self._is_serving or not self.is_started:
             return "stopped"
         if len(self._workers) == self.size:
             return "ready"
@@ -131,21 +146,26 @@ class Pool:
         """True if every start fails."""
         return len(self._failing) == self.size
 
+    @property
+    def next_start(self) -> float:
+        """Seconds until a worker may be available again."""
+        soonest = min(self._failing.values(), default=0) - anyio.current_time()
+        return max(1.0, round(soonest, 1))
+
     def start(self) -> None:
-        """Start the workers before the first call."""
+        """Start the workers; the first call does the same."""
         self._wanted.set()
 
     async def serve(self) -> None:
         """Keep all workers running after `start`, until this is cancelled."""
-        async with anyio.create_task_group() as group:
-            self._tasks = group
-            try:
-                await self._wanted.wait()
+        self._is_serving = True
+        try:
+            await self._wanted.wait()
+            async with anyio.create_task_group() as group:
                 for number in range(self.size):
                     group.start_soon(self._keep, number)
-                await anyio.sleep_forever()
-            finally:
-                self._tasks = None
+        finally:
+            self._is_serving = False
 
     async def run(
         self, function: Callable[..., T], *arguments: Any, seconds: float | None = None
@@ -164,131 +184,46 @@ class Pool:
             Exception: The error of the function.
         """
         self.start()
-        seconds = seconds or self.times.attempt
-        ended, gone = 0, 0
-        while ended < _ATTEMPTS and gone <= self.size:
-            try:
-                return await self._attempt(None, seconds, function, *arguments)
-            except WorkerGoneError:
-                gone += 1
-            except WorkerEndedError:
-                ended += 1
-        raise UnavailableError(self.next_start)
+        job = _Job(function, arguments, seconds or self.times.attempt, _ATTEMPTS)
+        job.wait_until = anyio.current_time() + job.seconds
+        self._jobs.append(job)
+        self._wake()
+        try:
+            while not job.done.is_set():
+                with anyio.move_on_after(min(self.times.hope, job.seconds)):
+                    await job.done.wait()
+                if job in self._jobs:
+                    self._check_wait(job)
+        finally:
+            job.attempts_left = 0
+            if job in self._jobs:
+                self._jobs.remove(job)
+        if job.error is not None:
+            raise job.error
+        return cast("T", job.value)
 
     def warm(self, datasets: Sequence[Files]) -> None:
-        """Open these datasets in every worker, now and after a restart."""
+        """Open these datasets in every worker, now and after a restart, and close all others."""
         self._warm = tuple(datasets)
-        if self._tasks is not None:
-            for worker in self._workers:
-                self._tasks.start_soon(self._warm_one, worker, self._warm)
+        self._wake()
 
-    async def _warm_one(self, worker: Worker, datasets: Sequence[Files]) -> None:
-        # Separate calls, so that searches can run between them.
-        jobs: list[tuple[Callable[..., object], object]] = [(tasks.close_others, datasets)]
-        jobs += [(tasks.inspect, files) for files in datasets]
-        for function, argument in jobs:
-            try:
-                await self._attempt(worker, self.times.start, function, argument)
-            except (OverdueError, UnavailableError, WorkerEndedError):
-                return
-            except Exception:  # noqa: BLE001  - a search reports it
-                self._log.debug("worker not warmed", exc_info=True)
+    def _warming(self) -> deque[_Job]:
+        """Return jobs for one worker. They are separate, so that searches can run between them."""
+        calls: list[tuple[Callable[..., object], object]] = [(tasks.close_others, self._warm)]
+        calls += [(tasks.inspect, files) for files in self._warm]
+        return deque(_Job(function, (files,), self.times.start, 0) for function, files in calls)
 
-    async def _attempt(
-        self, only: Worker | None, seconds: float, function: Callable[..., T], *arguments: Any
-    ) -> T:
-        outcome = _Outcome()
-        worker = await self._acquired(only, seconds)
-        if self._tasks is None:
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    def _check_wait(self, job: _Job) -> None:
+        """Raise an error if a waiting job cannot get a worker in time."""
+        is_late = anyio.current_time() >= job.wait_until
+        if is_late and self._workers:
+            raise OverdueError(job.seconds)
+        if is_late or self.is_failing or not self._is_serving:
             raise UnavailableError(self.next_start)
-        # The exchange outlives a cancelled caller, or the next call would get its answer.
-        self._tasks.start_soon(self._exchange, worker, outcome, seconds, function, arguments)
-        await outcome.done.wait()
-        if outcome.error is not None:
-            raise outcome.error
-        return cast("T", outcome.value)
-
-    async def _exchange(
-        self,
-        worker: Worker,
-        outcome: _Outcome,
-        seconds: float,
-        function: Callable[..., Any],
-        arguments: tuple[Any, ...],
-    ) -> None:
-        try:
-            with anyio.move_on_after(seconds) as scope:
-                outcome.value = await worker.run(function, *arguments)
-            if scope.cancelled_caught:
-                worker.end("it exceeded its deadline")
-                outcome.error = OverdueError()
-            self._offer(worker)
-        except WorkerEndedError as error:
-            outcome.error = error
-            outcome.done.set()
-            # Its exit status has the cause, which a kill would hide.
-            with anyio.move_on_after(_LAST_WORDS):
-                await worker.wait()
-            worker.end("it broke off an answer")
-        except Exception as error:  # noqa: BLE001  - the caller raises it
-            outcome.error = error
-            self._offer(worker)
-        except BaseException:
-            outcome.error = UnavailableError(self.next_start)
-            raise
-        finally:
-            outcome.done.set()
-
-    async def _acquired(self, only: Worker | None, seconds: float) -> Worker:
-        waiter = _Waiter(only)
-        self._waiters.append(waiter)
-        self._hand_out()
-        end = anyio.current_time() + seconds
-        try:
-            while waiter.worker is None:
-                with anyio.move_on_after(min(self.times.hope, end - anyio.current_time())):
-                    await waiter.assigned.wait()
-                self._check(waiter, end)
-        except BaseException:
-            if waiter.worker is not None:
-                self._offer(waiter.worker)
-            raise
-        finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
-        return waiter.worker
-
-    def _check(self, waiter: _Waiter, end: float) -> None:
-        """Raise an error if the waiter cannot get a worker in time."""
-        if waiter.worker is not None:
-            return
-        if waiter.only is not None and not waiter.only.is_alive:
-            raise WorkerEndedError
-        if self._tasks is None or self.is_failing:
-            raise UnavailableError(self.next_start)
-        if anyio.current_time() >= end:
-            raise OverdueError if self._workers else UnavailableError(self.next_start)
-
-    def _offer(self, worker: Worker) -> None:
-        if worker in self._workers and worker.is_usable:
-            self._idle.append(worker)
-            self._hand_out()
-
-    def _hand_out(self) -> None:
-        for waiter in list(self._waiters):
-            fitting = (worker for worker in self._idle if waiter.only in (None, worker))
-            worker = next(fitting, None)
-            if worker is not None:
-                self._idle.remove(worker)
-                self._waiters.remove(waiter)
-                waiter.worker = worker
-                waiter.assigned.set()
-
-    @property
-    def next_start(self) -> float:
-        """Seconds until a worker may be available again."""
-        soonest = min(self._failing.values(), default=0) - anyio.current_time()
-        return max(1.0, round(soonest, 1))
 
     async def _keep(self, number: int) -> None:
         """Keep one worker running, and start the next when it has ended."""
@@ -305,37 +240,37 @@ class Pool:
     async def _live(self, number: int, failures: int) -> bool:
         """Start a worker and wait for its end; return True if it answered a call."""
         worker: Worker | None = None
-        try:
-            # A start that is cancelled halfway would leave a process and its pipes behind.
-            with anyio.CancelScope(shield=True):
-                worker = await self._start()
-        except OSError as error:
-            self._log_end(None, f"it cannot be started: {error}")
+        # A start that is cancelled halfway would leave a process and its pipes behind.
+        with anyio.CancelScope(shield=True):
+            try:
+                worker = await self._start_one(self._log)
+            except OSError as error:
+                self._log_end(None, f"it cannot be started: {error}")
         if worker is None:
             return False
-        ready = 0
-        try:
-            if self._tasks is not None:
-                self._tasks.start_soon(worker.listen)
-            if await self._loaded(worker, failures):
-                ready = worker.answered
-                self._failing.pop(number, None)
-                self._workers.append(worker)
-                self._offer(worker)
-            self._log_end(worker, await worker.wait())
-        finally:
-            for workers in (self._workers, self._idle):
-                if worker in workers:
-                    workers.remove(worker)
-            await worker.close()
-        return worker.answered > ready > 0
+        has_answered = False
+        async with anyio.create_task_group() as group:
+            group.start_soon(worker.listen)
+            try:
+                warmed = self._warm
+                # After a failure nothing is warmed: a dataset may be the cause.
+                if await self._load(worker, () if failures else warmed):
+                    self._failing.pop(number, None)
+                    self._workers.append(worker)
+                    group.start_soon(self._wake_at_end, worker)
+                    has_answered = await self._work(worker, warmed)
+                self._log_end(worker, await worker.wait())
+            finally:
+                if worker in self._workers:
+                    self._workers.remove(worker)
+                await worker.close()
+        return has_answered
 
-    async def _loaded(self, worker: Worker, failures: int) -> bool:
+    async def _load(self, worker: Worker, datasets: Sequence[Files]) -> bool:
         try:
             with anyio.fail_after(self.times.start):
-                await worker.run(tasks.open_built_in)
-                # After a failure nothing is warmed: a dataset may be the cause.
-                for files in () if failures else self._warm:
+                await worker.run(tasks.begin, *self._settings)
+                for files in datasets:
                     with suppress(DatasetError):  # a search reports it
                         await worker.run(tasks.inspect, files)
         except TimeoutError:
@@ -346,6 +281,58 @@ class Pool:
         except Exception:  # noqa: BLE001  - a search reports it
             self._log.debug("worker not warmed", exc_info=True)
         return True
+
+    async def _wake_at_end(self, worker: Worker) -> None:
+        await worker.wait()
+        self._wake()
+
+    async def _work(self, worker: Worker, warmed: Sequence[Files]) -> bool:
+        """Run jobs in a worker until it ends; return True if it has answered one."""
+        has_answered = False
+        warming: deque[_Job] = deque()
+        while worker.is_usable:
+            if warmed is not self._warm:
+                warmed, warming = self._warm, self._warming()
+            if jobs := self._jobs or warming:
+                has_answered |= await self._run_in(worker, jobs.popleft())
+            else:
+                await self._news.wait()
+        return has_answered
+
+    async def _run_in(self, worker: Worker, job: _Job) -> bool:
+        """Run a job, even if its caller gives up meanwhile; return True if it was answered."""
+        scope = anyio.move_on_after(job.seconds)
+        try:
+            with scope:
+                job.value = await worker.run(job.function, *job.arguments)
+            if scope.cancelled_caught:
+                worker.end("it exceeded its deadline")
+                job.error = OverdueError(job.seconds)
+        except WorkerEndedError as error:
+            self._retry(job, has_begun=error.has_begun)
+            # Its exit status has the cause, which a kill would hide.
+            with anyio.move_on_after(_LAST_WORDS):
+                await worker.wait()
+            worker.end("it broke off an answer")
+            return False
+        except Exception as error:  # noqa: BLE001  - the caller raises it
+            job.error = error
+        except BaseException:
+            job.error = UnavailableError(self.next_start)
+            job.done.set()
+            raise
+        job.done.set()
+        return not scope.cancelled_caught
+
+    def _retry(self, job: _Job, *, has_begun: bool) -> None:
+        job.attempts_left -= has_begun
+        if job.attempts_left > 0:
+            job.wait_until = anyio.current_time() + job.seconds
+            self._jobs.appendleft(job)
+            self._wake()
+        else:
+            job.error = UnavailableError(self.next_start)
+            job.done.set()
 
     def _log_end(self, worker: Worker | None, cause: str) -> None:
         fields = {"pid": worker and worker.pid, "cause": cause, "restarts": self.restarts + 1}

@@ -1,45 +1,42 @@
-"""The main loop of a worker process, and its protocol.
+"""One worker process: `Worker` is the side of the host, `main` the loop in the process.
 
 A request is a function with its arguments, and an answer its result or error, both pickled, with
 their length in 8 bytes before them. Requests come on stdin, answers go to stdout. A worker sends
-`BEGUN` before it runs a request, so the host knows if a worker that ended had begun with a call.
+`_BEGUN` before it runs a request, so the host knows if a worker that ended had begun with a call.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
+import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, TypeVar
 
-from standards_mcp_knowledge.encoders import Encoders
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.streams.text import TextReceiveStream
 
 if TYPE_CHECKING:
     from .opened import Opened
 
-LENGTH: Final = 8
-BEGUN: Final = b"\x01"
-OUT_OF_MEMORY: Final = 77
-"""The exit status of a worker that exceeds its limit of memory."""
-
+T = TypeVar("T")
 Request: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """The first request.
-
-    Attributes:
-        memory: Limit of the worker's address space, in bytes.
-    """
-
-    memory: int
-    encoders: Encoders
+LENGTH: Final = 8
+_BEGUN: Final = b"\x01"
+_OUT_OF_MEMORY: Final = 77
+"""The exit status of a worker that exceeds its limit of memory."""
+_PROGRAM: Final = "from standards_mcp_knowledge.workers.process import main; main()"
+_ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_MOST_OF_A_LINE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +60,140 @@ def framed(message: object) -> bytes:
     except Exception:
         if not isinstance(message, Answer) or message.error is None:
             raise
-        return framed(Answer(error=_plain(message.error)))
+        plain = RuntimeError(f"{type(message.error).__name__}: {message.error}")
+        for note in message.error.__notes__:
+            plain.add_note(note)
+        return framed(Answer(error=plain))
     return len(data).to_bytes(LENGTH) + data
+
+
+class WorkerEndedError(Exception):
+    """A worker ended before it answered.
+
+    Attributes:
+        has_begun: True if it had begun with the call.
+    """
+
+    def __init__(self, *, has_begun: bool) -> None:
+        super().__init__()
+        self.has_begun = has_begun
+
+
+class Worker:
+    """A process that runs one function at a time, as the host sees it."""
+
+    def __init__(self, process: Process, log: logging.Logger) -> None:
+        assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101  - pipes
+        self._process = process
+        self._requests = process.stdin
+        self._answers = BufferedByteReceiveStream(process.stdout)
+        self._output = TextReceiveStream(process.stderr, errors="replace")
+        self._log = log
+        self._cause = ""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def is_usable(self) -> bool:
+        """True until it has ended or is being killed."""
+        return self._process.returncode is None and not self._cause
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run a function of `tasks` in the process, and return its result.
+
+        Raises:
+            WorkerEndedError: It ended.
+            Exception: The error of the function, with the traceback as a note.
+        """
+        has_begun = False
+        try:
+            await self._requests.send(framed((function, arguments)))
+            await self._answers.receive_exactly(len(_BEGUN))
+            has_begun = True
+            size = int.from_bytes(await self._answers.receive_exactly(LENGTH))
+            data = await self._answers.receive_exactly(size)
+        except (
+            anyio.IncompleteRead,
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+            OSError,
+        ):
+            raise WorkerEndedError(has_begun=has_begun) from None
+        answer: Answer = pickle.loads(data)  # noqa: S301  - from a process of this program
+        if answer.error is not None:
+            raise answer.error
+        value: T = answer.value
+        return value
+
+    def end(self, cause: str) -> None:
+        """Kill the process, unless it has ended."""
+        if self._process.returncode is None:
+            self._cause = self._cause or cause
+            self._process.kill()
+
+    async def wait(self) -> str:
+        """Wait until it has ended, and return the cause."""
+        code = await self._process.wait()
+        if self._cause:
+            return self._cause
+        if code == _OUT_OF_MEMORY:
+            return "it needed more memory than worker_memory"
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+    async def close(self) -> None:
+        """Kill the process, and wait until it is gone."""
+        self.end("the host ends")
+        with anyio.CancelScope(shield=True):
+            await self._process.aclose()
+
+    async def listen(self) -> None:
+        """Write its output to the log, until it ends."""
+        try:
+            async for text in self._output:
+                for line in filter(str.strip, text.splitlines()):
+                    fields = {"pid": self.pid, "text": line[:_MOST_OF_A_LINE]}
+                    self._log.info("worker output", extra=fields)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+
+async def start_worker(log: logging.Logger) -> Worker:
+    """Start a process. Its output goes to the log while `Worker.listen` runs.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    # -P: the client chooses the working directory, so nothing must be imported from it.
+    command = [sys.executable, "-P", "-c", _PROGRAM]
+    # In a new session, Ctrl-C in a terminal reaches only the host.
+    process = await anyio.open_process(
+        command, env={**os.environ, **_ONE_THREAD}, start_new_session=True
+    )
+    return Worker(process, log)
 
 
 def main() -> None:
     """Answer the requests of one host, in their order, until it ends."""
-    from .opened import Opened  # noqa: PLC0415  - the host imports this module without FAISS
+    from .opened import Opened  # noqa: PLC0415  - the host imports this module without NumPy
 
     answers = os.fdopen(os.dup(1), "wb")
     # Prints of libraries go to stderr, which the host writes to its log.
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    requests: SimpleQueue[Any] = SimpleQueue()
+    requests: SimpleQueue[Request] = SimpleQueue()
     # A separate thread notices the end of the host while a function runs.
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
-    begin: Begin = requests.get()
-    _limit_memory(begin.memory)
-    opened = Opened(begin.encoders)
+    opened = Opened()
     while True:
-        request: Request = requests.get()
-        _write(answers, BEGUN)
+        request = requests.get()
+        _write(answers, _BEGUN)
         try:
             _write(answers, framed(answer_to(request, opened)))
         except MemoryError:
-            os._exit(OUT_OF_MEMORY)
+            os._exit(_OUT_OF_MEMORY)
 
 
 def answer_to(request: Request, opened: Opened) -> Answer:
@@ -107,14 +213,7 @@ def answer_to(request: Request, opened: Opened) -> Answer:
         return Answer(error=error)
 
 
-def _plain(error: Exception) -> Exception:
-    plain = RuntimeError(f"{type(error).__name__}: {error}")
-    for note in error.__notes__:
-        plain.add_note(note)
-    return plain
-
-
-def _read(stream: BinaryIO, requests: SimpleQueue[Any]) -> None:
+def _read(stream: BinaryIO, requests: SimpleQueue[Request]) -> None:
     while len(head := stream.read(LENGTH)) == LENGTH:
         requests.put(pickle.loads(stream.read(int.from_bytes(head))))  # noqa: S301  - from the host
     os._exit(0)
@@ -123,12 +222,3 @@ def _read(stream: BinaryIO, requests: SimpleQueue[Any]) -> None:
 def _write(stream: BinaryIO, data: bytes) -> None:
     stream.write(data)
     stream.flush()
-
-
-def _limit_memory(size: int) -> None:
-    if sys.platform == "linux":
-        import resource  # noqa: PLC0415  - it is missing on Windows
-
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        limit = size if hard == resource.RLIM_INFINITY else min(size, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

@@ -5,13 +5,14 @@ The host names these functions in its requests, so this module imports nothing h
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from standards_mcp_knowledge.documents import Hit, hits, path_of
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL
-from standards_mcp_knowledge.manifests import Files
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders
+from standards_mcp_knowledge.manifests import Files, Manifest
 
 if TYPE_CHECKING:
     from standards_mcp_encoders import Vectors
@@ -31,8 +32,19 @@ class Facts:
     model: str
 
 
-def open_built_in(opened: Opened) -> None:
-    """Load the encoder of most datasets, and encode a word."""
+def begin(opened: Opened, memory: int, encoders: Encoders) -> None:
+    """Apply the settings, load the encoder of most datasets, and encode a word.
+
+    Args:
+        memory: Limit of the worker's address space, in bytes.
+    """
+    if sys.platform == "linux":
+        import resource  # noqa: PLC0415  - it is missing on Windows
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    opened.encoders = encoders
     opened.encode(["word"], DEFAULT_MODEL)
 
 
@@ -61,33 +73,38 @@ def close_others(opened: Opened, datasets: Sequence[Files]) -> None:
     opened.keep_only(datasets)
 
 
-def search(opened: Opened, files: Files, name: str, query: str, k: int) -> list[Hit]:
-    """Return the passages of a dataset that are nearest to a query; *name* is its id.
+def search(
+    opened: Opened, files: Files, manifest: Manifest, query: str, k: int | None
+) -> list[Hit]:
+    """Return the passages of a dataset that are nearest to a query.
+
+    Args:
+        k: The most passages; None for the number of the manifest.
 
     Raises:
         DatasetError: Its encoder fails or does not fit, or it has changed and breaks a rule now.
     """
     dataset = opened.dataset(files)
-    return hits(dataset.nearest(query, k), dataset.metric, dataset.documents, name)
+    nearest = dataset.nearest(query, k or manifest.default_top_k)
+    return hits(nearest, dataset.metric, dataset.documents, manifest.id)
 
 
-def document(opened: Opened, files: Files, name: str, path: str) -> str | None:
+def document(opened: Opened, files: Files, manifest: Manifest, path: str) -> str | None:
     """Return all chunks of the document with this path, in order, or None."""
-    documents = opened.dataset(files).documents
     chunks = [
         (chunk.get("chunk") or 0, row, chunk.get("content") or chunk.get("snippet") or "")
-        for row, chunk in enumerate(documents)
-        if path_of(chunk, row, name) == path
+        for row, chunk in enumerate(opened.dataset(files).documents)
+        if path_of(chunk, row, manifest.id) == path
     ]
     return "\n\n".join(text for _, _, text in sorted(chunks)) if chunks else None
 
 
-def paths(opened: Opened, files: Files, name: str, typed: str, most: int) -> list[str]:
+def paths(opened: Opened, files: Files, manifest: Manifest, typed: str, most: int) -> list[str]:
     """Return paths of documents that contain *typed*; the ones that begin with it first."""
     documents = opened.dataset(files).documents
-    known_paths = {path_of(document, row, name) for row, document in enumerate(documents)}
+    all_paths = {path_of(document, row, manifest.id) for row, document in enumerate(documents)}
     typed = typed.casefold()
-    fitting = (path for path in known_paths if typed in path.casefold())
+    fitting = (path for path in all_paths if typed in path.casefold())
     return sorted(fitting, key=lambda path: (not path.casefold().startswith(typed), path))[:most]
 
 

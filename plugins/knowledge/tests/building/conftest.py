@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -16,26 +16,26 @@ from standards_mcp_knowledge.building import (
     BuildReport,
     Vectors,
     build_dataset,
-    worker,
 )
+from standards_mcp_knowledge.manifests import Manifest
 
+T = TypeVar("T")
 Build = Callable[..., BuildReport]
 DIMENSIONS = 64
+ABOUT = {"id": "guide", "name": "Guide", "description": "What we know"}
 
 
 class HashingWork:
     """Encodes texts by the hashes of their words, and counts them."""
 
-    read_pdf = staticmethod(worker.read_pdf)
-    read_docx = staticmethod(worker.read_docx)
-    read_vectors = staticmethod(worker.read_vectors)
-    write_index = staticmethod(worker.write_index)
-
     def __init__(self) -> None:
         self.encoded: list[str] = []
         self.salt = 0
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def call(self, function: Callable[..., T], *arguments: object) -> T:
+        return function(*arguments)
+
+    def encode(self, texts: Sequence[str], _: str) -> Vectors:
         self.encoded.extend(texts)
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
@@ -43,6 +43,10 @@ class HashingWork:
                 row[(zlib.crc32(word.encode()) + self.salt) % DIMENSIONS] += 1
         lengths: Vectors = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / lengths).astype(np.float32)
+
+
+def manifest(**about: str) -> Manifest:
+    return Manifest.of({**ABOUT, **about, "index": "index/docs.index", "metadata": "metadata.json"})
 
 
 @pytest.fixture
@@ -82,12 +86,17 @@ def build(folder: Path, out: Path, work: HashingWork) -> Build:
     """Build the dataset, with these options; in *place*, if that is given."""
 
     def build(**options: Any) -> BuildReport:
-        given = {"id": "guide", "name": "Guide", "description": "What we know", **options}
-        place, others = given.pop("place", out), given.pop("others", ())
-        wanted = BuildOptions(**given)
+        place, others = options.pop("place", out), options.pop("others", ())
+        about = {key: options.pop(key, value) for key, value in ABOUT.items()}
+        wanted = BuildOptions(manifest=manifest(**about), **options)
         return build_dataset(folder, place, wanted, work, lambda _done, _total: None, others)
 
     return build
+
+
+@pytest.fixture
+def options() -> BuildOptions:
+    return BuildOptions(manifest=manifest())
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_knowledge.building.build import WHOLE_CODE, cut
-from standards_mcp_knowledge.building.document import Block
+from standards_mcp_knowledge.building.document import WHOLE_CODE, Block, cut
 
 SIZES = st.integers(2, 30).flatmap(
     lambda words: st.tuples(st.just(words), st.integers(0, words // 2))

@@ -7,6 +7,9 @@ import zipfile
 import docx
 import pytest
 
+from standards_mcp_knowledge.building import worker
+from standards_mcp_knowledge.workers.pool import OverdueError, UnavailableError
+
 
 @pytest.fixture
 def reason(write, build, documents):
@@ -61,6 +64,26 @@ def word_document() -> bytes:
 )
 def test_the_reason_names_the_error(name, content, expected, reason):
     assert reason(name, content) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (UnavailableError(1), "cannot be read: the worker process ended; the log has the cause"),
+        (OverdueError(300), "cannot be read: no answer within 300 s"),
+    ],
+    ids=["ends", "takes too long"],
+)
+def test_a_file_that_costs_its_worker_is_skipped(error, expected, reason, work, pdf):
+    call = work.call
+
+    def fail(function, *arguments):
+        if function is worker.read_pdf:
+            raise error
+        return call(function, *arguments)
+
+    work.call = fail
+    assert reason("a.pdf", pdf("Hello")) == expected
 
 
 def test_a_scanned_pdf_has_no_text(reason, pdf):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from standards_mcp_knowledge.building import BuildOptions, build_dataset
+from standards_mcp_knowledge.building import build_dataset
 
 
 @pytest.fixture
@@ -58,9 +58,8 @@ def test_links_that_leave_the_folder_are_skipped_and_reported(
     ]
 
 
-def test_a_dataset_inside_its_folder_is_not_one_of_the_documents(folder, work):
+def test_a_dataset_inside_its_folder_is_not_one_of_the_documents(folder, work, options):
     (folder / "a.md").write_text("a")
-    options = BuildOptions(id="guide", name="Guide", description="x")
     for _ in range(2):
         report = build_dataset(folder, folder / "guide", options, work, lambda *_: None)
 

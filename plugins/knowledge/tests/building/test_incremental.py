@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from standards_mcp_knowledge.building import worker
+from standards_mcp_knowledge.building import build_dataset, worker
+from standards_mcp_knowledge.workers.pool import OverdueError, UnavailableError
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_an_encoder_that_has_changed_behind_its_name_keeps_no_vector(write, buil
     work.salt = 1
 
     assert build().unchanged == 0
-    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."])[0])
+    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."], "")[0])
 
 
 def test_vectors_of_other_datasets_are_reused(write, build, work, rows, tmp_path):
@@ -81,7 +82,7 @@ def test_vectors_of_other_datasets_are_reused(write, build, work, rows, tmp_path
 
     assert (report.chunks, report.unchanged) == (3, 2)
     assert work.encoded == ["a\nOne.", "c\nThree."], "one text shows that the encoder is the same"
-    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."])[0])
+    assert np.array_equal(rows()["Two."], work.encode(["b\nTwo."], "")[0])
     assert build(others=others).unchanged == 3
     write({"a.md": "Four.", "b.md": "Five.", "c.md": "Six."})
     assert build(others=others).unchanged == 0, "no text is known"
@@ -103,19 +104,19 @@ def test_vectors_of_a_dataset_that_is_replaced_meanwhile_are_not_reused(
     other = tmp_path / "other"
     write({"a.md": "One."})
     build(id="other", place=other)
-    read = work.read_vectors
 
-    def replace(path):
-        monkeypatch.undo()
-        (folder / "a.md").write_text("Two.")
-        build(id="other", place=other)
-        (folder / "a.md").write_text("One.")
-        return read(path)
+    def replace(function, *arguments):
+        if function is worker.read_vectors:
+            monkeypatch.undo()
+            (folder / "a.md").write_text("Two.")
+            build(id="other", place=other)
+            (folder / "a.md").write_text("One.")
+        return function(*arguments)
 
-    monkeypatch.setattr(work, "read_vectors", replace)
+    monkeypatch.setattr(work, "call", replace)
 
     assert build(others=[other]).unchanged == 0
-    assert np.array_equal(rows()["One."], work.encode(["a\nOne."])[0])
+    assert np.array_equal(rows()["One."], work.encode(["a\nOne."], "")[0])
 
 
 @pytest.mark.parametrize("damaged", ["metadata.json", "index/docs.index"])
@@ -127,6 +128,21 @@ def test_a_dataset_that_is_damaged_is_made_anew(damaged, write, build, out):
 
     assert build().unchanged == 0
     assert build().unchanged == 1
+
+
+@pytest.mark.parametrize("error", [UnavailableError(1), OverdueError(300)], ids=["ends", "hangs"])
+def test_an_index_that_costs_its_worker_keeps_no_vector(error, write, build, work):
+    write({"a.md": "One."})
+    build()
+    call = work.call
+
+    def fail(function, *arguments):
+        if function is worker.read_vectors:
+            raise error
+        return call(function, *arguments)
+
+    work.call = fail
+    assert build().unchanged == 0
 
 
 def test_metadata_of_another_shape_keeps_no_vector(write, build, out):
@@ -146,13 +162,10 @@ def test_a_text_that_is_there_twice_is_encoded_once(write, build, work):
     assert work.encoded == ["a\nOne."]
 
 
-def test_progress_counts_up_to_all_passages(write, folder, out, work):
-    from standards_mcp_knowledge.building import BuildOptions, build_dataset
-
+def test_progress_counts_up_to_all_passages(write, folder, out, work, options):
     write({f"{number}.md": "x" for number in range(20)})
     seen = []
 
-    options = BuildOptions(id="guide", name="Guide", description="x")
     build_dataset(folder, out, options, work, lambda *counts: seen.append(counts))
 
     assert seen == [(0, 20), (16, 20), (20, 20)]
