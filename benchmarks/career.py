@@ -31,7 +31,7 @@ from standards_mcp_career.records import Atom, Interaction, Opportunity, Require
 from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
 from standards_mcp_career.settings import CareerSettings, Strategy
-from standards_mcp_career.store.repositories import (
+from standards_mcp_career.repositories import (
     upsert_atoms,
     upsert_interactions,
     upsert_opportunities,

@@ -12,8 +12,7 @@ from typing_extensions import override
 
 from .language.evidence import SHARE, Proof, asked_by, judge, proof_of
 from .primitives import tokens
-from .records import Atom
-from .settings import Tokens
+from .records import Atom, Tokens
 from .vectors import Scores
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -133,10 +132,10 @@ class MeaningfulWords(WordIndex):
         return judge(asked_by(text), self._proofs[place]).words
 
 
-def word_index(atoms: Iterable[Atom], tokens: Tokens) -> WordIndex:
-    """Return the index that a setting of ``tokens`` chooses."""
+def word_index(atoms: Iterable[Atom], rule: Tokens) -> WordIndex:
+    """Return the index that the setting ``tokens`` chooses."""
     # By the original rule, the word "in" would be evidence for "PhD in education".
-    return OriginalWords(atoms) if tokens == "original" else MeaningfulWords(atoms)
+    return OriginalWords(atoms) if rule == "original" else MeaningfulWords(atoms)
 
 
 def words_of(atom: Atom) -> frozenset[str]:

@@ -1,17 +1,54 @@
-"""Atoms, opportunities and interactions: their fields, normal forms and rules."""
+"""Atoms, opportunities and interactions: their fields, normal forms and rules.
+
+The classes check nothing when code makes them, so stored records are read fast and as they are.
+Pydantic applies the annotations to the data of callers and files.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Final
+from typing import Annotated, Final, Literal, TypeAlias
 
-from .primitives import Split, lower, tags, trim
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
-_TAGS: Final = "tags must be normalized (lowercase, sorted, deduplicated)"
-_STATES: Final = 5
+from .language.clauses import surface_words
+from .primitives import lower, tokens, trim
+
+Tokens: TypeAlias = Literal["meaningful", "original"]
+"""The rule that says which words are evidence, and how tags are split into words."""
+_MOST_REQUIREMENTS: Final = 1000
 _MOST_TRANSITIONS: Final = 10**9
 """Well below the precision of Redis, whose scripts write numbers with 14 digits."""
+
+_FURTHER_KEYS: Final = ConfigDict(extra="ignore")
+"""Callers may send more than a record has. Files may not: a key may be misspelt."""
+
+
+def _not_empty(text: str, info: ValidationInfo) -> str:
+    if not text:
+        raise PydanticCustomError("empty", "{name} must not be empty", {"name": info.field_name})
+    return text
+
+
+def _asks_something(text: str) -> str:
+    if not text:
+        raise PydanticCustomError(
+            "empty", "invalid requirement: requirement text must not be empty"
+        )
+    return text
+
+
+def _trimmed_refs(refs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(ref for ref in map(trim, refs) if ref)
+
+
+_Trimmed: TypeAlias = Annotated[str, AfterValidator(trim)]
+_Id: TypeAlias = Annotated[str, AfterValidator(_not_empty)]
+_Text: TypeAlias = Annotated[
+    str, AfterValidator(trim), AfterValidator(_not_empty), Field(validate_default=True)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,42 +60,37 @@ class Atom:
         evidence_refs: Where the proof is.
     """
 
-    atom_id: str
-    domain: str = ""
-    title: str = ""
-    claim: str = ""
+    atom_id: _Id
+    domain: Annotated[str, AfterValidator(trim), AfterValidator(lower)] = ""
+    title: _Trimmed = ""
+    claim: _Text = ""
     tags: tuple[str, ...] = ()
     verified: bool = False
-    evidence_refs: tuple[str, ...] = ()
+    evidence_refs: Annotated[tuple[str, ...], AfterValidator(_trimmed_refs)] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement of an opportunity.
+    """One requirement of an opportunity; an optional one has ``required`` false."""
 
-    Attributes:
-        required: True for must-have requirements.
-    """
+    __pydantic_config__ = _FURTHER_KEYS
 
-    text: str
+    text: Annotated[str, AfterValidator(trim), AfterValidator(_asks_something)]
     tags: tuple[str, ...] = ()
     required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Opportunity:
-    """A job opening.
+    """A job opening with its requirements in order."""
 
-    Attributes:
-        source: Where the opening was published.
-        requirements: In their order.
-    """
+    __pydantic_config__ = _FURTHER_KEYS
 
-    opportunity_id: str
-    company: str = ""
-    role_title: str = ""
-    source: str = ""
-    requirements: tuple[Requirement, ...] = ()
+    opportunity_id: _Id
+    company: _Text
+    role_title: _Text
+    source: _Trimmed = ""
+    requirements: Annotated[tuple[Requirement, ...], Field(max_length=_MOST_REQUIREMENTS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,85 +102,22 @@ class Interaction:
         transition_index: Number of applied events.
     """
 
-    interaction_id: str
-    opportunity_id: str
-    state: int = 0
-    transition_index: int = 0
+    interaction_id: _Id
+    opportunity_id: _Id
+    state: Annotated[int, Field(ge=0, le=4)] = 0
+    transition_index: Annotated[int, Field(ge=0, le=_MOST_TRANSITIONS)] = 0
 
 
-def normalised_atom(atom: Atom, words: Split) -> Atom:
-    """Return an atom with trimmed texts, and with tags split by *words*."""
-    return replace(
-        atom,
-        domain=lower(trim(atom.domain)),
-        title=trim(atom.title),
-        claim=trim(atom.claim),
-        tags=tags(atom.tags, words),
-        evidence_refs=tuple(ref for ref in map(trim, atom.evidence_refs) if ref),
+def split_tags(tags: Iterable[str], rule: Tokens) -> tuple[str, ...]:
+    """Return the words of all tags, sorted, each once."""
+    words = tokens if rule == "original" else surface_words
+    return tuple(sorted({word for tag in tags for word in words(tag)}))
+
+
+def with_split_tags(opportunity: Opportunity, rule: Tokens) -> Opportunity:
+    """Return an opportunity with the tags of its requirements split into words."""
+    requirements = tuple(
+        replace(requirement, tags=split_tags(requirement.tags, rule))
+        for requirement in opportunity.requirements
     )
-
-
-def normalised_opportunity(opportunity: Opportunity, words: Split) -> Opportunity:
-    """Return an opportunity with trimmed texts, and with tags split by *words*."""
-    return replace(
-        opportunity,
-        company=trim(opportunity.company),
-        role_title=trim(opportunity.role_title),
-        source=trim(opportunity.source),
-        requirements=tuple(
-            replace(each, text=trim(each.text), tags=tags(each.tags, words))
-            for each in opportunity.requirements
-        ),
-    )
-
-
-def _are_normalised(names: tuple[str, ...]) -> bool:
-    return names == tuple(sorted({lower(tag) for tag in names}))
-
-
-@singledispatch
-def problem(record: object) -> str | None:
-    """Return the first error of a record, None for a valid one.
-
-    Raises:
-        TypeError: The object is not a record.
-    """
-    raise TypeError(f"{type(record).__name__} is not a record")
-
-
-@problem.register
-def _(atom: Atom) -> str | None:
-    if not atom.atom_id:
-        return "atom_id must not be empty"
-    if not atom.claim:
-        return "claim must not be empty"
-    if not _are_normalised(atom.tags):
-        return _TAGS
-    return "domain must be normalized (lowercase)" if atom.domain != lower(atom.domain) else None
-
-
-@problem.register
-def _(requirement: Requirement) -> str | None:
-    if not requirement.text:
-        return "requirement text must not be empty"
-    return None if _are_normalised(requirement.tags) else _TAGS
-
-
-@problem.register
-def _(opportunity: Opportunity) -> str | None:
-    for name in ("opportunity_id", "company", "role_title"):
-        if not getattr(opportunity, name):
-            return f"{name} must not be empty"
-    error = next(filter(None, map(problem, opportunity.requirements)), None)
-    return f"invalid requirement: {error}" if error else None
-
-
-@problem.register
-def _(interaction: Interaction) -> str | None:
-    for name in ("interaction_id", "opportunity_id"):
-        if not getattr(interaction, name):
-            return f"{name} must not be empty"
-    if interaction.state not in range(_STATES):
-        return f"state must be 0 to {_STATES - 1}"
-    is_countable = 0 <= interaction.transition_index <= _MOST_TRANSITIONS
-    return None if is_countable else f"transition_index must be 0 to {_MOST_TRANSITIONS}"
+    return replace(opportunity, requirements=requirements)

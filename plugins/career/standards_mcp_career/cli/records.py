@@ -5,40 +5,37 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, cast
+from sqlite3 import Connection
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import click
-from sqlalchemy import Connection
 
-from standards_mcp import InvalidInputError, NotFoundError, ToolCaller
-from standards_mcp.commands import examples, json_option, print_answer, print_result
+from standards_mcp import InvalidInputError, NotFoundError
+from standards_mcp.commands import Report, examples, reports
+from standards_mcp_career.database import Store
 from standards_mcp_career.importing import ImportAnswer, import_files
-from standards_mcp_career.service import Career, open_career
-from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store import runs
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.migrations import LATEST, migrate
-from standards_mcp_career.store.repositories import (
+from standards_mcp_career.indexing import Run, all_runs, entries_of, get_run
+from standards_mcp_career.interactions import STATES
+from standards_mcp_career.matching import all_decisions, get_decision
+from standards_mcp_career.repositories import (
     all_atoms,
-    all_decisions,
     all_interactions,
     all_opportunities,
-    all_resumes,
     get_atom,
-    get_decision,
     get_interaction,
     get_opportunity,
-    get_resume,
 )
-from standards_mcp_career.transitions import STATES
+from standards_mcp_career.resumes import all_resumes, get_resume
+from standards_mcp_career.schema import LATEST, migrate
+from standards_mcp_career.service import Career, open_career
+from standards_mcp_career.settings import CareerSettings
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of records.
 
     Attributes:
@@ -51,71 +48,67 @@ class Kind:
     get: Callable[[Connection, str], Any]
     line: Callable[[Row], str]
 
-    def rows(self, connection: Connection) -> list[Row]:
-        """Return all records without long texts."""
-        rows = [_row(record) for record in self.read_all(connection)]
-        for row in rows:
-            row.pop("markdown", None)
-        return rows
 
-    def row(self, connection: Connection, identifier: str) -> Row | None:
-        """Return one record with all fields."""
-        record = self.get(connection, identifier)
-        if record is None:
-            return None
-        return {**_row(record), **_entries(connection, record)}
-
-
-def _atom(row: Row) -> str:
+def _atom_line(row: Row) -> str:
     verified = "" if row["verified"] else " (not verified)"
     return f"{row['atom_id']}: {row['title'] or row['claim']}{verified}"
 
 
-def _interaction(row: Row) -> str:
+def _interaction_line(row: Row) -> str:
     state = dict(enumerate(STATES)).get(row["state"], row["state"])
     return f"{row['interaction_id']}: {state}, {row['opportunity_id']}"
 
 
-def _entries(connection: Connection, record: object) -> Row:
-    if not isinstance(record, runs.Run):
-        return {}
-    entries = [asdict(entry) for entry in runs.entries(connection, record.run_id)]
-    names = ("artifact_type", "artifact_id", "source_hash", "vector_hash", "stale")
-    return {"entries": [{name: entry[name] for name in names} for entry in entries]}
+def _opportunity_line(row: Row) -> str:
+    return f"{row['opportunity_id']}: {row['role_title']}, {row['company']}"
+
+
+def _resume_line(row: Row) -> str:
+    return f"{row['resume_id']}: {row['created_at']}"
+
+
+def _run_line(row: Row) -> str:
+    return f"{row['run_id']}: {row['status']}"
+
+
+def _decision_line(row: Row) -> str:
+    return f"{row['decision_id']}: {row['opportunity_id']}"
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "atoms": Kind("Atom", all_atoms, get_atom, _atom_line),
+    "opportunities": Kind("Opportunity", all_opportunities, get_opportunity, _opportunity_line),
+    "interactions": Kind("Interaction", all_interactions, get_interaction, _interaction_line),
+    "resumes": Kind("Resume", all_resumes, get_resume, _resume_line),
+    "runs": Kind("Run", all_runs, get_run, _run_line),
+    "decisions": Kind("Decision", all_decisions, get_decision, _decision_line),
+}
+_KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
+
+
+def rows_of(connection: Connection, kind: str) -> list[Row]:
+    """Return all records of a kind, resumes without their text."""
+    rows = [_row(record) for record in KINDS[kind].read_all(connection)]
+    for row in rows:
+        row.pop("markdown", None)
+    return rows
+
+
+def row_of(connection: Connection, kind: str, identifier: str) -> Row | None:
+    """Return one record with all fields, None for an unknown id."""
+    record = KINDS[kind].get(connection, identifier)
+    if record is None:
+        return None
+    row = _row(record)
+    if isinstance(record, Run):
+        row["entries"] = list(map(asdict, entries_of(connection, record.run_id)))
+        for entry in row["entries"]:
+            del entry["indexed_at"]
+    return row
 
 
 def _row(record: Any) -> Row:
     return dict(cast("Row", record)) if isinstance(record, dict) else asdict(record)
-
-
-KINDS: Final[Mapping[str, Kind]] = {
-    "atoms": Kind("Atom", all_atoms, get_atom, _atom),
-    "opportunities": Kind(
-        "Opportunity",
-        all_opportunities,
-        get_opportunity,
-        lambda row: f"{row['opportunity_id']}: {row['role_title']}, {row['company']}",
-    ),
-    "interactions": Kind(
-        "Interaction",
-        all_interactions,
-        get_interaction,
-        _interaction,
-    ),
-    "resumes": Kind(
-        "Resume",
-        all_resumes,
-        get_resume,
-        lambda row: f"{row['resume_id']}: {row['created_at']}",
-    ),
-    "runs": Kind("Run", runs.read_all, runs.get, lambda row: f"{row['run_id']}: {row['status']}"),
-    "decisions": Kind(
-        "Decision",
-        all_decisions,
-        get_decision,
-        lambda row: f"{row['decision_id']}: {row['opportunity_id']}",
-    ),
-}
 
 
 @contextmanager
@@ -134,26 +127,8 @@ def opened(settings: CareerSettings) -> Generator[Career]:
         yield career
 
 
-def call_tool(
-    context: click.Context,
-    name: str,
-    arguments: dict[str, Any],
-    shown: Callable[[dict[str, Any]], str],
-    *,
-    as_json: bool,
-) -> None:
-    """Call a tool, print its answer, and end with 1 if it has failed."""
-    call: ToolCaller = context.obj
-    answer = call(name, arguments)
-    print_answer(answer, shown, as_json=as_json)
-    context.exit(int(answer.is_error))
-
-
-_KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
-
-
-def import_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``import``."""
+def commands(settings: CareerSettings) -> list[click.Command]:
+    """Return the commands."""
 
     @click.command(
         "import",
@@ -163,73 +138,50 @@ def import_command(settings: CareerSettings) -> click.Command:
     )
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
     @click.option("--dry-run", is_flag=True, help="Report without importing.")
-    @json_option
-    @click.pass_context
-    def import_records(
-        context: click.Context, files: tuple[Path, ...], *, dry_run: bool, as_json: bool
-    ) -> None:
+    @reports
+    def import_records(files: tuple[Path, ...], *, dry_run: bool) -> Report:
         """Import atoms, opportunities and interactions from FILES of JSON or YAML."""
         _check_kept(settings)
         with closing(open_career(settings)) as career:
             answer = import_files(career.store, files, settings.tokens, dry_run=dry_run)
-        print_result(answer, lambda: _imported(answer), as_json=as_json)
-        context.exit(int(bool(answer["errors"])))
-
-    return import_records
-
-
-def list_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``list``."""
+        return Report(answer, lambda: _imported(answer), int(bool(answer["errors"])))
 
     @click.command("list", epilog=examples("career list atoms", "career list decisions --json"))
     @_KIND
-    @json_option
-    @click.pass_context
-    def list_records(context: click.Context, kind: str, *, as_json: bool) -> None:
+    @reports
+    def list_records(kind: str) -> Report:
         """List the records of KIND."""
         with opened(settings) as career, career.store.reading() as connection:
-            rows = KINDS[kind].rows(connection)
-        shown = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
-        print_result({kind: rows}, lambda: shown, as_json=as_json)
-        context.exit(int(not rows))
-
-    return list_records
-
-
-def show_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``show``."""
+            rows = rows_of(connection, kind)
+        text = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
+        return Report({kind: rows}, lambda: text, int(not rows))
 
     @click.command("show", epilog=examples("career show atoms ID", "career show runs ID --json"))
     @_KIND
     @click.argument("identifier", metavar="ID")
-    @json_option
-    def show_record(kind: str, identifier: str, *, as_json: bool) -> None:
+    @reports
+    def show_record(kind: str, identifier: str) -> Report:
         """Show the record of KIND with this ID."""
         with opened(settings) as career, career.store.reading() as connection:
-            row = KINDS[kind].row(connection, identifier)
+            row = row_of(connection, kind, identifier)
         if row is None:
             raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
-        shown = "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
-        print_result(row, lambda: shown, as_json=as_json)
-
-    return show_record
-
-
-def migrate_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``migrate``."""
+        return Report(
+            row, lambda: "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
+        )
 
     @click.command("migrate")
     @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="The version.")
-    @json_option
-    def migrate_database(to: int, *, as_json: bool) -> None:
+    @reports
+    def migrate_database(to: int) -> Report:
         """Bring the database to the newest version, or to another."""
         _check_kept(settings)
         with closing(Store(settings.db)) as store:
             done = migrate(store, to)
         answer = {"from": done.before, "to": done.after}
-        print_result(answer, lambda: f"version {done.before} to {done.after}", as_json=as_json)
+        return Report(answer, lambda: f"version {done.before} to {done.after}")
 
-    return migrate_database
+    return [import_records, list_records, show_record, migrate_database]
 
 
 def _check_kept(settings: CareerSettings) -> None:
