@@ -27,15 +27,18 @@ from pydantic import SecretStr
 from standards_mcp_career.atom_words import words_of
 from standards_mcp_career.audit import Entry
 from standards_mcp_career.primitives import tokens
-from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.scoring import Options
-from standards_mcp_career.service import Career, open_career
-from standards_mcp_career.settings import CareerSettings, Strategy
-from standards_mcp_career.repositories import (
+from standards_mcp_career.records import (
+    Atom,
+    Interaction,
+    Opportunity,
+    Requirement,
     upsert_atoms,
     upsert_interactions,
     upsert_opportunities,
 )
+from standards_mcp_career.scoring import Options
+from standards_mcp_career.service import Career, open_career
+from standards_mcp_career.settings import CareerSettings, Strategy
 
 WORDS = [f"word{number}" for number in range(5000)]
 WEIGHTS = [1 / rank for rank in range(1, len(WORDS) + 1)]

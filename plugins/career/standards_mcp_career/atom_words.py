@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
@@ -21,8 +20,10 @@ Counts: TypeAlias = NDArray[np.int32]
 
 # In memory, because SQLite's full-text search splits texts into other words. Indexing 10,000 atoms
 # takes 0.3 s.
-class WordIndex(ABC):
+class WordIndex:
     """Find the verified atoms that share words with a text.
+
+    Words are runs of ASCII letters and digits; each one that is shared is evidence.
 
     Args:
         atoms: All atoms; only verified ones are indexed.
@@ -39,21 +40,22 @@ class WordIndex(ABC):
                 postings.setdefault(word, []).append(place)
         self._postings = {word: np.array(places) for word, places in postings.items()}
 
-    @abstractmethod
     def _indexed(self, atom: Atom) -> Collection[str]:
         """Return the index words of an atom."""
+        return words_of(atom)
 
-    @abstractmethod
     def asked(self, text: str) -> set[str]:
         """Return the lookup words of a requirement."""
+        return set(tokens(text))
 
-    @abstractmethod
     def lexical(self, text: str, mask: Mask) -> Scores:
         """Return the lexical score of each atom for a requirement; 0 if it does not meet it."""
+        words = self.asked(text)
+        return np.where(mask, self.shared(words) / max(1, len(words)), 0.0)
 
-    @abstractmethod
     def evidence(self, text: str, place: int) -> list[str]:
         """Return the words of a requirement that the atom at a place has, sorted."""
+        return sorted(words_of(self.atoms[place]).intersection(tokens(text)))
 
     def all(self) -> Mask:
         """Return a mask of all atoms, in the order of their ids."""
@@ -78,27 +80,6 @@ class WordIndex(ABC):
         return counts
 
 
-class OriginalWords(WordIndex):
-    """Words of ASCII letters and digits; each one that is shared is evidence."""
-
-    @override
-    def _indexed(self, atom: Atom) -> Collection[str]:
-        return words_of(atom)
-
-    @override
-    def asked(self, text: str) -> set[str]:
-        return set(tokens(text))
-
-    @override
-    def lexical(self, text: str, mask: Mask) -> Scores:
-        words = self.asked(text)
-        return np.where(mask, self.shared(words) / max(1, len(words)), 0.0)
-
-    @override
-    def evidence(self, text: str, place: int) -> list[str]:
-        return sorted(words_of(self.atoms[place]).intersection(tokens(text)))
-
-
 class MeaningfulWords(WordIndex):
     """Meaningful words of any script; a match needs a share of them, see `judge`."""
 
@@ -115,15 +96,15 @@ class MeaningfulWords(WordIndex):
 
     @override
     def asked(self, text: str) -> set[str]:
-        return {key for slot in asked_by(text).slots for key in slot.keys}
+        return {key for slot in asked_by(text) for key in slot.keys}
 
     @override
     def lexical(self, text: str, mask: Mask) -> Scores:
         asked = asked_by(text)
-        counts = sum((self.shared(slot.keys) > 0 for slot in asked.slots), np.zeros(len(mask)))
+        counts = sum((self.shared(slot.keys) > 0 for slot in asked), np.zeros(len(mask)))
         scores = np.zeros(len(mask))
-        if asked.slots:
-            for place in places_of(mask & (counts >= SHARE * len(asked.slots))):
+        if asked:
+            for place in places_of(mask & (counts >= SHARE * len(asked))):
                 scores[place] = judge(asked, self._proofs[place]).share
         return scores
 
@@ -135,7 +116,7 @@ class MeaningfulWords(WordIndex):
 def word_index(atoms: Iterable[Atom], rule: Tokens) -> WordIndex:
     """Return the index that the setting ``tokens`` chooses."""
     # By the original rule, the word "in" would be evidence for "PhD in education".
-    return OriginalWords(atoms) if rule == "original" else MeaningfulWords(atoms)
+    return WordIndex(atoms) if rule == "original" else MeaningfulWords(atoms)
 
 
 def words_of(atom: Atom) -> frozenset[str]:

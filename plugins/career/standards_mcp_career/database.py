@@ -150,9 +150,3 @@ def next_number(connection: Connection, name: str) -> int:
     # Fetched to the end, because an unfinished statement would keep the transaction open.
     ((number,),) = counted.fetchall()
     return int(number)
-
-
-def last_number(connection: Connection, name: str) -> int:
-    """Return the value of a counter, -1 for a new one."""
-    row = connection.execute("SELECT value FROM id_counters WHERE name = ?", (name,)).fetchone()
-    return -1 if row is None else int(row["value"])

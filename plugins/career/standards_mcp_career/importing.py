@@ -13,8 +13,17 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from .database import Store
-from .records import Atom, Interaction, Opportunity, Tokens, split_tags, with_split_tags
-from .repositories import upsert_atoms, upsert_interactions, upsert_opportunities
+from .records import (
+    Atom,
+    Interaction,
+    Opportunity,
+    Tokens,
+    split_tags,
+    upsert_atoms,
+    upsert_interactions,
+    upsert_opportunities,
+    with_split_tags,
+)
 
 _YAML: Final = (".yaml", ".yml")
 

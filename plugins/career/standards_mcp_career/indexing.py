@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from sqlite3 import Connection, Row
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from standards_mcp import ApiError
 
@@ -16,7 +16,7 @@ from .audit import AuditLog
 from .audit import Entry as AuditEntry
 from .database import next_number, stored_object
 from .primitives import compact, hash64
-from .repositories import all_atoms, all_opportunities
+from .records import all_atoms, all_opportunities
 from .resumes import all_resumes
 from .settings import Scope
 from .vectors import Embedder, Kept, Key, MemoryVectors, Source
@@ -35,27 +35,6 @@ _RUNS: Final = (
     "SELECT run_id, started_at, completed_at, provider_id, model_id, prompt_version, status, "
     "summary_json AS summary FROM index_runs"
 )
-Status: TypeAlias = Literal["pending", "running", "completed", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run of the index.
-
-    Attributes:
-        run_id: ``run-`` and its number.
-        started_at: UTC, as 2026-01-01T00:00:00Z.
-        summary: Counts, as JSON data.
-    """
-
-    run_id: str
-    started_at: str | None
-    completed_at: str | None
-    provider_id: str
-    model_id: str
-    prompt_version: str
-    status: Status
-    summary: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +58,6 @@ class Entry:
         return self.artifact_type, self.artifact_id
 
 
-def add_run(connection: Connection, run: Run) -> None:
-    """Store a new run."""
-    connection.execute(
-        "INSERT INTO index_runs VALUES (:run_id, :started_at, :completed_at, :provider_id, "
-        ":model_id, :prompt_version, :status, :summary)",
-        {**asdict(run), "summary": compact(run.summary)},
-    )
-
-
 def fail_unfinished(connection: Connection) -> None:
     """Mark unfinished runs as failed: their server has ended."""
     connection.execute(
@@ -104,19 +74,24 @@ def add_entries(connection: Connection, run_id: str, entries: Sequence[Entry]) -
     )
 
 
-def get_run(connection: Connection, run_id: str) -> Run | None:
-    """Return a run, None for an unknown id."""
+def get_run(connection: Connection, run_id: str) -> dict[str, Any] | None:
+    """Return a run with its entries, None for an unknown id."""
     row = connection.execute(f"{_RUNS} WHERE run_id = ?", (run_id,)).fetchone()
-    return _run_of(row) if row else None
+    if row is None:
+        return None
+    entries = list(map(asdict, entries_of(connection, run_id)))
+    for entry in entries:
+        del entry["indexed_at"]
+    return {**_run_of(row), "entries": entries}
 
 
-def all_runs(connection: Connection) -> list[Run]:
+def all_runs(connection: Connection) -> list[dict[str, Any]]:
     """Return all runs, the oldest first."""
     return [_run_of(row) for row in connection.execute(f"{_RUNS} ORDER BY {_NUMBER}")]
 
 
-def _run_of(row: Row) -> Run:
-    return Run(**{**dict(row), "summary": stored_object(row["summary"])})
+def _run_of(row: Row) -> dict[str, Any]:
+    return {**dict(row), "summary": stored_object(row["summary"])}
 
 
 def entries_of(connection: Connection, run_id: str) -> list[Entry]:
@@ -176,7 +151,10 @@ class Indexing:
         source = self._embedder.source if self._embedder else Source("none", "none", "none")
         with self._store.writing() as connection:
             run_id = f"run-{next_number(connection, 'run')}"
-            add_run(connection, Run(run_id, self._audit.now(), None, *source, "running", {}))
+            connection.execute(
+                "INSERT INTO index_runs VALUES (?, ?, NULL, ?, ?, ?, 'running', '{}')",
+                (run_id, self._audit.now(), *source),
+            )
         begun = {"run_id": run_id, "scope": scope, "provider_id": source.provider_id}
         self._audit.append(run_id, "IndexRunStarted", begun)
         try:
@@ -189,7 +167,7 @@ class Indexing:
         return {"run_id": run_id, "counts": counts, "trace_id": trace_id}
 
     def _end(
-        self, connection: Connection, run_id: str, status: Status, summary: Mapping[str, Any]
+        self, connection: Connection, run_id: str, status: str, summary: Mapping[str, Any]
     ) -> None:
         connection.execute(
             "UPDATE index_runs SET status = ?, summary_json = ?, completed_at = ? WHERE run_id = ?",

@@ -21,8 +21,14 @@ from .atom_words import Mask, WordIndex, word_index
 from .audit import AuditLog, Entry
 from .database import stored_object
 from .primitives import compact
-from .records import Opportunity, Tokens, with_split_tags
-from .repositories import all_atoms, atoms_revision, get_opportunity
+from .records import (
+    Opportunity,
+    Tokens,
+    all_atoms,
+    atoms_revision,
+    get_opportunity,
+    with_split_tags,
+)
 from .scoring import Matcher, Options
 from .validation import optional_texts, validate
 from .vectors import Embedder, MemoryVectors

@@ -78,11 +78,11 @@ class CareerPlugin(Plugin[CareerSettings]):
 
     def _career(self) -> Career:
         # The first call opens the database and not the start, because it may take long to migrate.
-        from .service import start_career  # noqa: PLC0415  - it imports numpy
+        from .service import open_career  # noqa: PLC0415  - it imports numpy
 
         with self._opening:
             if self._opened is None:
-                self._opened = start_career(self.settings)
+                self._opened = open_career(self.settings, is_server=True)
             return self._opened
 
     @hookimpl

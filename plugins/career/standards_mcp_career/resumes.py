@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from sqlite3 import Connection, Row
 from typing import Final, NamedTuple
@@ -252,17 +252,10 @@ def add_resume(connection: Connection, resume: Resume) -> None:
         "INSERT INTO resumes VALUES (?, ?, ?, ?)",
         (resume.resume_id, resume.markdown, resume.resume_hash, resume.created_at),
     )
-    if (meta := resume.meta) is not None:
+    if resume.meta is not None:
         connection.execute(
             "INSERT INTO resume_meta VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                resume.resume_id,
-                meta.source_path,
-                meta.source_hash,
-                meta.extraction_method,
-                meta.extracted_at,
-                meta.ingestion_version,
-            ),
+            (resume.resume_id, *astuple(resume.meta)),
         )
 
 

@@ -40,11 +40,12 @@ class Career:
         self.store.close()
 
 
-def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> Career:
+def open_career(settings: CareerSettings, *, is_server: bool = False) -> Career:
     """Open the database, Redis and vectors, and import the files of ``load``.
 
     Args:
-        reads_any_resume: True for commands: their user may name any file.
+        is_server: False for commands, whose user may name any resume. A server marks unfinished
+            runs of the index as failed, because the server that began them has ended.
 
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
@@ -56,7 +57,10 @@ def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> 
         for error in import_files(store, settings.load, settings.tokens)["errors"]:
             raise ApiError(f"plugins.career.load: {error['where']}: {error['message']}")
         audit, vectors = AuditLog(store), _vectors(settings, embedder)
-        roots = None if reads_any_resume else settings.resume_roots
+        if is_server:
+            with store.writing() as connection:
+                fail_unfinished(connection)
+        roots = settings.resume_roots if is_server else None
         career = Career(
             store,
             audit,
@@ -67,18 +71,6 @@ def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> 
         )
         closing_on_error.pop_all()
         return career
-
-
-def start_career(settings: CareerSettings) -> Career:
-    """Open the services for a server, and mark unfinished index runs as failed.
-
-    Raises:
-        ApiError: As in `open_career`.
-    """
-    career = open_career(settings)
-    with career.store.writing() as connection:
-        fail_unfinished(connection)
-    return career
 
 
 def _vectors(settings: CareerSettings, embedder: Embedder | None) -> MemoryVectors:

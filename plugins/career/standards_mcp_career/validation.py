@@ -11,8 +11,7 @@ from .answers import Finding, GivenReport, Severity, ValidationAnswer, Validatio
 from .audit import AuditLog
 from .language.evidence import weakness
 from .primitives import sha256
-from .records import Opportunity, Tokens
-from .repositories import get_opportunity
+from .records import Opportunity, Tokens, get_opportunity
 
 _VERSIONS: Final[dict[Tokens, str]] = {"original": "0.1.0", "meaningful": "0.2.0"}
 """The constitution of the original, and the one that has the rule on thin evidence."""

@@ -16,8 +16,12 @@ import pytest
 from standards_mcp.cli import run as run_program
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
-from standards_mcp_career.records import Interaction, Opportunity
-from standards_mcp_career.repositories import upsert_interactions, upsert_opportunities
+from standards_mcp_career.records import (
+    Interaction,
+    Opportunity,
+    upsert_interactions,
+    upsert_opportunities,
+)
 from standards_mcp_career.schema import open_store
 
 

@@ -11,8 +11,16 @@ import pytest
 from standards_mcp import InvalidInputError
 from standards_mcp_career.database import Store
 from standards_mcp_career.importing import import_files
-from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement, Tokens
-from standards_mcp_career.repositories import all_atoms, all_interactions, all_opportunities
+from standards_mcp_career.records import (
+    Atom,
+    Interaction,
+    Opportunity,
+    Requirement,
+    Tokens,
+    all_atoms,
+    all_interactions,
+    all_opportunities,
+)
 
 YAML = """
 atoms:

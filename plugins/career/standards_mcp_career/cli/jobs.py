@@ -40,7 +40,7 @@ def _ingest(settings: CareerSettings) -> click.Command:
     @reports
     def ingest(path: Path, *, no_persist: bool) -> Report:
         """Read and store the resume at PATH, in any folder."""
-        with closing(open_career(settings, reads_any_resume=True)) as career:
+        with closing(open_career(settings)) as career:
             file, persist = str(path.absolute()), not no_persist
             answer = ingest_resume(career.audit, career.limits, file, persist=persist)
         done = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import click
 
@@ -16,10 +16,10 @@ from standards_mcp import InvalidInputError, NotFoundError
 from standards_mcp.commands import Report, examples, reports
 from standards_mcp_career.database import Store
 from standards_mcp_career.importing import ImportAnswer, import_files
-from standards_mcp_career.indexing import Run, all_runs, entries_of, get_run
+from standards_mcp_career.indexing import all_runs, get_run
 from standards_mcp_career.interactions import STATES
 from standards_mcp_career.matching import all_decisions, get_decision
-from standards_mcp_career.repositories import (
+from standards_mcp_career.records import (
     all_atoms,
     all_interactions,
     all_opportunities,
@@ -35,7 +35,8 @@ from standards_mcp_career.settings import CareerSettings
 Row: TypeAlias = dict[str, Any]
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Kind:
     """A kind of records.
 
     Attributes:
@@ -59,52 +60,27 @@ def _interaction_line(row: Row) -> str:
     return f"{row['interaction_id']}: {state}, {row['opportunity_id']}"
 
 
-def _opportunity_line(row: Row) -> str:
-    return f"{row['opportunity_id']}: {row['role_title']}, {row['company']}"
-
-
-def _resume_line(row: Row) -> str:
-    return f"{row['resume_id']}: {row['created_at']}"
-
-
-def _run_line(row: Row) -> str:
-    return f"{row['run_id']}: {row['status']}"
-
-
-def _decision_line(row: Row) -> str:
-    return f"{row['decision_id']}: {row['opportunity_id']}"
-
-
 KINDS: Final[Mapping[str, Kind]] = {
     "atoms": Kind("Atom", all_atoms, get_atom, _atom_line),
-    "opportunities": Kind("Opportunity", all_opportunities, get_opportunity, _opportunity_line),
+    "opportunities": Kind(
+        "Opportunity",
+        all_opportunities,
+        get_opportunity,
+        lambda row: f"{row['opportunity_id']}: {row['role_title']}, {row['company']}",
+    ),
     "interactions": Kind("Interaction", all_interactions, get_interaction, _interaction_line),
-    "resumes": Kind("Resume", all_resumes, get_resume, _resume_line),
-    "runs": Kind("Run", all_runs, get_run, _run_line),
-    "decisions": Kind("Decision", all_decisions, get_decision, _decision_line),
+    "resumes": Kind(
+        "Resume", all_resumes, get_resume, lambda row: f"{row['resume_id']}: {row['created_at']}"
+    ),
+    "runs": Kind("Run", all_runs, get_run, lambda row: f"{row['run_id']}: {row['status']}"),
+    "decisions": Kind(
+        "Decision",
+        all_decisions,
+        get_decision,
+        lambda row: f"{row['decision_id']}: {row['opportunity_id']}",
+    ),
 }
 _KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
-
-
-def rows_of(connection: Connection, kind: str) -> list[Row]:
-    """Return all records of a kind, resumes without their text."""
-    rows = [_row(record) for record in KINDS[kind].read_all(connection)]
-    for row in rows:
-        row.pop("markdown", None)
-    return rows
-
-
-def row_of(connection: Connection, kind: str, identifier: str) -> Row | None:
-    """Return one record with all fields, None for an unknown id."""
-    record = KINDS[kind].get(connection, identifier)
-    if record is None:
-        return None
-    row = _row(record)
-    if isinstance(record, Run):
-        row["entries"] = list(map(asdict, entries_of(connection, record.run_id)))
-        for entry in row["entries"]:
-            del entry["indexed_at"]
-    return row
 
 
 def _row(record: Any) -> Row:
@@ -152,7 +128,9 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     def list_records(kind: str) -> Report:
         """List the records of KIND."""
         with opened(settings) as career, career.store.reading() as connection:
-            rows = rows_of(connection, kind)
+            rows = [_row(record) for record in KINDS[kind].read_all(connection)]
+        for row in rows:
+            row.pop("markdown", None)  # the text of a resume
         text = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
         return Report({kind: rows}, lambda: text, int(not rows))
 
@@ -163,9 +141,10 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     def show_record(kind: str, identifier: str) -> Report:
         """Show the record of KIND with this ID."""
         with opened(settings) as career, career.store.reading() as connection:
-            row = row_of(connection, kind, identifier)
-        if row is None:
+            record = KINDS[kind].get(connection, identifier)
+        if record is None:
             raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
+        row = _row(record)
         return Report(
             row, lambda: "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
         )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
-import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib.resources import as_file, files
@@ -22,8 +20,7 @@ from standards_mcp_career.answers import IngestAnswer, MatchAnswer
 from standards_mcp_career.audit import Verification
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.primitives import hash64, lower
-from standards_mcp_career.records import Atom, Tokens
-from standards_mcp_career.repositories import all_atoms, all_opportunities
+from standards_mcp_career.records import Atom, Tokens, all_atoms, all_opportunities
 from standards_mcp_career.resumes import Limits, ingest_resume, read_resume
 from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
@@ -168,21 +165,16 @@ def draft_command(settings: CareerSettings) -> click.Command:
 @contextmanager
 def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
     with (
-        tempfile.TemporaryDirectory() as folder,
-        as_file(files("standards_mcp_career") / "examples") as shipped,
+        as_file(files("standards_mcp_career") / "examples") as folder,
+        closing(open_career(settings.model_copy(update=_IN_MEMORY))) as career,
     ):
-        # A copy: site-packages is often in a hidden folder, where resumes are never read.
-        place = Path(folder).resolve()
-        shutil.copy(shipped / "resume.md", place)
-        changes = {**_IN_MEMORY, "resume_roots": (place,)}
-        with closing(open_career(settings.model_copy(update=changes))) as career:
-            _import(career, [shipped / "records.yaml"], settings.tokens)
-            yield career, place / "resume.md"
+        _import(career, [folder / "records.yaml"], settings.tokens)
+        yield career, folder / "resume.md"
 
 
 @contextmanager
 def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
-    with closing(open_career(settings, reads_any_resume=True)) as career:
+    with closing(open_career(settings)) as career:
         with career.store.reading() as connection:
             is_proved = any(atom.verified for atom in all_atoms(connection))
         if not is_proved:

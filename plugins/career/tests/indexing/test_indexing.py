@@ -16,8 +16,13 @@ from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing, all_runs, entries_of, get_run
 from standards_mcp_career.primitives import hash64
-from standards_mcp_career.records import Atom, Opportunity, Requirement
-from standards_mcp_career.repositories import upsert_atoms, upsert_opportunities
+from standards_mcp_career.records import (
+    Atom,
+    Opportunity,
+    Requirement,
+    upsert_atoms,
+    upsert_opportunities,
+)
 from standards_mcp_career.vectors import STUB_EMBEDDER, Embedder, Kept, MemoryVectors, embedder_of
 from standards_mcp_encoders import Vectors
 
@@ -63,7 +68,7 @@ def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, aud
         run = get_run(connection, "run-0")
     assert (entry.artifact_id, entry.source_hash) == ("a-ops", "88ebfec3f0059ca0")
     assert run is not None
-    assert (run.status, run.summary) == ("completed", first["counts"])
+    assert (run["status"], run["summary"]) == ("completed", first["counts"])
     assert index.build()["counts"] == {"indexed": 0, "skipped": 2, "stale": 0}
     upsert(store, Atom("a-ops", claim="Ran trains"))
     assert index.build("atoms")["counts"] == {"indexed": 1, "skipped": 0, "stale": 1}
@@ -145,7 +150,7 @@ def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audi
         Indexing(audit, Embedder(STUB_EMBEDDER.source, embed), vectors).build("all", "t")
     with store.reading() as connection:
         (run,) = all_runs(connection)
-    assert run.status == "failed"
+    assert run["status"] == "failed"
     assert [each["event_type"] for each in audit.page("t")["events"]] == ["IndexBuildStarted"]
     assert indexing(audit, vectors).build()["counts"]["indexed"] == 1
 
@@ -163,7 +168,7 @@ def test_a_build_counts_when_tidying_up_fails(
     assert indexing(audit, vectors).build()["counts"]["indexed"] == 1
     assert "after a build of the index: another process writes" in caplog.text
     with store.reading() as connection:
-        assert [run.status for run in all_runs(connection)] == ["completed"]
+        assert [run["status"] for run in all_runs(connection)] == ["completed"]
 
 
 def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog):

@@ -19,8 +19,7 @@ from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing
 from standards_mcp_career.lance_vectors import LanceVectors
 from standards_mcp_career.primitives import hash64
-from standards_mcp_career.records import Atom
-from standards_mcp_career.repositories import upsert_atoms
+from standards_mcp_career.records import Atom, upsert_atoms
 from standards_mcp_career.settings import CareerSettings
 from standards_mcp_career.vectors import STUB_EMBEDDER, Kept, Key, MemoryVectors, Source
 

@@ -16,8 +16,8 @@ from redis import Redis
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.interactions import Coordinator, apply_event, position_of
+from standards_mcp_career.records import all_interactions
 from standards_mcp_career.redis_coordinator import RedisCoordinator
-from standards_mcp_career.repositories import all_interactions
 from standards_mcp_career.schema import open_store
 from standards_mcp_career.settings import RedisAddress
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp_career.language.clauses import read
-from standards_mcp_career.language.lexicon import stem
-from standards_mcp_career.language.tokens import tokens_of
+from standards_mcp_career.language.tokens import stem, tokens_of
 from standards_mcp_career.records import split_tags
 
 

@@ -14,15 +14,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_career.atom_words import MeaningfulWords, OriginalWords, words_of
+from standards_mcp_career.atom_words import MeaningfulWords, WordIndex, words_of
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing
 from standards_mcp_career.lance_vectors import LanceVectors
 from standards_mcp_career.matching import Matching
 from standards_mcp_career.primitives import tokens
-from standards_mcp_career.records import Atom, Opportunity, Requirement, split_tags
-from standards_mcp_career.repositories import upsert_atoms, upsert_opportunities
+from standards_mcp_career.records import (
+    Atom,
+    Opportunity,
+    Requirement,
+    split_tags,
+    upsert_atoms,
+    upsert_opportunities,
+)
 from standards_mcp_career.scoring import Matcher, Options
 from standards_mcp_career.vectors import STUB_EMBEDDER, Kept, MemoryVectors
 
@@ -288,7 +294,7 @@ ATOMS = st.lists(
 @given(ATOMS, st.lists(TEXTS.map(lambda text: f"{text} !"), max_size=4))
 def test_an_inverted_index_gives_what_a_plain_loop_gives(known: list[Atom], texts: Sequence[str]):
     position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
-    words = OriginalWords(known)
+    words = WordIndex(known)
     matcher = Matcher(words, words.all(), LEXICAL, MemoryVectors(), None)
     found = matcher.report(position)["requirement_matches"]
     verified = sorted((each for each in known if each.verified), key=lambda each: each.atom_id)

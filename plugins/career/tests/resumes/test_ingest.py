@@ -203,11 +203,11 @@ def test_a_file_without_permission_is_not_found(ingest: Ingest, root: Path):
 def test_without_roots_no_file_is_read_and_existing_files_look_like_missing_ones(tmp_path: Path):
     (tmp_path / "a.md").write_bytes(EXAMPLE)
     answers = set[str]()
-    with closing(open_career(DEFAULTS)) as career:
+    with closing(open_career(DEFAULTS, is_server=True)) as career:
         for name in ("a.md", "none.md", "x\0.md", "a.exe"):
             with pytest.raises(NotFoundError, match=r"Set plugins\.career\.resume_roots") as raised:
                 ingest_resume(career.audit, career.limits, str(tmp_path / name))
             answers.add(str(raised.value).replace(name, ""))
-    with closing(open_career(DEFAULTS, reads_any_resume=True)) as career:
+    with closing(open_career(DEFAULTS)) as career:
         assert ingest_resume(career.audit, career.limits, str(tmp_path / "a.md"))["stored"]
     assert len(answers) == 1

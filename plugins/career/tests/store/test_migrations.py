@@ -20,7 +20,7 @@ from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing, all_runs, entries_of
 from standards_mcp_career.primitives import sha256
-from standards_mcp_career.repositories import all_atoms, all_interactions, all_opportunities
+from standards_mcp_career.records import all_atoms, all_interactions, all_opportunities
 from standards_mcp_career.resumes import all_resumes
 from standards_mcp_career.schema import (
     LATEST,
@@ -151,8 +151,8 @@ def test_a_database_of_the_original_keeps_all_that_it_has(original: Path):
         assert resume.meta is not None
         assert resume.resume_hash == f"sha256:{sha256(resume.markdown)}"
         (run,) = all_runs(connection)
-        (entry,) = entries_of(connection, run.run_id)
-        assert (run.summary, entry.stale) == ({"indexed": 1}, False)
+        (entry,) = entries_of(connection, run["run_id"])
+        assert (run["summary"], entry.stale) == ({"indexed": 1}, False)
     audit = AuditLog(store)
     assert audit.verify() == {
         "valid": True,
@@ -167,7 +167,7 @@ def test_a_database_of_the_original_keeps_all_that_it_has(original: Path):
     # The original joined texts: a quote broke the JSON.
     assert events[2]["payload"] == {"text": '{"id":"a"b"}'}
     index = Indexing(audit, STUB_EMBEDDER, MemoryVectors())
-    assert run.run_id == "run-3"
+    assert run["run_id"] == "run-3"
     assert [index.build()["run_id"] for _ in range(2)] == ["run-4", "run-5"]
     store.close()
 

@@ -10,8 +10,7 @@ from standards_mcp_career.answers import GivenReport
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.primitives import sha256
-from standards_mcp_career.records import Opportunity, Requirement
-from standards_mcp_career.repositories import upsert_opportunities
+from standards_mcp_career.records import Opportunity, Requirement, upsert_opportunities
 from standards_mcp_career.validation import Override, validate, validate_match_report
 
 GOOD = {
