@@ -74,45 +74,45 @@ def import_files(
     Raises:
         ApiError: The database fails.
     """
-    atoms, opportunities = list[Atom](), list[Opportunity]()
-    interactions, errors = list[Interaction](), list[Mistake]()
-    for file in files:
-        contents = _contents(file, errors)
-        atoms += [replace(atom, tags=split_tags(atom.tags, rule)) for atom in contents.atoms or ()]
-        opportunities += [with_split_tags(each, rule) for each in contents.opportunities or ()]
-        interactions += contents.interactions or ()
+    answer: ImportAnswer = {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": []}
+    errors = answer["errors"]
+    contents = [_contents(file, errors) for file in files]
+    atoms = [
+        replace(atom, tags=split_tags(atom.tags, rule))
+        for content in contents
+        for atom in content.atoms or ()
+    ]
+    opportunities = [
+        with_split_tags(record, rule)
+        for content in contents
+        for record in content.opportunities or ()
+    ]
+    interactions = [record for content in contents for record in content.interactions or ()]
     errors += _duplicates("atom", [record.atom_id for record in atoms])
     errors += _duplicates("opportunity", [record.opportunity_id for record in opportunities])
     errors += _duplicates("interaction", [record.interaction_id for record in interactions])
     if errors or not files:
-        return _answer(errors)
+        return answer
     with store.writing() as connection:
         upsert_atoms(connection, atoms)
         upsert_opportunities(connection, opportunities)
         rows = connection.execute("SELECT opportunity_id FROM opportunities")
         opportunity_ids = {opportunity_id for (opportunity_id,) in rows}
-        for record in interactions:
-            if record.opportunity_id not in opportunity_ids:
-                where = f"interaction {record.interaction_id}"
-                message = f"Opportunity not found: {record.opportunity_id}"
-                errors.append({"where": where, "message": message})
+        errors += [
+            {
+                "where": f"interaction {record.interaction_id}",
+                "message": f"Opportunity not found: {record.opportunity_id}",
+            }
+            for record in interactions
+            if record.opportunity_id not in opportunity_ids
+        ]
         if not errors:
             upsert_interactions(connection, interactions)
+            answer["atoms"], answer["opportunities"] = len(atoms), len(opportunities)
+            answer["interactions"] = len(interactions)
         if errors or dry_run:
             connection.rollback()
-    if errors:
-        return _answer(errors)
-    return _answer([], len(atoms), len(opportunities), len(interactions))
-
-
-def _answer(errors: list[Mistake], *counts: int) -> ImportAnswer:
-    atoms, opportunities, interactions = counts or (0, 0, 0)
-    return {
-        "atoms": atoms,
-        "opportunities": opportunities,
-        "interactions": interactions,
-        "errors": errors,
-    }
+    return answer
 
 
 def _duplicates(name: str, ids: Sequence[str]) -> Iterator[Mistake]:

@@ -50,11 +50,6 @@ def get_decision(connection: Connection, decision_id: str) -> dict[str, Any] | N
     return next(iter(_decisions(connection, "WHERE decision_id = ?", decision_id)), None)
 
 
-def decisions_of_trace(connection: Connection, trace_id: str) -> list[dict[str, Any]]:
-    """Return the decisions of a trace, the oldest first."""
-    return _decisions(connection, "WHERE trace_id = ?", trace_id)
-
-
 def all_decisions(connection: Connection) -> list[dict[str, Any]]:
     """Return all decisions, the oldest first."""
     return _decisions(connection, "")
@@ -114,10 +109,13 @@ class Matching:
         if self._rule != "original":  # events of the original stay unchanged
             started["tokens"] = self._rule
         self._audit.append(trace_id, "RunStarted", started)
-        if opportunity is None:
-            opportunity = self._stored(opportunity_id or "")
-        else:
+        if opportunity_id is not None:
+            with self._store.reading() as connection:
+                opportunity = get_opportunity(connection, opportunity_id)
+        elif opportunity is not None:
             opportunity = with_split_tags(opportunity, self._rule)
+        if opportunity is None:
+            raise NotFoundError(f"Opportunity not found: {opportunity_id}")
         words = self._current_words()
         allowed = _allowed(words, atom_ids)
         matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
@@ -148,15 +146,8 @@ class Matching:
     def list_decisions(self, trace_id: str) -> DecisionList:
         """Return the decisions of a trace, empty for an unknown trace."""
         with self._store.reading() as connection:
-            decisions = decisions_of_trace(connection, trace_id)
+            decisions = _decisions(connection, "WHERE trace_id = ?", trace_id)
         return {"trace_id": trace_id, "decisions": cast("list[Decision]", decisions)}
-
-    def _stored(self, opportunity_id: str) -> Opportunity:
-        with self._store.reading() as connection:
-            opportunity = get_opportunity(connection, opportunity_id)
-        if opportunity is None:
-            raise NotFoundError(f"Opportunity not found: {opportunity_id}")
-        return opportunity
 
     def _current_words(self) -> WordIndex:
         """Return the word index of the current atoms, rebuilt after a change."""

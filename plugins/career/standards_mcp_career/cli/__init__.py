@@ -6,7 +6,7 @@ import click
 
 from standards_mcp_career.settings import CareerSettings
 
-from . import auditing, jobs, records, trying
+from . import jobs, records, trying
 
 
 def commands(settings: CareerSettings) -> list[click.Command]:
@@ -16,5 +16,4 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         trying.draft_command(settings),
         *records.commands(settings),
         *jobs.commands(settings),
-        auditing.audit_group(settings),
     ]

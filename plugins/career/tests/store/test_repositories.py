@@ -22,7 +22,6 @@ from standards_mcp_career.indexing import (
 from standards_mcp_career.matching import (
     add_decision,
     all_decisions,
-    decisions_of_trace,
     get_decision,
 )
 from standards_mcp_career.records import (
@@ -100,7 +99,7 @@ def test_any_text_is_kept_in_every_field(store: Store, text: str):
         assert (run["status"], run["model_id"]) == (text, text)
         assert entries_of(connection, text) == [entry]
         assert get_decision(connection, text) == decision
-        assert decisions_of_trace(connection, text) == all_decisions(connection) == [decision]
+        assert all_decisions(connection) == [decision]
 
 
 def test_what_is_not_there_is_none(store: Store):
@@ -111,7 +110,6 @@ def test_what_is_not_there_is_none(store: Store):
         assert get_resume(connection, "x") is None
         assert get_run(connection, "x") is None
         assert get_decision(connection, "x") is None
-        assert decisions_of_trace(connection, "x") == []
 
 
 def test_a_record_takes_the_place_of_the_one_with_its_id(store: Store):
