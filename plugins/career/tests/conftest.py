@@ -40,10 +40,10 @@ def db(tmp_path: Path) -> Path:
     return tmp_path / "career.db"
 
 
-@pytest.fixture(params=["memory", "file"])
-def store(request: pytest.FixtureRequest, db: Path) -> Iterator[Store]:
-    """Open a new database in memory, and one in a file."""
-    opened = open_store(db if request.param == "file" else None)
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """Open a new database in memory. The tests in ``store`` open one in a file, too."""
+    opened = open_store()
     yield opened
     opened.close()
 

@@ -25,13 +25,16 @@ RECORDS = {
 }
 
 
-@pytest.fixture(params=["memory", "file"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, Any]:
     """Return settings with records that are imported at each start."""
     load = tmp_path / "records.json"
     load.write_text(json.dumps(RECORDS))
-    found: dict[str, Any] = {"load": [str(load)], "resume_roots": [str(tmp_path)]}
-    return found | ({"db": str(tmp_path / "career.db")} if request.param == "file" else {})
+    return {
+        "db": str(tmp_path / "career.db"),
+        "load": [str(load)],
+        "resume_roots": [str(tmp_path)],
+    }
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
