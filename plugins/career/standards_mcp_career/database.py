@@ -78,10 +78,11 @@ class Store:
             connection.execute(begin)
             try:
                 yield connection
+                connection.commit()
             except BaseException:
+                # Also after a failed commit: the next user of the connection begins anew.
                 connection.rollback()
                 raise
-            connection.commit()
         except sqlite3.Error as error:
             raise self._failed(str(error)) from error
         except UnicodeEncodeError as error:

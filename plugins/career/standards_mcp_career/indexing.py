@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from sqlite3 import Connection, Row
 from typing import Any, Final
 
@@ -31,10 +31,11 @@ _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
 _BATCH: Final = 256
 _NUMBER: Final = "CAST(substr(run_id, 5) AS INTEGER)"
 """Orders the runs, whose ids are ``run-`` and a number. Times do not: clocks may go back."""
-_RUNS: Final = (
-    "SELECT run_id, started_at, completed_at, provider_id, model_id, prompt_version, status, "
-    "summary_json AS summary FROM index_runs"
+_RUN: Final = (
+    "run_id, started_at, completed_at, provider_id, model_id, prompt_version, status, summary_json"
 )
+_RUNS: Final = f"SELECT {_RUN} AS summary FROM index_runs"  # noqa: S608
+_ENTRY: Final = "artifact_type, artifact_id, source_hash, vector_hash, indexed_at, stale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,8 @@ def fail_unfinished(connection: Connection) -> None:
 def add_entries(connection: Connection, run_id: str, entries: Sequence[Entry]) -> None:
     """Store the entries of a run."""
     connection.executemany(
-        "INSERT INTO index_entries VALUES (:run_id, :artifact_type, :artifact_id, :source_hash, "
-        ":vector_hash, :indexed_at, :stale)",
-        ({**asdict(entry), "run_id": run_id} for entry in entries),
+        f"INSERT INTO index_entries (run_id, {_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        ((run_id, *astuple(entry)) for entry in entries),
     )
 
 
@@ -97,7 +97,8 @@ def _run_of(row: Row) -> dict[str, Any]:
 def entries_of(connection: Connection, run_id: str) -> list[Entry]:
     """Return the entries of a run, by type and id."""
     rows = connection.execute(
-        "SELECT * FROM index_entries WHERE run_id = ? ORDER BY artifact_type, artifact_id",
+        f"SELECT {_ENTRY} FROM index_entries "  # noqa: S608
+        "WHERE run_id = ? ORDER BY artifact_type, artifact_id",
         (run_id,),
     )
     return [_entry_of(row) for row in rows]
@@ -107,7 +108,7 @@ def latest_entries(connection: Connection, source: Source) -> dict[Key, Entry]:
     """Return the newest entry of each artifact in completed runs, by the key of its vector."""
     rows = connection.execute(
         # With max(), SQLite returns the other columns of the row with the maximum.
-        f"SELECT index_entries.*, max({_NUMBER}) FROM index_entries "  # noqa: S608
+        f"SELECT {_ENTRY}, max({_NUMBER}) FROM index_entries "  # noqa: S608
         "JOIN index_runs USING (run_id) "
         "WHERE status = 'completed' AND provider_id = ? AND model_id = ? AND prompt_version = ? "
         "GROUP BY artifact_type, artifact_id",
@@ -117,7 +118,7 @@ def latest_entries(connection: Connection, source: Source) -> dict[Key, Entry]:
 
 
 def _entry_of(row: Row) -> Entry:
-    _, kind, identifier, source_hash, vector_hash, indexed_at, stale, *_ = row
+    kind, identifier, source_hash, vector_hash, indexed_at, stale, *_ = row
     return Entry(kind, identifier, source_hash, vector_hash, indexed_at, bool(stale))
 
 
@@ -152,7 +153,8 @@ class Indexing:
         with self._store.writing() as connection:
             run_id = f"run-{next_number(connection, 'run')}"
             connection.execute(
-                "INSERT INTO index_runs VALUES (?, ?, NULL, ?, ?, ?, 'running', '{}')",
+                f"INSERT INTO index_runs ({_RUN}) "  # noqa: S608
+                "VALUES (?, ?, NULL, ?, ?, ?, 'running', '{}')",
                 (run_id, self._audit.now(), *source),
             )
         begun = {"run_id": run_id, "scope": scope, "provider_id": source.provider_id}

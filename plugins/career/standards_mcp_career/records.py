@@ -128,8 +128,11 @@ def with_split_tags(opportunity: Opportunity, rule: Tokens) -> Opportunity:
 
 
 _REVISION: Final = "atoms"
+# Files of the original program may have the columns in another order, so queries name them.
+_ATOM: Final = "atom_id, domain, title, claim, tags_json, verified, evidence_refs_json"
+_OPPORTUNITY: Final = "opportunity_id, company, role_title, source"
 _OPPORTUNITIES: Final = (
-    "SELECT opportunities.*, text, tags_json, required FROM opportunities "
+    f"SELECT {_OPPORTUNITY}, text, tags_json, required FROM opportunities "  # noqa: S608
     "LEFT JOIN requirements USING (opportunity_id)"
 )
 _INTERACTIONS: Final = (
@@ -150,7 +153,7 @@ def upsert_atoms(connection: Connection, records: Sequence[Atom]) -> None:
         for record in records
     )
     connection.executemany(
-        "INSERT OR REPLACE INTO atoms "
+        f"INSERT OR REPLACE INTO atoms ({_ATOM}) "  # noqa: S608
         "VALUES (:atom_id, :domain, :title, :claim, :tags, :verified, :evidence_refs)",
         rows,
     )
@@ -166,13 +169,15 @@ def atoms_revision(connection: Connection) -> int:
 
 def get_atom(connection: Connection, atom_id: str) -> Atom | None:
     """Return an atom, None for an unknown id."""
-    row = connection.execute("SELECT * FROM atoms WHERE atom_id = ?", (atom_id,)).fetchone()
+    query = f"SELECT {_ATOM} FROM atoms WHERE atom_id = ?"  # noqa: S608
+    row = connection.execute(query, (atom_id,)).fetchone()
     return _atom_of(row) if row else None
 
 
 def all_atoms(connection: Connection) -> list[Atom]:
     """Return all atoms, in the order of their ids."""
-    return [_atom_of(row) for row in connection.execute("SELECT * FROM atoms ORDER BY atom_id")]
+    rows = connection.execute(f"SELECT {_ATOM} FROM atoms ORDER BY atom_id")  # noqa: S608
+    return [_atom_of(row) for row in rows]
 
 
 def _atom_of(row: Row) -> Atom:
@@ -188,8 +193,9 @@ def upsert_opportunities(connection: Connection, records: Sequence[Opportunity])
     """Insert or replace opportunities."""
     for record in records:
         connection.execute(
-            "INSERT INTO opportunities VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET company = "
-            "excluded.company, role_title = excluded.role_title, source = excluded.source",
+            f"INSERT INTO opportunities ({_OPPORTUNITY}) VALUES (?, ?, ?, ?) "  # noqa: S608
+            "ON CONFLICT DO UPDATE SET company = excluded.company, "
+            "role_title = excluded.role_title, source = excluded.source",
             (record.opportunity_id, record.company, record.role_title, record.source),
         )
         connection.execute(
@@ -199,7 +205,11 @@ def upsert_opportunities(connection: Connection, records: Sequence[Opportunity])
             (record.opportunity_id, idx, part.text, compact(part.tags), part.required)
             for idx, part in enumerate(record.requirements)
         )
-        connection.executemany("INSERT INTO requirements VALUES (?, ?, ?, ?, ?)", rows)
+        connection.executemany(
+            "INSERT INTO requirements (opportunity_id, idx, text, tags_json, required) "
+            "VALUES (?, ?, ?, ?, ?)",
+            rows,
+        )
 
 
 def get_opportunity(connection: Connection, opportunity_id: str) -> Opportunity | None:

@@ -38,6 +38,8 @@ _METHODS: Final[Mapping[str, str]] = {
 }
 """The name of the method by the lowercase extension."""
 _VERSION: Final = "0.3"
+_RESUME: Final = "resume_id, resume_md, resume_hash, created_at"
+_META: Final = "source_path, source_hash, extraction_method, extracted_at, ingestion_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,12 +251,12 @@ def _headed(lines: Iterable[str]) -> Iterator[str]:
 def add_resume(connection: Connection, resume: Resume) -> None:
     """Insert a new resume."""
     connection.execute(
-        "INSERT INTO resumes VALUES (?, ?, ?, ?)",
+        f"INSERT INTO resumes ({_RESUME}) VALUES (?, ?, ?, ?)",  # noqa: S608
         (resume.resume_id, resume.markdown, resume.resume_hash, resume.created_at),
     )
     if resume.meta is not None:
         connection.execute(
-            "INSERT INTO resume_meta VALUES (?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO resume_meta (resume_id, {_META}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
             (resume.resume_id, *astuple(resume.meta)),
         )
 
@@ -275,7 +277,8 @@ def all_resumes(connection: Connection) -> list[Resume]:
 
 
 def _resumes(connection: Connection, clause: str, *values: str) -> Iterator[Resume]:
-    query = f"SELECT * FROM resumes LEFT JOIN resume_meta USING (resume_id) {clause}"  # noqa: S608
+    origin = "LEFT JOIN resume_meta USING (resume_id)"
+    query = f"SELECT {_RESUME}, {_META} FROM resumes {origin} {clause}"  # noqa: S608
     return map(_resume_of, connection.execute(query, values))
 
 

@@ -118,8 +118,11 @@ def _apply_next(store: Store) -> int:
             _hash_resumes(connection)
         _execute(connection, _VERSION_TABLES)
         connection.execute("INSERT INTO alembic_version VALUES (?)", (f"{after:04}",))
-        now = "strftime('%Y-%m-%dT%H:%M:%SZ', 'now')"
-        connection.execute(f"INSERT INTO schema_version VALUES (?, {now})", (after,))  # noqa: S608
+        connection.execute(
+            "INSERT INTO schema_version (version, applied_at) "
+            "VALUES (?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+            (after,),
+        )
         return after
 
 
