@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -48,6 +48,7 @@ def receipt(event: str = "Prepare", state: object = 1, index: object = 1) -> str
     return json.dumps({"event": event, "state": state, "index": index})
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize(
     ("held", "what"),
     [
@@ -71,15 +72,12 @@ def receipt(event: str = "Prepare", state: object = 1, index: object = 1) -> str
     ],
 )
 def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_database(
+    coordinator: Coordinator,
     redis_address: str,
     store: Store,
-    add_interaction: Callable[..., None],
     held: dict[str, str],
     what: str,
 ):
-    address = RedisAddress.parse(redis_address)
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, address)
     with Redis.from_url(redis_address) as client:
         client.hset(KEY, mapping=held)
         for event in ("Prepare", "Close"):
@@ -90,9 +88,9 @@ def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_databas
         assert client.hgetall(KEY) == {name.encode(): text.encode() for name, text in held.items()}
     with store.reading() as connection:
         assert position_of(connection, "i") == Position(0, 0)
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -108,9 +106,8 @@ def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_databas
     ],
 )
 def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the_database(
-    store: Store, add_interaction: Callable[..., None], answer: bytes
+    store: Store, answer: bytes
 ):
-    add_interaction(store, "i")
     with answering(answer) as port:
         coordinator = RedisCoordinator(store, RedisAddress.parse(f"redis://127.0.0.1:{port}"))
         outcome = coordinator.apply("i", "Prepare", "k")
@@ -121,21 +118,19 @@ def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the
         assert position_of(connection, "i") == Position(0, 0)
 
 
+@pytest.mark.usefixtures("interaction")
 def test_a_key_that_holds_something_else_is_told_with_the_next_step(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, redis_address: str
 ):
-    address = RedisAddress.parse(redis_address)
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, address)
     with Redis.from_url(redis_address) as client:
         client.set(KEY, "text")
         outcome = coordinator.apply("i", "Prepare", "k")
         assert (outcome.name, "WRONGTYPE" in outcome.message) == ("backend_error", True)
         client.delete(KEY)
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
@@ -148,10 +143,7 @@ def test_a_key_that_holds_something_else_is_told_with_the_next_step(
         ("UPDATE interaction_receipts SET event = 'Launch'", "receipt"),
     ],
 )
-def test_a_damaged_database_is_told_with_the_next_step(
-    store: Store, add_interaction: Callable[..., None], statement: str, what: str
-):
-    add_interaction(store, "i")
+def test_a_damaged_database_is_told_with_the_next_step(store: Store, statement: str, what: str):
     coordinator = Coordinator(store)
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     with store.writing() as connection:

@@ -105,11 +105,8 @@ def test_four_processes_apply_each_event_once(
     store.close()
 
 
-def test_a_redis_that_is_killed_keeps_its_receipts(
-    redis_server: object, redis_address: str, store: Store, add_interaction: Callable[..., None]
-):
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, RedisAddress.parse(redis_address))
+@pytest.mark.usefixtures("interaction")
+def test_a_redis_that_is_killed_keeps_its_receipts(coordinator: Coordinator, redis_server: object):
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     redis_server.kill()
     try:
@@ -126,14 +123,12 @@ def test_a_redis_that_is_killed_keeps_its_receipts(
     assert "hush" not in lost.message
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     assert coordinator.apply("i", "Send", "l").name == "applied"
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 def test_a_redis_that_has_forgotten_begins_where_the_database_is(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, redis_address: str, store: Store
 ):
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, RedisAddress.parse(redis_address))
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     with Redis.from_url(redis_address) as client:
         client.flushall()
@@ -141,48 +136,41 @@ def test_a_redis_that_has_forgotten_begins_where_the_database_is(
     assert coordinator.apply("i", "Send", "l").name == "applied"
     with store.reading() as connection:
         assert position_of(connection, "i").index == 2
-    coordinator.close()
 
 
 def test_the_largest_index_comes_back_from_redis_as_it_was(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, store: Store, add_interaction: Callable[..., None]
 ):
     add_interaction(store, "i", 2, 10**9)
-    coordinator = RedisCoordinator(store, RedisAddress.parse(redis_address))
     for name in ("applied", "already_applied"):
         outcome = coordinator.apply("i", "ReceiveReply", "k")
         assert (outcome.name, outcome.index) == (name, 10**9 + 1)
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 def test_the_database_follows_also_when_it_was_missed_before(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, store: Store
 ):
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, RedisAddress.parse(redis_address))
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     with store.writing() as connection:
         connection.execute("UPDATE interactions SET state = 0, transition_index = 0")
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     with store.reading() as connection:
         assert position_of(connection, "i").state == 1
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 def test_an_event_that_redis_has_applied_counts_when_the_database_fails(
-    redis_address: str,
+    coordinator: Coordinator,
     store: Store,
-    add_interaction: Callable[..., None],
     caplog: pytest.LogCaptureFixture,
 ):
     logging.getLogger("standards_mcp").propagate = True
-    add_interaction(store, "i")
     with store.writing() as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE UPDATE ON interactions "
             "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
         )
-    coordinator = RedisCoordinator(store, RedisAddress.parse(redis_address))
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     assert "interaction i is behind Redis" in caplog.text
     with store.writing() as connection:
@@ -193,22 +181,20 @@ def test_an_event_that_redis_has_applied_counts_when_the_database_fails(
     with store.writing() as connection:
         connection.execute("ALTER TABLE interactions RENAME TO gone")
     assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize("host", ["a..b", "x" * 70])
-def test_a_host_that_cannot_be_looked_up_is_an_outcome(
-    store: Store, add_interaction: Callable[..., None], host: str
-):
-    add_interaction(store, "i")
+def test_a_host_that_cannot_be_looked_up_is_an_outcome(store: Store, host: str):
     coordinator = RedisCoordinator(store, RedisAddress.parse(f"redis://{host}"))
     assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
     coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize("form", ["tcp", "unix", "password"])
 def test_a_redis_that_refuses_is_told_without_secrets(
-    redis_server: object, store: Store, add_interaction: Callable[..., None], form: str
+    redis_server: object, store: Store, form: str
 ):
     port = redis_server.port
     address = {
@@ -216,7 +202,6 @@ def test_a_redis_that_refuses_is_told_without_secrets(
         "unix": f"unix://{redis_server.socket}?db=1",
         "password": f"redis://user:wrongsecret@127.0.0.1:{port}",
     }[form]
-    add_interaction(store, "i")
     coordinator = RedisCoordinator(store, RedisAddress.parse(address))
     outcome = coordinator.apply("i", "Prepare", "k")
     assert outcome.name == "backend_error"
@@ -224,10 +209,8 @@ def test_a_redis_that_refuses_is_told_without_secrets(
     coordinator.close()
 
 
-def test_a_database_that_fails_is_an_outcome_too(
-    store: Store, add_interaction: Callable[..., None]
-):
-    add_interaction(store, "i")
+@pytest.mark.usefixtures("interaction")
+def test_a_database_that_fails_is_an_outcome_too(store: Store):
     with store.writing() as connection:
         connection.execute("DROP TABLE interaction_receipts")
     outcome = Coordinator(store).apply("i", "Prepare", "k")
