@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from standards_mcp import NotFoundError
+
 from .language.evidence import SHARE, Proof, asked_by, judge, proof_of
 from .primitives import tokens
 from .records import Atom, Tokens
@@ -31,7 +33,7 @@ class WordIndex:
 
     def __init__(self, atoms: Iterable[Atom]) -> None:
         ordered = sorted(atoms, key=lambda atom: atom.atom_id)
-        self.known = frozenset(atom.atom_id for atom in ordered)
+        self._ids = frozenset(atom.atom_id for atom in ordered)
         self.atoms: Sequence[Atom] = [atom for atom in ordered if atom.verified]
         self._position = {atom.atom_id: place for place, atom in enumerate(self.atoms)}
         postings: dict[str, list[int]] = {}
@@ -57,19 +59,24 @@ class WordIndex:
         """Return the words of a requirement that the atom at a place has, sorted."""
         return sorted(words_of(self.atoms[place]).intersection(tokens(text)))
 
-    def all(self) -> Mask:
-        """Return a mask of all atoms, in the order of their ids."""
-        return np.ones(len(self.atoms), dtype=np.bool_)
+    def mask(self, atom_ids: Collection[str] | None = None) -> Mask:
+        """Return a mask of the atoms with these ids, or of all.
+
+        Raises:
+            NotFoundError: An atom does not exist.
+        """
+        if atom_ids is None:
+            return np.ones(len(self.atoms), dtype=np.bool_)
+        for atom_id in atom_ids:
+            if atom_id not in self._ids:
+                raise NotFoundError(f"Atom not found: {atom_id}")
+        chosen, places = np.zeros(len(self.atoms), dtype=np.bool_), self.places(atom_ids)
+        chosen[places[places >= 0]] = True
+        return chosen
 
     def places(self, atom_ids: Iterable[str]) -> NDArray[np.intp]:
         """Return the position of each atom, -1 for an unverified or unknown one."""
         return np.array([self._position.get(atom_id, -1) for atom_id in atom_ids], dtype=np.intp)
-
-    def mask(self, atom_ids: Iterable[str]) -> Mask:
-        """Return a mask of the atoms with these ids."""
-        chosen, places = np.zeros(len(self.atoms), dtype=np.bool_), self.places(atom_ids)
-        chosen[places[places >= 0]] = True
-        return chosen
 
     def shared(self, words: Collection[str]) -> Counts:
         """Return the number of these words in each atom."""

@@ -17,7 +17,7 @@ from .answers import (
     MatchReport,
     ValidationReport,
 )
-from .atom_words import Mask, WordIndex, word_index
+from .atom_words import WordIndex, word_index
 from .audit import AuditLog, Entry
 from .database import stored_object
 from .primitives import compact
@@ -117,7 +117,7 @@ class Matching:
         if opportunity is None:
             raise NotFoundError(f"Opportunity not found: {opportunity_id}")
         words = self._current_words()
-        allowed = _allowed(words, atom_ids)
+        allowed = words.mask(atom_ids)
         matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
         report = matcher.report(opportunity)
         optional = optional_texts(opportunity)
@@ -200,12 +200,3 @@ class Matching:
         with self._store.writing() as connection:
             add_decision(connection, decision)
             self._audit.write(connection, validation["trace_id"], events)
-
-
-def _allowed(words: WordIndex, atom_ids: Sequence[str] | None) -> Mask:
-    if atom_ids is None:
-        return words.all()
-    for atom_id in atom_ids:
-        if atom_id not in words.known:
-            raise NotFoundError(f"Atom not found: {atom_id}")
-    return words.mask(atom_ids)

@@ -262,12 +262,12 @@ def add_resume(connection: Connection, resume: Resume) -> None:
 
 
 def get_resume(connection: Connection, resume_id: str) -> Resume | None:
-    """Return the resume with this id."""
+    """Return the resume with this id, None for an unknown id."""
     return next(_resumes(connection, "WHERE resume_id = ?", resume_id), None)
 
 
 def find_resume(connection: Connection, resume_hash: str) -> Resume | None:
-    """Return the resume with this content hash."""
+    """Return the resume with this content hash, None if it is not stored."""
     return next(_resumes(connection, "WHERE resume_hash = ?", resume_hash), None)
 
 
@@ -310,9 +310,9 @@ def ingest_resume(
     text = read_resume(input_path, limits)
     resume_hash = f"sha256:{sha256(text.markdown)}"
     with audit.store.writing() as connection:
-        known = find_resume(connection, resume_hash)
-        resume_id = known.resume_id if known else audit.new_id("resume-")
-        is_new = persist and known is None
+        stored = find_resume(connection, resume_hash)
+        resume_id = stored.resume_id if stored else audit.new_id("resume-")
+        is_new = persist and stored is None
         if is_new:
             now = audit.now()
             meta = ResumeMeta(str(text.path), text.file_hash, text.method, now, _VERSION)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from itertools import groupby
 from operator import itemgetter
@@ -35,14 +35,6 @@ _OLDEST_SQLITE: Final = (3, 35)
 """The first version with RETURNING."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migrated:
-    """The versions of a database before and after a migration."""
-
-    before: int
-    after: int
-
-
 def open_store(path: Path | None = None) -> Store:
     """Open a database and bring it to the newest version.
 
@@ -63,8 +55,8 @@ def open_store(path: Path | None = None) -> Store:
     return store
 
 
-def migrate(store: Store, to: int = LATEST) -> Migrated:
-    """Apply the missing versions.
+def migrate(store: Store, to: int = LATEST) -> tuple[int, int]:
+    """Apply the missing versions, and return the versions before and after.
 
     Raises:
         ApiError: The database fails, or its version is unknown to this plugin.
@@ -75,23 +67,17 @@ def migrate(store: Store, to: int = LATEST) -> Migrated:
         raise InvalidInputError(f"There is no version {to}; the versions are {versions}.")
     with store.reading() as connection:
         before = after = version_of(connection)
-    if before > LATEST:
-        raise ApiError(
-            f"The database has version {before}, and this plugin knows {LATEST}: "
-            f"run `{upgrade_command('standards-mcp-career')}`, or name another file in "
-            "plugins.career.db."
-        )
     if before not in (0, *VERSIONS):
         raise ApiError(
-            f"The database has version {before}, which no release has written, and was left as it "
-            f"is. This plugin reads the versions {versions}: name another file in "
-            "plugins.career.db."
+            f"The database has version {before} and was left as it is: this plugin reads the "
+            f"versions {versions}. Run `{upgrade_command('standards-mcp-career')}`, or name "
+            "another file in plugins.career.db."
         )
     if before > to:
         raise InvalidInputError(f"The database has version {before}; nothing leads back to {to}.")
     while after < to:
         after = _apply_next(store)
-    return Migrated(before, after)
+    return before, after
 
 
 def version_of(connection: Connection) -> int:

@@ -157,9 +157,9 @@ def commands(settings: CareerSettings) -> list[click.Command]:
         """Bring the database to the newest version, or to another."""
         _check_kept(settings)
         with closing(Store(settings.db)) as store:
-            done = migrate(store, to)
-        answer = {"from": done.before, "to": done.after}
-        return Report(answer, lambda: f"version {done.before} to {done.after}")
+            before, after = migrate(store, to)
+        answer = {"from": before, "to": after}
+        return Report(answer, lambda: f"version {before} to {after}")
 
     return [import_records, list_records, show_record, migrate_database, _audit_group(settings)]
 

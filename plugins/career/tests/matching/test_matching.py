@@ -218,7 +218,7 @@ def test_the_scores_of_many_requirements_are_not_in_memory_together(strategy: An
     )
     asked = tuple(Requirement(f"Kafka word{n}") for n in range(500))
     position = Opportunity("o", "c", "r", requirements=asked)
-    matcher = Matcher(words, words.all(), options, vectors, STUB_EMBEDDER)
+    matcher = Matcher(words, words.mask(), options, vectors, STUB_EMBEDDER)
     one = matcher.report(replace(position, requirements=asked[:1]))
     assert one["matched_atoms"]
     tracemalloc.start()
@@ -295,7 +295,7 @@ ATOMS = st.lists(
 def test_an_inverted_index_gives_what_a_plain_loop_gives(known: list[Atom], texts: Sequence[str]):
     position = Opportunity("o", "c", "r", requirements=tuple(map(Requirement, texts)))
     words = WordIndex(known)
-    matcher = Matcher(words, words.all(), LEXICAL, MemoryVectors(), None)
+    matcher = Matcher(words, words.mask(), LEXICAL, MemoryVectors(), None)
     found = matcher.report(position)["requirement_matches"]
     verified = sorted((each for each in known if each.verified), key=lambda each: each.atom_id)
     for text, each in zip(texts, found, strict=True):

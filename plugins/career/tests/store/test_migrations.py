@@ -25,7 +25,6 @@ from standards_mcp_career.resumes import all_resumes
 from standards_mcp_career.schema import (
     LATEST,
     VERSIONS,
-    Migrated,
     migrate,
     open_store,
     version_of,
@@ -91,19 +90,19 @@ def test_a_new_database_has_a_row_for_each_version_and_alembics_table(store: Sto
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         assert "resume_token_ir" in {name for (name,) in tables}
     assert (times, revision) == (len(VERSIONS), f"{LATEST:04}")
-    assert migrate(store) == Migrated(LATEST, LATEST)
+    assert migrate(store) == (LATEST, LATEST)
 
 
 def test_a_database_can_be_brought_to_a_version_between(db: Path):
     with closing(Store(db)) as store:
-        assert migrate(store, 4) == Migrated(0, 4)
+        assert migrate(store, 4) == (0, 4)
         with store.reading() as connection:
             assert not connection.execute("PRAGMA table_info(decision_records)").fetchall()
         with pytest.raises(InvalidInputError, match="nothing leads back to 3"):
             migrate(store, 3)
         with pytest.raises(InvalidInputError, match="the versions are 1, 2, 3, 4, 10"):
             migrate(store, 7)
-        assert migrate(store) == Migrated(4, LATEST)
+        assert migrate(store) == (4, LATEST)
 
 
 @pytest.mark.parametrize("number", range(len(VERSIONS)))
@@ -114,7 +113,7 @@ def test_a_process_that_is_killed_in_the_middle_leaves_a_whole_version(db: Path,
     with closing(Store(db)) as store:
         with store.reading() as connection:
             assert version_of(connection) == before
-        assert migrate(store) == Migrated(before, LATEST)
+        assert migrate(store) == (before, LATEST)
         assert versions(store) == list(VERSIONS)
 
 
@@ -224,8 +223,8 @@ def test_an_sqlite_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch, db: 
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (LATEST + 1, "this plugin knows .*: run `.* --upgrade"),
-        (7, "no release has written, and was left as it is"),
+        (LATEST + 1, "version 11 and was left as it is.* Run `.* --upgrade"),
+        (7, "version 7 and was left as it is"),
     ],
 )
 def test_a_version_of_another_plugin_is_refused_and_stays(db: Path, version: int, message: str):
