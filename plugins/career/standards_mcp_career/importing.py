@@ -59,6 +59,7 @@ _MESSAGES: Final = {
     "unexpected_keyword_argument": "unknown field; check its spelling",
     "dataclass_type": "must be an object",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
 }
 
 
@@ -142,7 +143,7 @@ def _contents(file: Path, errors: list[Mistake]) -> _Contents:
 def _place(parts: Sequence[str | int]) -> str:
     """Return a place such as ``: atoms[0].claim``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return f": {text[1:]}" if text else ""
+    return f": {text.removeprefix('.')}" if text else ""
 
 
 def parsed(file: Path) -> Any:

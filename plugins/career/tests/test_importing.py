@@ -95,6 +95,11 @@ def test_records_are_imported_in_their_regular_form(
             "unknown field; check its spelling; expected atoms, ",
         ),
         ({"atoms": {}}, ": atoms", "must be a list"),
+        (
+            {"atoms": [{"atom_id": "a", "claim": "c", "tags": "x"}]},
+            ": atoms[0].tags",
+            "must be a list",
+        ),
         ({"atoms": ["x"]}, ": atoms[0]", "must be an object"),
         ({"atoms": [{}]}, ": atoms[0].atom_id", "Field required"),
         ({"atoms": [{"atom_id": ""}]}, ": atoms[0].atom_id", "atom_id must not be empty"),

@@ -20,7 +20,13 @@ from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing, all_runs, entries_of
 from standards_mcp_career.primitives import sha256
-from standards_mcp_career.records import all_atoms, all_interactions, all_opportunities
+from standards_mcp_career.records import (
+    Atom,
+    all_atoms,
+    all_interactions,
+    all_opportunities,
+    upsert_atoms,
+)
 from standards_mcp_career.resumes import all_resumes
 from standards_mcp_career.schema import (
     LATEST,
@@ -218,6 +224,18 @@ def test_an_sqlite_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch, db: 
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
     with pytest.raises(ApiError, match=r"has SQLite 3\.34\.1; .* needs 3\.35 or later"):
         open_store(db)
+
+
+def test_columns_of_the_original_may_have_another_order(db: Path):
+    with closing(sqlite3.connect(db)) as other:
+        other.execute(
+            "CREATE TABLE atoms (claim TEXT, atom_id TEXT PRIMARY KEY, verified INTEGER, "
+            "title TEXT, evidence_refs_json TEXT, domain TEXT, tags_json TEXT)"
+        )
+    atom = Atom("a", "d", "t", "c", ("x",), verified=True, evidence_refs=("r",))
+    with closing(open_store(db)) as store, store.writing() as connection:
+        upsert_atoms(connection, [atom])
+        assert all_atoms(connection) == [atom]
 
 
 @pytest.mark.parametrize(
