@@ -26,16 +26,20 @@ from pydantic import SecretStr
 
 from standards_mcp_career.atom_words import words_of
 from standards_mcp_career.audit import Entry
+from standards_mcp_career.interactions import apply_event
 from standards_mcp_career.primitives import tokens
-from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.scoring import Options
-from standards_mcp_career.service import Career, open_career
-from standards_mcp_career.settings import CareerSettings, Strategy
-from standards_mcp_career.store.repositories import (
+from standards_mcp_career.records import (
+    Atom,
+    Interaction,
+    Opportunity,
+    Requirement,
     upsert_atoms,
     upsert_interactions,
     upsert_opportunities,
 )
+from standards_mcp_career.scoring import Options
+from standards_mcp_career.service import Career, open_career
+from standards_mcp_career.settings import CareerSettings, Strategy
 
 WORDS = [f"word{number}" for number in range(5000)]
 WEIGHTS = [1 / rank for rank in range(1, len(WORDS) + 1)]
@@ -130,12 +134,15 @@ def measure(count: int, calls: int, settings: CareerSettings) -> None:
             )
         events = timed(
             calls,
-            lambda number: career.interactions.apply_event(f"i-{number}", "Prepare", "key"),
+            lambda number: apply_event(
+                career.coordinator, career.audit, f"i-{number}", "Prepare", "key"
+            ),
         )
         name = "Redis" if settings.redis else "SQLite"
         print(f"an event, {name:6}            {shown(events)}")
         entry = Entry("IndexedArtifact", {"artifact_id": "a", "stale": False})
-        career.audit.extend("long", [entry] * 100_000)
+        with career.store.writing() as connection:
+            career.audit.write(connection, "long", [entry] * 100_000)
         (took,) = timed(1, lambda _: career.audit.verify("long"))
         print(f"100,000 events verified     {took / 1000:.2f} s")
     given = settings.model_dump_json(include={"db", "tokens", "vector_backend", "lancedb_path"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
@@ -10,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from standards_mcp import NotFoundError
+
 from .language.evidence import SHARE, Proof, asked_by, judge, proof_of
 from .primitives import tokens
-from .records import Atom
-from .settings import Tokens
+from .records import Atom, Tokens
 from .vectors import Scores
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -22,8 +22,10 @@ Counts: TypeAlias = NDArray[np.int32]
 
 # In memory, because SQLite's full-text search splits texts into other words. Indexing 10,000 atoms
 # takes 0.3 s.
-class WordIndex(ABC):
+class WordIndex:
     """Find the verified atoms that share words with a text.
+
+    Words are runs of ASCII letters and digits; each one that is shared is evidence.
 
     Args:
         atoms: All atoms; only verified ones are indexed.
@@ -31,7 +33,7 @@ class WordIndex(ABC):
 
     def __init__(self, atoms: Iterable[Atom]) -> None:
         ordered = sorted(atoms, key=lambda atom: atom.atom_id)
-        self.known = frozenset(atom.atom_id for atom in ordered)
+        self._ids = frozenset(atom.atom_id for atom in ordered)
         self.atoms: Sequence[Atom] = [atom for atom in ordered if atom.verified]
         self._position = {atom.atom_id: place for place, atom in enumerate(self.atoms)}
         postings: dict[str, list[int]] = {}
@@ -40,35 +42,41 @@ class WordIndex(ABC):
                 postings.setdefault(word, []).append(place)
         self._postings = {word: np.array(places) for word, places in postings.items()}
 
-    @abstractmethod
     def _indexed(self, atom: Atom) -> Collection[str]:
         """Return the index words of an atom."""
+        return words_of(atom)
 
-    @abstractmethod
     def asked(self, text: str) -> set[str]:
         """Return the lookup words of a requirement."""
+        return set(tokens(text))
 
-    @abstractmethod
     def lexical(self, text: str, mask: Mask) -> Scores:
         """Return the lexical score of each atom for a requirement; 0 if it does not meet it."""
+        words = self.asked(text)
+        return np.where(mask, self.shared(words) / max(1, len(words)), 0.0)
 
-    @abstractmethod
     def evidence(self, text: str, place: int) -> list[str]:
         """Return the words of a requirement that the atom at a place has, sorted."""
+        return sorted(words_of(self.atoms[place]).intersection(tokens(text)))
 
-    def all(self) -> Mask:
-        """Return a mask of all atoms, in the order of their ids."""
-        return np.ones(len(self.atoms), dtype=np.bool_)
+    def mask(self, atom_ids: Collection[str] | None = None) -> Mask:
+        """Return a mask of the atoms with these ids, or of all.
+
+        Raises:
+            NotFoundError: An atom does not exist.
+        """
+        if atom_ids is None:
+            return np.ones(len(self.atoms), dtype=np.bool_)
+        for atom_id in atom_ids:
+            if atom_id not in self._ids:
+                raise NotFoundError(f"Atom not found: {atom_id}")
+        chosen, places = np.zeros(len(self.atoms), dtype=np.bool_), self.places(atom_ids)
+        chosen[places[places >= 0]] = True
+        return chosen
 
     def places(self, atom_ids: Iterable[str]) -> NDArray[np.intp]:
         """Return the position of each atom, -1 for an unverified or unknown one."""
         return np.array([self._position.get(atom_id, -1) for atom_id in atom_ids], dtype=np.intp)
-
-    def mask(self, atom_ids: Iterable[str]) -> Mask:
-        """Return a mask of the atoms with these ids."""
-        chosen, places = np.zeros(len(self.atoms), dtype=np.bool_), self.places(atom_ids)
-        chosen[places[places >= 0]] = True
-        return chosen
 
     def shared(self, words: Collection[str]) -> Counts:
         """Return the number of these words in each atom."""
@@ -77,27 +85,6 @@ class WordIndex(ABC):
             if (places := self._postings.get(word)) is not None:
                 counts[places] += 1
         return counts
-
-
-class OriginalWords(WordIndex):
-    """Words of ASCII letters and digits; each one that is shared is evidence."""
-
-    @override
-    def _indexed(self, atom: Atom) -> Collection[str]:
-        return words_of(atom)
-
-    @override
-    def asked(self, text: str) -> set[str]:
-        return set(tokens(text))
-
-    @override
-    def lexical(self, text: str, mask: Mask) -> Scores:
-        words = self.asked(text)
-        return np.where(mask, self.shared(words) / max(1, len(words)), 0.0)
-
-    @override
-    def evidence(self, text: str, place: int) -> list[str]:
-        return sorted(words_of(self.atoms[place]).intersection(tokens(text)))
 
 
 class MeaningfulWords(WordIndex):
@@ -116,15 +103,15 @@ class MeaningfulWords(WordIndex):
 
     @override
     def asked(self, text: str) -> set[str]:
-        return {key for slot in asked_by(text).slots for key in slot.keys}
+        return {key for slot in asked_by(text) for key in slot.keys}
 
     @override
     def lexical(self, text: str, mask: Mask) -> Scores:
         asked = asked_by(text)
-        counts = sum((self.shared(slot.keys) > 0 for slot in asked.slots), np.zeros(len(mask)))
+        counts = sum((self.shared(slot.keys) > 0 for slot in asked), np.zeros(len(mask)))
         scores = np.zeros(len(mask))
-        if asked.slots:
-            for place in places_of(mask & (counts >= SHARE * len(asked.slots))):
+        if asked:
+            for place in places_of(mask & (counts >= SHARE * len(asked))):
                 scores[place] = judge(asked, self._proofs[place]).share
         return scores
 
@@ -133,10 +120,10 @@ class MeaningfulWords(WordIndex):
         return judge(asked_by(text), self._proofs[place]).words
 
 
-def word_index(atoms: Iterable[Atom], tokens: Tokens) -> WordIndex:
-    """Return the index that a setting of ``tokens`` chooses."""
+def word_index(atoms: Iterable[Atom], rule: Tokens) -> WordIndex:
+    """Return the index that the setting ``tokens`` chooses."""
     # By the original rule, the word "in" would be evidence for "PhD in education".
-    return OriginalWords(atoms) if tokens == "original" else MeaningfulWords(atoms)
+    return WordIndex(atoms) if rule == "original" else MeaningfulWords(atoms)
 
 
 def words_of(atom: Atom) -> frozenset[str]:

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from io import BytesIO
 from typing import Any, Final
@@ -90,65 +90,60 @@ def _paragraphs(data: bytes, *, is_marked: bool) -> Iterator[str]:
     # Older programs show this copy of a text box; newer ones show the box itself.
     for fallback in list(word.element.body.iter(_FALLBACK)):
         fallback.getparent().remove(fallback)
-    marks = _Marks(word.styles) if is_marked else None
-    return (text for text in _texts(word.element.body, marks) if text.strip())
+    styles = {style.style_id: style for style in word.styles} if is_marked else None
+    return (text for text in _texts(word.element.body, styles) if text.strip())
 
 
-class _Marks:
-    """Markdown prefixes of paragraphs, by their styles."""
-
-    def __init__(self, styles: Any) -> None:
-        self._styles = {style.style_id: style for style in styles}
-
-    def of(self, paragraph: Any) -> str:
-        if paragraph.pPr is not None and paragraph.pPr.numPr is not None:
+def _mark(paragraph: Any, styles: Mapping[str, Any]) -> str:
+    """Return the Markdown prefix of a paragraph, by its style."""
+    if paragraph.pPr is not None and paragraph.pPr.numPr is not None:
+        return "- "
+    style = styles.get(paragraph.style or "")
+    while style is not None:
+        properties = style.element.pPr
+        if properties is not None and properties.numPr is not None:
             return "- "
-        style = self._styles.get(paragraph.style or "")
-        while style is not None:
-            properties = style.element.pPr
-            if properties is not None and properties.numPr is not None:
-                return "- "
-            if style.name.startswith("Heading"):
-                return "## "
-            style = style.base_style
-        return ""
+        if style.name.startswith("Heading"):
+            return "## "
+        style = style.base_style
+    return ""
 
 
-def _texts(element: Any, marks: _Marks | None) -> Iterator[str]:
+def _texts(element: Any, styles: Mapping[str, Any] | None) -> Iterator[str]:
     """Return the texts of paragraphs and table cells, including controls and boxes."""
     from docx.oxml.table import CT_Tc  # noqa: PLC0415
     from docx.oxml.text.paragraph import CT_P  # noqa: PLC0415
 
     for child in element:
         if isinstance(child, CT_P):
-            yield from _paragraph(child, marks)
+            yield from _paragraph(child, styles)
         elif isinstance(child, CT_Tc):
-            yield from _cell(child, marks)
+            yield from _cell(child, styles)
         else:
-            yield from _texts(child, marks)
+            yield from _texts(child, styles)
 
 
-def _cell(cell: Any, marks: _Marks | None) -> Iterator[str]:
+def _cell(cell: Any, styles: Mapping[str, Any] | None) -> Iterator[str]:
     """Return the text of a cell in one line, then the text of its nested tables.
 
     Resumes are often laid out by tables, so lists in cells stay lists where they are marked.
     """
     tables = [child for child in cell if child.tag == f"{_WORD}tbl"]
-    texts = [text for child in cell if child not in tables for text in _texts([child], marks)]
-    yield from texts if marks else [" ".join(" ".join(texts).split())]
-    yield from _texts(tables, marks)
+    texts = [text for child in cell if child not in tables for text in _texts([child], styles)]
+    yield from texts if styles else [" ".join(" ".join(texts).split())]
+    yield from _texts(tables, styles)
 
 
-def _paragraph(paragraph: Any, marks: _Marks | None) -> Iterator[str]:
+def _paragraph(paragraph: Any, styles: Mapping[str, Any] | None) -> Iterator[str]:
     """Return the text of a paragraph, then the text of its boxes."""
     runs = paragraph.iter(f"{_WORD}r")
     own = (run for run in runs if next(run.iterancestors(_PARAGRAPH)) is paragraph)
     text = "".join(run.text for run in own)
-    yield marks.of(paragraph) + text if marks and text.strip() else text
+    yield _mark(paragraph, styles) + text if styles and text.strip() else text
     for box in paragraph.iter(_BOX):
         # A box within a box comes with that one.
         if next(box.iterancestors(_PARAGRAPH, _BOX)) is paragraph:
-            yield from _texts(box, marks)
+            yield from _texts(box, styles)
 
 
 def _limit() -> None:

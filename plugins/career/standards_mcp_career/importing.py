@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from .primitives import Split, words_by
+from .database import Store
 from .records import (
     Atom,
     Interaction,
     Opportunity,
-    Requirement,
-    normalised_atom,
-    normalised_opportunity,
-    problem,
-)
-from .settings import Tokens
-from .store.database import Store
-from .store.repositories import (
-    all_opportunities,
+    Tokens,
+    split_tags,
     upsert_atoms,
     upsert_interactions,
     upsert_opportunities,
+    with_split_tags,
 )
 
-Record = TypeVar("Record", Atom, Opportunity, Interaction)
-_KINDS: Final = ("atoms", "opportunities", "interactions")
 _YAML: Final = (".yaml", ".yml")
 
 
@@ -53,93 +44,106 @@ class ImportAnswer(TypedDict):
     errors: list[Mistake]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Contents:
-    """Records and mistakes of the files."""
+    """The records of a file, or of all files."""
 
-    atoms: list[Atom] = field(default_factory=list[Atom])
-    opportunities: list[Opportunity] = field(default_factory=list[Opportunity])
-    interactions: list[Interaction] = field(default_factory=list[Interaction])
-    errors: list[Mistake] = field(default_factory=list[Mistake])
+    atoms: list[Atom] | None = None
+    opportunities: list[Opportunity] | None = None
+    interactions: list[Interaction] | None = None
+
+
+_FILE: Final = TypeAdapter(_Contents)
+_KINDS: Final = ", ".join(part.name for part in fields(_Contents))
+_MESSAGES: Final = {
+    "unexpected_keyword_argument": "unknown field; check its spelling",
+    "dataclass_type": "must be an object",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+}
 
 
 def import_files(
-    store: Store, files: Sequence[Path], tokens: Tokens, *, dry_run: bool = False
+    store: Store, files: Sequence[Path], rule: Tokens, *, dry_run: bool = False
 ) -> ImportAnswer:
     """Import files, each an object with lists of atoms, opportunities and interactions.
 
     Args:
-        tokens: The setting ``tokens``, which splits tags into words.
+        rule: The setting ``tokens``, which splits tags into words.
         dry_run: Roll the import back at the end.
 
     Raises:
         ApiError: The database fails.
     """
-    contents = _Contents()
-    for file in files:
-        _read(file, contents, words_by(tokens))
-    if not files:
-        return _answer(contents)
-    with store.reading() as connection:
-        opportunity_ids = {record.opportunity_id for record in all_opportunities(connection)}
-    opportunity_ids |= {record.opportunity_id for record in contents.opportunities}
-    for record in contents.interactions:
-        if record.opportunity_id not in opportunity_ids:
-            where, missing = f"interaction {record.interaction_id}", record.opportunity_id
-            message = f"Opportunity not found: {missing}"
-            contents.errors.append({"where": where, "message": message})
-    contents.errors.extend(_duplicates(contents))
-    if contents.errors:
-        return _answer(_Contents(errors=contents.errors))
+    answer: ImportAnswer = {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": []}
+    errors = answer["errors"]
+    contents = [_contents(file, errors) for file in files]
+    atoms = [
+        replace(atom, tags=split_tags(atom.tags, rule))
+        for content in contents
+        for atom in content.atoms or ()
+    ]
+    opportunities = [
+        with_split_tags(record, rule)
+        for content in contents
+        for record in content.opportunities or ()
+    ]
+    interactions = [record for content in contents for record in content.interactions or ()]
+    errors += _duplicates("atom", [record.atom_id for record in atoms])
+    errors += _duplicates("opportunity", [record.opportunity_id for record in opportunities])
+    errors += _duplicates("interaction", [record.interaction_id for record in interactions])
+    if errors or not files:
+        return answer
     with store.writing() as connection:
-        upsert_atoms(connection, contents.atoms)
-        upsert_opportunities(connection, contents.opportunities)
-        upsert_interactions(connection, contents.interactions)
-        if dry_run:
+        upsert_atoms(connection, atoms)
+        upsert_opportunities(connection, opportunities)
+        rows = connection.execute("SELECT opportunity_id FROM opportunities")
+        opportunity_ids = {opportunity_id for (opportunity_id,) in rows}
+        errors += [
+            {
+                "where": f"interaction {record.interaction_id}",
+                "message": f"Opportunity not found: {record.opportunity_id}",
+            }
+            for record in interactions
+            if record.opportunity_id not in opportunity_ids
+        ]
+        if not errors:
+            upsert_interactions(connection, interactions)
+            answer["atoms"], answer["opportunities"] = len(atoms), len(opportunities)
+            answer["interactions"] = len(interactions)
+        if errors or dry_run:
             connection.rollback()
-    return _answer(contents)
+    return answer
 
 
-def _answer(contents: _Contents) -> ImportAnswer:
-    return {
-        "atoms": len(contents.atoms),
-        "opportunities": len(contents.opportunities),
-        "interactions": len(contents.interactions),
-        "errors": contents.errors,
-    }
+def _duplicates(name: str, ids: Sequence[str]) -> Iterator[Mistake]:
+    for identifier, count in Counter(ids).items():
+        if count > 1:
+            yield {"where": f"{name} {identifier}", "message": f"duplicate id, {count} times"}
 
 
-def _duplicates(contents: _Contents) -> Iterator[Mistake]:
-    ids = {
-        "atom": [atom.atom_id for atom in contents.atoms],
-        "opportunity": [record.opportunity_id for record in contents.opportunities],
-        "interaction": [record.interaction_id for record in contents.interactions],
-    }
-    for name, ids_of_kind in ids.items():
-        for identifier, count in Counter(ids_of_kind).items():
-            if count > 1:
-                yield {"where": f"{name} {identifier}", "message": f"duplicate id, {count} times"}
-
-
-def _read(file: Path, contents: _Contents, words: Split) -> None:
+def _contents(file: Path, errors: list[Mistake]) -> _Contents:
+    """Return the records of a file, or none and the errors of the file."""
     try:
-        parsed_file = parsed(file)
+        return _FILE.validate_python(parsed(file), extra="forbid")
     except OSError as error:
-        _mistake(contents, str(file), error.strerror or str(error))
-        return
+        errors.append({"where": str(file), "message": error.strerror or str(error)})
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            message = _MESSAGES.get(detail["type"], detail["msg"])
+            if len(detail["loc"]) < 2 and message != _MESSAGES["list_type"]:  # noqa: PLR2004
+                message = f"{message}; expected {_KINDS}"
+            errors.append({"where": f"{file}{_place(detail['loc'])}", "message": message})
     except (ValueError, RecursionError) as error:
-        _mistake(contents, str(file), f"cannot be read: {' '.join(str(error).split())}")
-        return
-    if not isinstance(parsed_file, dict):
-        _mistake(contents, str(file), f"must be an object with {', '.join(_KINDS)}")
-        return
-    members = {str(key): value for key, value in cast("dict[object, object]", parsed_file).items()}
-    for key in sorted(members.keys() - set(_KINDS)):
-        _mistake(contents, f"{file}: {key}", f"unknown key; expected {', '.join(_KINDS)}")
-    contents.atoms += _records(file, members, contents, Atom, partial(normalised_atom, words=words))
-    normalised = partial(normalised_opportunity, words=words)
-    contents.opportunities += _records(file, members, contents, Opportunity, normalised)
-    contents.interactions += _records(file, members, contents, Interaction, lambda record: record)
+        message = f"cannot be read: {' '.join(str(error).split())}"
+        errors.append({"where": str(file), "message": message})
+    return _Contents()
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    """Return a place such as ``: atoms[0].claim``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return f": {text.removeprefix('.')}" if text else ""
 
 
 def parsed(file: Path) -> Any:
@@ -163,55 +167,3 @@ def parsed(file: Path) -> Any:
         raise ValueError(str(error)) from error
     except (AttributeError, LookupError, TypeError) as error:  # a tag on a value of another type
         raise ValueError("a YAML tag does not fit its value") from error
-
-
-def _records(
-    file: Path,
-    members: Mapping[str, object],
-    contents: _Contents,
-    kind: type[Record],
-    normalised: Callable[[Record], Record],
-) -> Iterator[Record]:
-    """Yield the valid records of a kind, and note the errors of the others."""
-    name = {Atom: "atoms", Opportunity: "opportunities", Interaction: "interactions"}[kind]
-    records = members.get(name)
-    if not isinstance(records, list | None):
-        _mistake(contents, f"{file}: {name}", "must be a list")
-        return
-    reader = TypeAdapter(kind)
-    for number, item in enumerate(cast("list[object]", records or [])):
-        where = f"{file}: {name}[{number}]"
-        try:
-            record = normalised(reader.validate_python(item))
-        except ValidationError as error:
-            for detail in error.errors(include_url=False, include_input=False):
-                _mistake(contents, where + _place(detail["loc"]), detail["msg"])
-            continue
-        wrong = next(_unknown(item, kind), None) or problem(record)
-        if wrong:
-            _mistake(contents, where, wrong)
-        else:
-            yield record
-
-
-def _unknown(item: object, kind: type) -> Iterator[str]:
-    """Yield an error for each unknown field: it may be misspelt."""
-    if not isinstance(item, dict):
-        return
-    members = cast("dict[object, object]", item)
-    names = [part.name for part in fields(kind)]
-    for key in members:
-        if key not in names:
-            yield f"unknown field {key}; expected {', '.join(names)}"
-    requirements = members.get("requirements")
-    if isinstance(requirements, list):
-        for part in cast("list[object]", requirements):
-            yield from _unknown(part, Requirement)
-
-
-def _place(parts: Iterable[str | int]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-
-
-def _mistake(contents: _Contents, where: str, message: str) -> None:
-    contents.errors.append({"where": where, "message": message})

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
-
-from sqlalchemy import Connection
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from sqlite3 import Connection, Row
+from typing import Any, Final
 
 from standards_mcp import ApiError
 
+from .answers import IndexAnswer, IndexCounts
 from .audit import AuditLog
 from .audit import Entry as AuditEntry
-from .primitives import Clock, Ids, hash64
-from .schemas import IndexAnswer, IndexCounts
+from .database import next_number, stored_object
+from .primitives import compact, hash64
+from .records import all_atoms, all_opportunities
+from .resumes import all_resumes
 from .settings import Scope
-from .store import runs
-from .store.database import Store, next_number
-from .store.repositories import all_atoms, all_opportunities, all_resumes
-from .store.runs import Entry, Run
-from .vectors import Embedder, Kept, Key, VectorStore, vector_hash
+from .vectors import Embedder, Kept, Key, MemoryVectors, Source
 
 _log = logging.getLogger("standards_mcp.plugins.career")
 _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
@@ -31,25 +29,97 @@ _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
     "opps": ("opportunity",),
 }
 _BATCH: Final = 256
+_NUMBER: Final = "CAST(substr(run_id, 5) AS INTEGER)"
+"""Orders the runs, whose ids are ``run-`` and a number. Times do not: clocks may go back."""
+_RUN: Final = (
+    "run_id, started_at, completed_at, provider_id, model_id, prompt_version, status, summary_json"
+)
+_RUNS: Final = f"SELECT {_RUN} AS summary FROM index_runs"  # noqa: S608
+_ENTRY: Final = "artifact_type, artifact_id, source_hash, vector_hash, indexed_at, stale"
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
-    """A record to embed."""
+class Entry:
+    """An artifact that a run has indexed.
 
-    kind: str
-    identifier: str
-    text: str
+    Attributes:
+        stale: True if the text has changed since the previous run.
+    """
+
+    artifact_type: str
+    artifact_id: str
+    source_hash: str
+    vector_hash: str
+    indexed_at: str | None
+    stale: bool
 
     @property
     def key(self) -> Key:
-        """The vector's key."""
-        return self.kind, self.identifier
+        """The key of the vector."""
+        return self.artifact_type, self.artifact_id
 
-    @property
-    def source_hash(self) -> str:
-        """The hash of the text."""
-        return hash64(self.text)
+
+def fail_unfinished(connection: Connection) -> None:
+    """Mark unfinished runs as failed: their server has ended."""
+    connection.execute(
+        "UPDATE index_runs SET status = 'failed' WHERE status IN ('pending', 'running')"
+    )
+
+
+def add_entries(connection: Connection, run_id: str, entries: Sequence[Entry]) -> None:
+    """Store the entries of a run."""
+    connection.executemany(
+        f"INSERT INTO index_entries (run_id, {_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        ((run_id, *astuple(entry)) for entry in entries),
+    )
+
+
+def get_run(connection: Connection, run_id: str) -> dict[str, Any] | None:
+    """Return a run with its entries, None for an unknown id."""
+    row = connection.execute(f"{_RUNS} WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        return None
+    entries = list(map(asdict, entries_of(connection, run_id)))
+    for entry in entries:
+        del entry["indexed_at"]
+    return {**_run_of(row), "entries": entries}
+
+
+def all_runs(connection: Connection) -> list[dict[str, Any]]:
+    """Return all runs, the oldest first."""
+    return [_run_of(row) for row in connection.execute(f"{_RUNS} ORDER BY {_NUMBER}")]
+
+
+def _run_of(row: Row) -> dict[str, Any]:
+    return {**dict(row), "summary": stored_object(row["summary"])}
+
+
+def entries_of(connection: Connection, run_id: str) -> list[Entry]:
+    """Return the entries of a run, by type and id."""
+    rows = connection.execute(
+        f"SELECT {_ENTRY} FROM index_entries "  # noqa: S608
+        "WHERE run_id = ? ORDER BY artifact_type, artifact_id",
+        (run_id,),
+    )
+    return [_entry_of(row) for row in rows]
+
+
+def latest_entries(connection: Connection, source: Source) -> dict[Key, Entry]:
+    """Return the newest entry of each artifact in completed runs, by the key of its vector."""
+    rows = connection.execute(
+        # With max(), SQLite returns the other columns of the row with the maximum.
+        f"SELECT {_ENTRY}, max({_NUMBER}) FROM index_entries "  # noqa: S608
+        "JOIN index_runs USING (run_id) "
+        "WHERE status = 'completed' AND provider_id = ? AND model_id = ? AND prompt_version = ? "
+        "GROUP BY artifact_type, artifact_id",
+        source,
+    )
+    return {entry.key: entry for entry in map(_entry_of, rows)}
+
+
+def _entry_of(row: Row) -> Entry:
+    kind, identifier, source_hash, vector_hash, indexed_at, stale, *_ = row
+    return Entry(kind, identifier, source_hash, vector_hash, indexed_at, bool(stale))
 
 
 class Indexing:
@@ -59,16 +129,8 @@ class Indexing:
         embedder: None without vectors.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        audit: AuditLog,
-        ids: Ids,
-        clock: Clock,
-        embedder: Embedder | None,
-        vectors: VectorStore,
-    ) -> None:
-        self._store, self._audit, self._ids, self._clock = store, audit, ids, clock
+    def __init__(self, audit: AuditLog, embedder: Embedder | None, vectors: MemoryVectors) -> None:
+        self._store, self._audit = audit.store, audit
         self._embedder, self._vectors = embedder, vectors
         self._building = threading.Lock()
 
@@ -84,146 +146,111 @@ class Indexing:
             return self._build(scope, trace_id)
 
     def _build(self, scope: Scope, trace_id: str | None) -> IndexAnswer:
-        drawn = self._ids.new("trace")
-        trace_id = trace_id or drawn
+        trace_id = self._audit.trace(trace_id)
         started = {"source": "app_service", "operation": "index_build", "scope": scope}
         self._audit.append(trace_id, "IndexBuildStarted", started)
-        run = self._start(scope)
+        source = self._embedder.source if self._embedder else Source("none", "none", "none")
+        with self._store.writing() as connection:
+            run_id = f"run-{next_number(connection, 'run')}"
+            connection.execute(
+                f"INSERT INTO index_runs ({_RUN}) "  # noqa: S608
+                "VALUES (?, ?, NULL, ?, ?, ?, 'running', '{}')",
+                (run_id, self._audit.now(), *source),
+            )
+        begun = {"run_id": run_id, "scope": scope, "provider_id": source.provider_id}
+        self._audit.append(run_id, "IndexRunStarted", begun)
         try:
-            counts = self._run(run, scope)
+            counts = self._run(run_id, source, _SCOPES[scope])
         except BaseException:
             with self._store.writing() as connection:
-                runs.set_status(connection, run.run_id, "failed", completed_at=self._clock())
+                self._end(connection, run_id, "failed", {})
             raise
-        completed = {"run_id": run.run_id, **counts}
-        self._audit.append(trace_id, "IndexBuildCompleted", completed)
-        return {"run_id": run.run_id, "counts": counts, "trace_id": trace_id}
+        self._audit.append(trace_id, "IndexBuildCompleted", {"run_id": run_id, **counts})
+        return {"run_id": run_id, "counts": counts, "trace_id": trace_id}
 
-    def _start(self, scope: Scope) -> Run:
-        source = self._embedder.source if self._embedder else runs.Source("none", "none", "none")
-        with self._store.writing() as connection:
-            run = Run(
-                run_id=f"run-{next_number(connection, 'run')}",
-                started_at=self._clock(),
-                completed_at=None,
-                provider_id=source.provider_id,
-                model_id=source.model_id,
-                prompt_version=source.prompt_version,
-                status="running",
-                summary={},
-            )
-            runs.start(connection, run)
-        begun = {"run_id": run.run_id, "scope": scope, "provider_id": source.provider_id}
-        self._audit.append(run.run_id, "IndexRunStarted", begun)
-        return run
+    def _end(
+        self, connection: Connection, run_id: str, status: str, summary: Mapping[str, Any]
+    ) -> None:
+        connection.execute(
+            "UPDATE index_runs SET status = ?, summary_json = ?, completed_at = ? WHERE run_id = ?",
+            (status, compact(summary), self._audit.now(), run_id),
+        )
 
-    def _run(self, run: Run, scope: Scope) -> IndexCounts:
-        source = runs.Source(run.provider_id, run.model_id, run.prompt_version)
+    def _run(self, run_id: str, source: Source, kinds: Sequence[str]) -> IndexCounts:
         with self._store.reading() as connection:
-            artifacts = list(_artifacts(connection, _SCOPES[scope]))
-            before = {
-                (kind, identifier): entry
-                for kind in _SCOPES[scope]
-                for identifier, entry in runs.latest(connection, kind, source).items()
+            texts = {
+                (kind, identifier): text
+                for kind in kinds
+                for identifier, text in _artifacts(connection, kind)
             }
+            before = latest_entries(connection, source)
         kept = self._vectors.hashes()
-        changed, entries, skipped = list[Artifact](), list[Entry](), 0
-        for artifact in artifacts if self._embedder else ():
-            previous = before.get(artifact.key)
-            is_same = previous is not None and previous.source_hash == artifact.source_hash
-            if is_same and kept.get(artifact.key) == artifact.source_hash:
+        changed, skipped = list[Entry](), 0
+        for (kind, identifier), text in texts.items() if self._embedder else ():
+            source_hash = hash64(text)
+            previous = before.get((kind, identifier))
+            is_same = previous is not None and previous.source_hash == source_hash
+            if is_same and kept.get((kind, identifier)) == source_hash:
                 skipped += 1
-            else:
-                changed.append(artifact)
-                is_stale = previous is not None and not is_same
-                entries.append(self._entry(artifact, is_stale=is_stale))
-        self._forget(artifacts, scope)
-        if self._embedder:
-            entries = self._embedded(self._embedder, changed, entries)
-        self._settle()
-        counts: IndexCounts = {
-            "indexed": len(entries),
-            "skipped": skipped,
-            "stale": sum(entry.stale for entry in entries),
-        }
-        self._complete(run, entries, counts)
-        return counts
-
-    def _settle(self) -> None:
+                continue
+            is_stale = previous is not None and not is_same
+            entry = Entry(kind, identifier, source_hash, "", self._audit.now(), stale=is_stale)
+            changed.append(entry)
+        self._vectors.remove(key for key in kept if key[0] in kinds and key not in texts)
+        entries = self._embedded(self._embedder, changed, texts) if self._embedder else []
         try:
             self._vectors.settle()
         except ApiError as error:
             # The vectors are stored; the next build cleans up.
             _log.warning("after a build of the index: %s", error)
-
-    def _entry(self, artifact: Artifact, *, is_stale: bool) -> Entry:
-        return Entry(
-            artifact_type=artifact.kind,
-            artifact_id=artifact.identifier,
-            source_hash=artifact.source_hash,
-            vector_hash="",
-            indexed_at=self._clock(),
-            stale=is_stale,
-        )
+        counts: IndexCounts = {
+            "indexed": len(entries),
+            "skipped": skipped,
+            "stale": sum(entry.stale for entry in entries),
+        }
+        self._complete(run_id, entries, counts)
+        return counts
 
     def _embedded(
-        self, embedder: Embedder, artifacts: Sequence[Artifact], entries: Sequence[Entry]
+        self, embedder: Embedder, entries: Sequence[Entry], texts: Mapping[Key, str]
     ) -> list[Entry]:
         """Store the vectors of artifacts, and return their entries with vector hashes."""
         done = list[Entry]()
-        for start in range(0, len(artifacts), _BATCH):
-            batch = artifacts[start : start + _BATCH]
-            rows = embedder.embed([artifact.text for artifact in batch])
-            pairs = zip(batch, rows, strict=True)
-            self._vectors.put(
-                {artifact.key: Kept(artifact.source_hash, row) for artifact, row in pairs}
-            )
-            for entry, row in zip(entries[start : start + _BATCH], rows, strict=True):
-                done.append(replace(entry, vector_hash=vector_hash(row)))
+        for start in range(0, len(entries), _BATCH):
+            batch = entries[start : start + _BATCH]
+            rows = embedder.embed([texts[entry.key] for entry in batch])
+            pairs = list(zip(batch, rows, strict=True))
+            self._vectors.put({entry.key: Kept(entry.source_hash, row) for entry, row in pairs})
+            for entry, row in pairs:
+                vector_hash = hash64(row.astype("<f4").tobytes())
+                done.append(replace(entry, vector_hash=vector_hash))
         return done
 
-    def _forget(self, artifacts: Sequence[Artifact], scope: Scope) -> None:
-        existing = {artifact.key for artifact in artifacts}
-        kept = self._vectors.hashes()
-        self._vectors.remove(
-            key for key in kept if key[0] in _SCOPES[scope] and key not in existing
-        )
-
-    def _complete(self, run: Run, entries: Sequence[Entry], counts: IndexCounts) -> None:
+    def _complete(self, run_id: str, entries: Sequence[Entry], counts: IndexCounts) -> None:
+        names = ("artifact_type", "artifact_id", "source_hash", "stale")
         indexed = [
-            AuditEntry(
-                "IndexedArtifact",
-                {
-                    "artifact_type": entry.artifact_type,
-                    "artifact_id": entry.artifact_id,
-                    "source_hash": entry.source_hash,
-                    "stale": entry.stale,
-                },
-            )
+            AuditEntry("IndexedArtifact", {name: getattr(entry, name) for name in names})
             for entry in entries
         ]
-        completed = {"run_id": run.run_id, **counts}
-        events = [*indexed, AuditEntry("IndexRunCompleted", completed)]
+        completed = AuditEntry("IndexRunCompleted", {"run_id": run_id, **counts})
         with self._store.writing() as connection:
-            self._audit.write(connection, run.run_id, events)
-            runs.add_entries(connection, run.run_id, entries)
-            runs.set_status(connection, run.run_id, "completed", counts, self._clock())
+            self._audit.write(connection, run_id, [*indexed, completed])
+            add_entries(connection, run_id, entries)
+            self._end(connection, run_id, "completed", counts)
 
 
-def _artifacts(connection: Connection, kinds: Iterable[str]) -> Iterable[Artifact]:
-    for kind in kinds:
-        if kind == "atom":
-            for atom in all_atoms(connection):
-                text = " ".join([atom.title, atom.claim, *atom.tags])
-                yield Artifact(kind, atom.atom_id, text)
-        elif kind == "resume":
-            for resume in all_resumes(connection):
-                yield Artifact(kind, resume.resume_id, resume.markdown)
-        else:
-            for opportunity in all_opportunities(connection):
-                parts = [
-                    opportunity.role_title,
-                    opportunity.company,
-                    *(requirement.text for requirement in opportunity.requirements),
-                ]
-                yield Artifact(kind, opportunity.opportunity_id, " ".join(parts))
+def _artifacts(connection: Connection, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the id and the text of each record of a kind."""
+    if kind == "atom":
+        for atom in all_atoms(connection):
+            yield atom.atom_id, " ".join([atom.title, atom.claim, *atom.tags])
+    elif kind == "resume":
+        for resume in all_resumes(connection):
+            yield resume.resume_id, resume.markdown
+    else:
+        for record in all_opportunities(connection):
+            requirements = (requirement.text for requirement in record.requirements)
+            yield (
+                record.opportunity_id,
+                " ".join([record.role_title, record.company, *requirements]),
+            )

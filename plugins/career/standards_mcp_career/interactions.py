@@ -1,32 +1,92 @@
-"""Apply events to interactions, each in one atomic step, and log them."""
+"""Applications as state machines: each event is one atomic step, applied once for each key."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from sqlite3 import Connection
+from typing import Any, Final
 
 from standards_mcp import ApiError
 
+from .answers import Event, EventAnswer, OutcomeName
 from .audit import AuditLog
-from .primitives import Ids
-from .schemas import EventAnswer
-from .store.database import Store
-from .store.repositories import add_receipt, move_interaction, position_of, receipt_of
-from .transitions import Event, Outcome, Receipt, backend_error, decide, is_sound, not_found
+from .database import Store
+
+STATES: Final = ("Draft", "Ready", "Sent", "Responded", "Closed")
+"""The names of the states 0 to 4."""
+TRANSITIONS: Final[Mapping[str, Mapping[int, int]]] = {
+    "Prepare": {0: 1},
+    "Send": {1: 2},
+    "ReceiveReply": {2: 3},
+    "Close": {0: 4, 1: 4, 2: 4, 3: 4},
+}
+"""For each event, the next state by the current state."""
+MESSAGES: Final[Mapping[OutcomeName, str]] = {
+    "conflict": "Idempotency key was used with another event",
+    "invalid_transition": "Invalid transition from current state",
+}
+"""Why an event was refused."""
 
 
-class Coordinator(Protocol):
-    """Applies events to interactions, each in one atomic step."""
+@dataclass(frozen=True, slots=True)
+class Position:
+    """State and event count of an interaction.
 
-    def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
-        """Apply an event once for each idempotency key.
+    Attributes:
+        state: 0 to 4, see `STATES`.
+        index: Number of applied events.
+    """
 
-        A failing backend is the outcome ``backend_error``.
-        """
-        ...
+    state: int
+    index: int
 
-    def close(self) -> None:
-        """Close the backend."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The stored result of an applied event."""
+
+    event: str
+    after: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of an event.
+
+    Attributes:
+        message: The reason why it was not applied, else empty.
+    """
+
+    name: OutcomeName
+    before_state: int = 0
+    after_state: int = 0
+    index: int = 0
+    message: str = ""
+
+
+def is_sound(position: Position, receipt: Receipt | None = None) -> bool:
+    """Return True if events can lead to a position, and to the position of a receipt.
+
+    Other programs may have damaged the database or Redis.
+    """
+    if receipt is not None:
+        led_to = TRANSITIONS.get(receipt.event, {}).values()
+        is_of_event = receipt.after.state in led_to and is_sound(receipt.after)
+        return is_of_event and receipt.after.index <= position.index
+    numbers: list[object] = [position.state, position.index]  # of any type, in a damaged row
+    is_whole = all(isinstance(number, int) for number in numbers)
+    return is_whole and position.state in range(len(STATES)) and position.index >= 0
+
+
+def not_found(interaction_id: str) -> Outcome:
+    """Return the outcome for an interaction that does not exist."""
+    return Outcome("not_found", message=f"Interaction not found: {interaction_id}")
+
+
+def backend_error(cause: str) -> Outcome:
+    """Return the outcome for a failed backend."""
+    return Outcome("backend_error", message=cause)
 
 
 def damaged_row(what: str, interaction_id: str) -> Outcome:
@@ -37,74 +97,114 @@ def damaged_row(what: str, interaction_id: str) -> Outcome:
     )
 
 
-class SqliteCoordinator:
-    """Decide in a transaction of the database, which may be in memory."""
+def position_of(connection: Connection, interaction_id: str) -> Position | None:
+    """Return the position of an interaction, None for an unknown id."""
+    row = connection.execute(
+        "SELECT state, transition_index FROM interactions WHERE interaction_id = ?",
+        (interaction_id,),
+    ).fetchone()
+    return Position(*row) if row else None
+
+
+def move_interaction(connection: Connection, interaction_id: str, to: Position) -> None:
+    """Set the position of an interaction, unless it is further already."""
+    connection.execute(
+        "UPDATE interactions SET state = ?, transition_index = ? "
+        "WHERE interaction_id = ? AND transition_index < ?",
+        (to.state, to.index, interaction_id, to.index),
+    )
+
+
+class Coordinator:
+    """Applies events in transactions of the database, which may be in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
-        """See `Coordinator.apply`."""
+        """Apply an event once for each idempotency key, in one atomic step.
+
+        A failing backend is the outcome ``backend_error``.
+        """
         try:
             with self._store.writing() as connection:
-                now = position_of(connection, interaction_id)
-                if now is None:
-                    return not_found(interaction_id)
-                if not is_sound(now):
-                    return damaged_row("state", interaction_id)
-                receipt = receipt_of(connection, interaction_id, key)
-                if receipt is not None and not is_sound(now, receipt):
-                    return damaged_row("receipt", interaction_id)
-                outcome = decide(now, receipt, event)
-                if outcome.name == "applied":
-                    move_interaction(connection, interaction_id, outcome.after)
-                    noted = Receipt(event, outcome.after)
-                    add_receipt(connection, interaction_id, key, noted)
-                return outcome
+                return _apply(connection, interaction_id, event, key)
         except ApiError as error:
             return backend_error(str(error))
 
     def close(self) -> None:
-        """Do nothing: the caller closes the database."""
+        """Close the backend. Here it does nothing: the caller closes the database."""
 
 
-class Interactions:
-    """Apply events by a coordinator, and log them."""
+def _apply(connection: Connection, interaction_id: str, event: Event, key: str) -> Outcome:
+    now = position_of(connection, interaction_id)
+    if now is None:
+        return not_found(interaction_id)
+    if not is_sound(now):
+        return damaged_row("state", interaction_id)
+    row: Any = connection.execute(
+        "SELECT event, after_state, transition_index FROM interaction_receipts "
+        "WHERE interaction_id = ? AND idempotency_key = ?",
+        (interaction_id, key),
+    ).fetchone()
+    if row is not None:
+        receipt = Receipt(row["event"], Position(row["after_state"], row["transition_index"]))
+        return _repeated(interaction_id, event, now, receipt)
+    after_state = TRANSITIONS[event].get(now.state)
+    if after_state is None:
+        message = MESSAGES["invalid_transition"]
+        return Outcome("invalid_transition", now.state, now.state, now.index, message)
+    index = now.index + 1
+    move_interaction(connection, interaction_id, Position(after_state, index))
+    connection.execute(
+        "INSERT INTO interaction_receipts VALUES (?, ?, ?, ?, ?)",
+        (interaction_id, key, event, after_state, index),
+    )
+    return Outcome("applied", now.state, after_state, index)
 
-    def __init__(self, coordinator: Coordinator, audit: AuditLog, ids: Ids) -> None:
-        self._coordinator = coordinator
-        self._audit = audit
-        self._ids = ids
 
-    def apply_event(
-        self, interaction_id: str, event: Event, idempotency_key: str, trace_id: str | None = None
-    ) -> EventAnswer:
-        """Apply an event to an interaction, once for each key.
+def _repeated(interaction_id: str, event: Event, now: Position, receipt: Receipt) -> Outcome:
+    """Return the outcome for a key that has a receipt."""
+    if not is_sound(now, receipt):
+        return damaged_row("receipt", interaction_id)
+    if receipt.event == event:
+        after = receipt.after
+        return Outcome("already_applied", after.state, after.state, after.index)
+    return Outcome("conflict", now.state, now.state, now.index, MESSAGES["conflict"])
 
-        Raises:
-            ApiError: The database fails.
-        """
-        drawn = self._ids.new("trace")
-        trace_id = trace_id or drawn
-        refs = [interaction_id]
-        attempted = {
-            "interaction_id": interaction_id,
-            "event": event,
-            "idempotency_key": idempotency_key,
-        }
-        self._audit.append(trace_id, "InteractionTransitionAttempted", attempted, refs)
-        outcome = self._coordinator.apply(interaction_id, event, idempotency_key)
-        is_done = outcome.name in ("applied", "already_applied")
-        ended = f"InteractionTransition{'Completed' if is_done else 'Rejected'}"
-        result = {"outcome": outcome.name, "transition_index": outcome.index}
-        self._audit.append(trace_id, ended, result, refs)
-        return {
-            "trace_id": trace_id,
-            "result": {
-                "outcome": outcome.name,
-                "before_state": outcome.before_state,
-                "after_state": outcome.after_state,
-                "transition_index": outcome.index,
-                "error_message": outcome.message,
-            },
-        }
+
+def apply_event(
+    coordinator: Coordinator,
+    audit: AuditLog,
+    interaction_id: str,
+    event: Event,
+    idempotency_key: str,
+    trace_id: str | None = None,
+) -> EventAnswer:
+    """Apply an event to an interaction, once for each key, and log it.
+
+    Raises:
+        ApiError: The database fails.
+    """
+    trace_id, refs = audit.trace(trace_id), [interaction_id]
+    attempted = {
+        "interaction_id": interaction_id,
+        "event": event,
+        "idempotency_key": idempotency_key,
+    }
+    audit.append(trace_id, "InteractionTransitionAttempted", attempted, refs)
+    outcome = coordinator.apply(interaction_id, event, idempotency_key)
+    is_done = outcome.name in ("applied", "already_applied")
+    ended = f"InteractionTransition{'Completed' if is_done else 'Rejected'}"
+    result = {"outcome": outcome.name, "transition_index": outcome.index}
+    audit.append(trace_id, ended, result, refs)
+    return {
+        "trace_id": trace_id,
+        "result": {
+            "outcome": outcome.name,
+            "before_state": outcome.before_state,
+            "after_state": outcome.after_state,
+            "transition_index": outcome.index,
+            "error_message": outcome.message,
+        },
+    }

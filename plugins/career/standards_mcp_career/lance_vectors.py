@@ -6,7 +6,6 @@ differently, so reports would depend on the vector backend.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -18,13 +17,13 @@ from typing import Any, Final, TypeAlias
 
 import filelock
 import numpy as np
+from typing_extensions import override
 
 from standards_mcp import ApiError
 from standards_mcp_encoders import Vectors
 
 from .primitives import hash64
-from .store.runs import Source
-from .vectors import Kept, Key, MemoryVectors, Table
+from .vectors import Kept, Key, MemoryVectors, Source
 
 # LanceDB's types use pyarrow, which has no type hints.
 _LanceTable: TypeAlias = Any
@@ -37,8 +36,8 @@ _MADE: Final = b"standards_mcp_made"
 _OLDEST: Final = timedelta(minutes=10)
 
 
-class LanceVectors:
-    """Vectors by their keys, in one table for each encoder. See `VectorStore`.
+class LanceVectors(MemoryVectors):
+    """Vectors in one table for each encoder.
 
     Processes may share the folder. It may be deleted at any time: the next build makes the vectors
     again.
@@ -48,27 +47,29 @@ class LanceVectors:
         source: The encoder of the vectors.
     """
 
+    @override
     def __init__(self, folder: Path, source: Source) -> None:
+        super().__init__()
         self._folder = folder
         self._name = f"vectors-{hash64(f'{source.provider_id}/{source.model_id}')}"
-        self._read = MemoryVectors()
         self._state: tuple[bytes, int] | None = None
-        self._lock = threading.Lock()
 
+    @override
     def put(self, rows: Mapping[Key, Kept]) -> None:
-        """Keep vectors. See `VectorStore`."""
         if not rows:
             return
         with self._in_use(), self._alone():
             batch = _batch(rows)
             table = self._table()
             if table is None or table.schema.field("vector").type != batch["vector"].type:
-                table = self._create(batch, is_new=table is None)
+                made = batch.schema.with_metadata({_MADE: uuid.uuid4().hex})
+                database = self._database()
+                table = database.create_table(self._name, schema=made, mode="overwrite")
             merge = table.merge_insert("key").when_matched_update_all()
             merge.when_not_matched_insert_all().execute(batch)
 
+    @override
     def remove(self, keys: Iterable[Key]) -> None:
-        """Delete vectors."""
         hashes = [_hash(key) for key in keys]
         if not hashes:
             return
@@ -78,34 +79,22 @@ class LanceVectors:
                     keys_sql = ", ".join(f"'{key}'" for key in hashes[start : start + _BATCH])
                     table.delete(f"key IN ({keys_sql})")
 
+    @override
     def settle(self) -> None:
-        """Merge the small files of a build, and delete files of old versions."""
+        # Merges the small files of a build, and deletes files of old versions.
         with self._in_use(), self._alone():
             if (table := self._table()) is not None:
                 table.optimize(cleanup_older_than=_OLDEST)
 
-    def hashes(self) -> Mapping[Key, str]:
-        """Return the source hash of each vector."""
-        return self._fresh().hashes()
-
-    def table(self, kind: str) -> Table:
-        """Return the current vectors of a kind."""
-        return self._fresh().table(kind)
-
-    def _fresh(self) -> MemoryVectors:
-        """Return the table's content, read again after a change by any process."""
+    @override
+    def _refresh(self) -> None:
         with self._in_use():
             table = self._table()
-            if table is None:
-                self._state = None
-                self._read.replace({})
-                return self._read
-            state = table.schema.metadata[_MADE], table.version
+            state = (table.schema.metadata[_MADE], table.version) if table is not None else None
             if state != self._state:
                 # 10,000 vectors are read in 30 ms.
-                self._read.replace(_rows(table))
+                self._replace(_rows(table) if table is not None else {})
                 self._state = state
-            return self._read
 
     def _database(self) -> Any:
         return import_module("lancedb").connect(self._folder)
@@ -115,11 +104,6 @@ class LanceVectors:
         database = self._database()
         is_there = self._name in database.list_tables().tables
         return database.open_table(self._name) if is_there else None
-
-    def _create(self, batch: _ArrowTable, *, is_new: bool) -> _LanceTable:
-        made = batch.schema.with_metadata({_MADE: uuid.uuid4().hex})
-        mode = "create" if is_new else "overwrite"
-        return self._database().create_table(self._name, schema=made, mode=mode)
 
     def _alone(self) -> filelock.BaseFileLock:
         """Lock the folder against writes of other processes.

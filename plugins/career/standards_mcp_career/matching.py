@@ -3,32 +3,61 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Final, cast
+from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
+from typing import Any, Final, cast
 
 from standards_mcp import InvalidInputError, NotFoundError
 
-from .atom_words import Mask, WordIndex, word_index
+from .answers import (
+    Decision,
+    DecisionList,
+    GivenReport,
+    MatchAnswer,
+    MatchReport,
+    ValidationReport,
+)
+from .atom_words import WordIndex, word_index
 from .audit import AuditLog, Entry
-from .primitives import Clock, Ids, words_by
-from .records import Opportunity, normalised_opportunity, problem
-from .schemas import Decision, DecisionList, GivenReport, MatchAnswer, MatchReport, ValidationReport
-from .scoring import Matcher, Options, match
-from .settings import Tokens
-from .store.database import Store
-from .store.repositories import (
-    add_decision,
+from .database import stored_object
+from .primitives import compact
+from .records import (
+    Opportunity,
+    Tokens,
     all_atoms,
     atoms_revision,
-    decisions_of_trace,
-    get_decision,
     get_opportunity,
+    with_split_tags,
 )
+from .scoring import Matcher, Options
 from .validation import optional_texts, validate
-from .vectors import Embedder, VectorStore
+from .vectors import Embedder, MemoryVectors
 
 _VERSION: Final = "0.3"
 _MOST_RULES: Final = 3
+
+
+def add_decision(connection: Connection, decision: Mapping[str, Any]) -> None:
+    """Insert a decision, which has a ``decision_id`` and a ``trace_id``."""
+    connection.execute(
+        "INSERT INTO decision_records (decision_id, trace_id, decision_json) VALUES (?, ?, ?)",
+        (decision["decision_id"], decision["trace_id"], compact(decision)),
+    )
+
+
+def get_decision(connection: Connection, decision_id: str) -> dict[str, Any] | None:
+    """Return a decision, None for an unknown id."""
+    return next(iter(_decisions(connection, "WHERE decision_id = ?", decision_id)), None)
+
+
+def all_decisions(connection: Connection) -> list[dict[str, Any]]:
+    """Return all decisions, the oldest first."""
+    return _decisions(connection, "")
+
+
+def _decisions(connection: Connection, condition: str, *values: str) -> list[dict[str, Any]]:
+    query = f"SELECT decision_json FROM decision_records {condition} ORDER BY number"  # noqa: S608
+    return [stored_object(stored) for (stored,) in connection.execute(query, values)]
 
 
 # The rule of a match is in the audit log only, because a report has the original program's fields.
@@ -37,22 +66,15 @@ class Matching:
 
     Args:
         embedder: None without vectors.
+        rule: The setting ``tokens``.
     """
 
-    def __init__(  # noqa: PLR0913  - the parts that a match needs
-        self,
-        store: Store,
-        audit: AuditLog,
-        ids: Ids,
-        clock: Clock,
-        embedder: Embedder | None,
-        vectors: VectorStore,
-        *,
-        tokens: Tokens,
+    def __init__(
+        self, audit: AuditLog, embedder: Embedder | None, vectors: MemoryVectors, rule: Tokens
     ) -> None:
-        self._store, self._audit, self._ids, self._clock = store, audit, ids, clock
+        self._store, self._audit = audit.store, audit
         self._embedder, self._vectors = embedder, vectors
-        self._tokens: Tokens = tokens
+        self._rule: Tokens = rule
         self._words: tuple[int, WordIndex] | None = None
         self._reading = threading.Lock()
 
@@ -69,34 +91,37 @@ class Matching:
         """Match one opportunity, by its id or inline.
 
         Args:
+            opportunity: One that has passed the rules of `records`.
             atom_ids: The atoms to consider; None for all.
             resume_id: Recorded in the audit log only.
 
         Raises:
-            InvalidInputError: Neither or both of the opportunities are given, or the inline one is
-                invalid.
+            InvalidInputError: Neither or both of the opportunities are given.
             NotFoundError: The opportunity or an atom does not exist.
             ApiError: The database or the encoder fails.
         """
-        drawn = self._ids.new("trace")
-        trace_id = trace_id or drawn
+        trace_id = self._audit.trace(trace_id)
         if (opportunity is None) == (opportunity_id is None):
             raise InvalidInputError("Must provide either opportunity or opportunity_id")
-        inline = None if opportunity is None else _checked(opportunity, self._tokens)
         started = {"source": "app_service", "operation": "match_pipeline"}
         if resume_id is not None:
             started["resume_id"] = resume_id
-        if self._tokens != "original":  # events of the original stay unchanged
-            started["tokens"] = self._tokens
+        if self._rule != "original":  # events of the original stay unchanged
+            started["tokens"] = self._rule
         self._audit.append(trace_id, "RunStarted", started)
-        wanted = inline or self._stored(opportunity_id or "")
+        if opportunity_id is not None:
+            with self._store.reading() as connection:
+                opportunity = get_opportunity(connection, opportunity_id)
+        elif opportunity is not None:
+            opportunity = with_split_tags(opportunity, self._rule)
+        if opportunity is None:
+            raise NotFoundError(f"Opportunity not found: {opportunity_id}")
         words = self._current_words()
-        allowed = _allowed(words, atom_ids)
+        allowed = words.mask(atom_ids)
         matcher = Matcher(words, allowed, options, self._vectors, self._embedder)
-        report = match(wanted, words, matcher, options)
-        validation = validate(
-            GivenReport.model_validate(report), trace_id, self._tokens, optional_texts(wanted)
-        )
+        report = matcher.report(opportunity)
+        optional = optional_texts(opportunity)
+        validation = validate(GivenReport.model_validate(report), trace_id, self._rule, optional)
         decision = self._decision(report, validation)
         self._write(report, validation, decision)
         return {
@@ -121,22 +146,15 @@ class Matching:
     def list_decisions(self, trace_id: str) -> DecisionList:
         """Return the decisions of a trace, empty for an unknown trace."""
         with self._store.reading() as connection:
-            decisions = decisions_of_trace(connection, trace_id)
+            decisions = _decisions(connection, "WHERE trace_id = ?", trace_id)
         return {"trace_id": trace_id, "decisions": cast("list[Decision]", decisions)}
-
-    def _stored(self, opportunity_id: str) -> Opportunity:
-        with self._store.reading() as connection:
-            opportunity = get_opportunity(connection, opportunity_id)
-        if opportunity is None:
-            raise NotFoundError(f"Opportunity not found: {opportunity_id}")
-        return opportunity
 
     def _current_words(self) -> WordIndex:
         """Return the word index of the current atoms, rebuilt after a change."""
         with self._reading, self._store.reading() as connection:
             revision = atoms_revision(connection)
             if self._words is None or self._words[0] != revision:
-                self._words = revision, word_index(all_atoms(connection), self._tokens)
+                self._words = revision, word_index(all_atoms(connection), self._rule)
             return self._words[1]
 
     def _decision(self, report: MatchReport, validation: ValidationReport) -> Decision:
@@ -144,11 +162,11 @@ class Matching:
         severities = [finding["severity"] for finding in findings]
         rules = list(dict.fromkeys(finding["rule_id"] for finding in findings))
         return {
-            "decision_id": self._ids.new("decision"),
+            "decision_id": self._audit.new_id("decision"),
             "trace_id": validation["trace_id"],
             "artifact_id": validation["artifact_id"],
             "opportunity_id": report["opportunity_id"],
-            "created_at": self._clock(),
+            "created_at": self._audit.now(),
             "version": _VERSION,
             "requirement_decisions": [
                 {
@@ -182,19 +200,3 @@ class Matching:
         with self._store.writing() as connection:
             add_decision(connection, decision)
             self._audit.write(connection, validation["trace_id"], events)
-
-
-def _checked(opportunity: Opportunity, tokens: Tokens) -> Opportunity:
-    normalised = normalised_opportunity(opportunity, words_by(tokens))
-    if wrong := problem(normalised):
-        raise InvalidInputError(wrong)
-    return normalised
-
-
-def _allowed(words: WordIndex, atom_ids: Sequence[str] | None) -> Mask:
-    if atom_ids is None:
-        return words.all()
-    for atom_id in atom_ids:
-        if atom_id not in words.known:
-            raise NotFoundError(f"Atom not found: {atom_id}")
-    return words.mask(atom_ids)

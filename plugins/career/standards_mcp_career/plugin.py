@@ -12,11 +12,11 @@ from pydantic import Field, StrictBool
 
 from standards_mcp import Plugin, hookimpl, tool
 
-from .schemas import (
+from .answers import (
     Decision,
     DecisionList,
+    Event,
     EventAnswer,
-    GivenOpportunity,
     GivenReport,
     IndexAnswer,
     IngestAnswer,
@@ -24,8 +24,11 @@ from .schemas import (
     TraceAnswer,
     ValidationAnswer,
 )
+from .interactions import apply_event
+from .records import Opportunity
+from .resumes import ingest_resume
 from .settings import CareerSettings, Scope, Strategy, StrategyName
-from .transitions import Event
+from .validation import validate_match_report
 
 if TYPE_CHECKING:
     from .service import Career
@@ -74,12 +77,12 @@ class CareerPlugin(Plugin[CareerSettings]):
             )
 
     def _career(self) -> Career:
-        # 0.4 s for SQLAlchemy and Alembic, so the first call opens the database and not the start.
-        from .service import start_career  # noqa: PLC0415  - the database takes long to import
+        # The first call opens the database and not the start, because it may take long to migrate.
+        from .service import open_career  # noqa: PLC0415  - it imports numpy
 
         with self._opening:
             if self._opened is None:
-                self._opened = start_career(self.settings)
+                self._opened = open_career(self.settings, is_server=True)
             return self._opened
 
     @hookimpl
@@ -101,7 +104,7 @@ class CareerPlugin(Plugin[CareerSettings]):
             str | None, Field(description="A stored opportunity; else give opportunity.")
         ] = None,
         opportunity: Annotated[
-            GivenOpportunity | None, Field(description="An opportunity that is not stored.")
+            Opportunity | None, Field(description="An opportunity that is not stored.")
         ] = None,
         strategy: Annotated[
             Strategy | StrategyName | None,
@@ -126,7 +129,7 @@ class CareerPlugin(Plugin[CareerSettings]):
         return self._career().matching.match_opportunity(
             options=Options(chosen, k_lex, k_emb),
             opportunity_id=opportunity_id,
-            opportunity=opportunity.record() if opportunity else None,
+            opportunity=opportunity,
             atom_ids=atom_ids,
             resume_id=resume_id,
             trace_id=trace_id,
@@ -139,7 +142,8 @@ class CareerPlugin(Plugin[CareerSettings]):
         trace_id: TraceId = None,
     ) -> ValidationAnswer:
         """Check a match report against the rules: no match without an atom and its evidence."""
-        return self._career().validation.validate_match_report(match_report, trace_id)
+        audit = self._career().audit
+        return validate_match_report(audit, self.settings.tokens, match_report, trace_id)
 
     @tool(title="Build the index", destructive=False, open_world=False, timeout=300)
     def index_build(
@@ -215,8 +219,9 @@ class CareerPlugin(Plugin[CareerSettings]):
         Close ends it in any state. The outcome is applied, already_applied for a repeated key, or
         the reason of a refusal. Try again with the same idempotency_key.
         """
-        return self._career().interactions.apply_event(
-            interaction_id, event, idempotency_key, trace_id
+        career = self._career()
+        return apply_event(
+            career.coordinator, career.audit, interaction_id, event, idempotency_key, trace_id
         )
 
     @tool(title="Ingest a resume", destructive=False, open_world=False, timeout=60)
@@ -229,4 +234,7 @@ class CareerPlugin(Plugin[CareerSettings]):
         trace_id: TraceId = None,
     ) -> IngestAnswer:
         """Read a resume (.md, .txt, .docx or .pdf) and store it as Markdown, each content once."""
-        return self._career().ingest.ingest_resume(input_path, persist=persist, trace_id=trace_id)
+        career = self._career()
+        return ingest_resume(
+            career.audit, career.limits, input_path, persist=persist, trace_id=trace_id
+        )

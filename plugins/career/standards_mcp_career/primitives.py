@@ -12,13 +12,9 @@ import re
 import secrets
 import string
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, TypeAlias, cast
-
-from .language.clauses import surface_words
-
-Split: TypeAlias = Callable[[str], Iterable[str]]
+from typing import Any, Final, TypeAlias, cast
 
 _WORD: Final = re.compile("[A-Za-z0-9]+")
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -45,24 +41,25 @@ def tokens(text: str) -> list[str]:
     return [word for word in _WORD.findall(lower(text)) if len(word) > 1]
 
 
-def words_by(setting: str) -> Split:
-    """Return the function that splits tags into words, by the setting ``tokens``."""
-    return tokens if setting == "original" else surface_words
+def compact(value: object) -> str:
+    """Return the canonical JSON of a value: sorted keys, no spaces, no ASCII escapes.
+
+    Raises:
+        ValueError: A number is not finite.
+    """
+    return json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False
+    )
 
 
-def tags(names: Iterable[str], words: Split) -> tuple[str, ...]:
-    """Return the words of all tags, sorted, each once."""
-    return tuple(sorted({word for tag in names for word in words(tag)}))
-
-
-def listed(stored: str) -> tuple[str, ...]:
-    """Return the texts of a JSON list. Other content, as of other programs, becomes one text."""
+def listed(stored: object) -> tuple[str, ...]:
+    """Return the texts of a stored JSON list. Other content, as of other programs, is one text."""
     try:
-        texts: Any = json.loads(stored)
+        texts: Any = json.loads(str(stored))
         "".join(texts).encode()  # raises for other values and for lone surrogates
     except (TypeError, ValueError, RecursionError):
         texts = None
-    return tuple(cast("list[str]", texts)) if isinstance(texts, list) else (stored,)
+    return tuple(cast("list[str]", texts)) if isinstance(texts, list) else (str(stored),)
 
 
 def hash64(data: str | bytes) -> str:
@@ -78,42 +75,17 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+NewId: TypeAlias = Callable[[str], str]
+"""A function that returns a new opaque id, which begins with a prefix and a dash."""
 Clock: TypeAlias = Callable[[], str]
 """A function that returns the time in UTC, as 2026-01-01T00:00:00Z."""
-_STARTS: Final = 2**32
+# Each process begins at a random number, so that ids of one microsecond differ.
+_NUMBERS: Final = itertools.count(secrets.randbelow(2**32))
 
 
-class Ids(Protocol):
-    """A generator of opaque ids."""
-
-    def new(self, prefix: str) -> str:
-        """Return a new id that begins with the prefix and a dash."""
-        ...
-
-
-class TimeIds:
-    """Ids made of the time in microseconds and a number.
-
-    Each process begins at a random number, so that ids of one microsecond differ.
-    """
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(secrets.randbelow(_STARTS))
-
-    def new(self, prefix: str) -> str:
-        """See `Ids.new`."""
-        return f"{prefix}-{time.time_ns() // 1000}-{next(self._numbers)}"
-
-
-class CountingIds:
-    """Ids from one counter for all prefixes, 0, 1, 2: the same in each run."""
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count()
-
-    def new(self, prefix: str) -> str:
-        """See `Ids.new`."""
-        return f"{prefix}-{next(self._numbers)}"
+def time_id(prefix: str) -> str:
+    """Return an id of the time in microseconds and a number."""
+    return f"{prefix}-{time.time_ns() // 1000}-{next(_NUMBERS)}"
 
 
 def utc_now() -> str:

@@ -1,17 +1,58 @@
-"""Atoms, opportunities and interactions: their fields, normal forms and rules."""
+"""Atoms, opportunities and interactions: their fields, normal forms and rules, and their storage.
+
+The classes check nothing when code makes them, so stored records are read fast and as they are.
+Pydantic applies the annotations to the data of callers and files.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+from sqlite3 import Connection, Row
+from typing import Annotated, Final, Literal, TypeAlias
 
-from .primitives import Split, lower, tags, trim
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
-_TAGS: Final = "tags must be normalized (lowercase, sorted, deduplicated)"
-_STATES: Final = 5
+from .database import next_number
+from .language.clauses import surface_words
+from .primitives import compact, listed, lower, tokens, trim
+
+Tokens: TypeAlias = Literal["meaningful", "original"]
+"""The rule that says which words are evidence, and how tags are split into words."""
+_MOST_REQUIREMENTS: Final = 1000
 _MOST_TRANSITIONS: Final = 10**9
 """Well below the precision of Redis, whose scripts write numbers with 14 digits."""
+
+_FURTHER_KEYS: Final = ConfigDict(extra="ignore")
+"""Callers may send more than a record has. Files may not: a key may be misspelt."""
+
+
+def _not_empty(text: str, info: ValidationInfo) -> str:
+    if not text:
+        raise PydanticCustomError("empty", "{name} must not be empty", {"name": info.field_name})
+    return text
+
+
+def _asks_something(text: str) -> str:
+    if not text:
+        raise PydanticCustomError(
+            "empty", "invalid requirement: requirement text must not be empty"
+        )
+    return text
+
+
+def _trimmed_refs(refs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(ref for ref in map(trim, refs) if ref)
+
+
+_Trimmed: TypeAlias = Annotated[str, AfterValidator(trim)]
+_Id: TypeAlias = Annotated[str, AfterValidator(_not_empty)]
+_Text: TypeAlias = Annotated[
+    str, AfterValidator(trim), AfterValidator(_not_empty), Field(validate_default=True)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,42 +64,37 @@ class Atom:
         evidence_refs: Where the proof is.
     """
 
-    atom_id: str
-    domain: str = ""
-    title: str = ""
-    claim: str = ""
+    atom_id: _Id
+    domain: Annotated[str, AfterValidator(trim), AfterValidator(lower)] = ""
+    title: _Trimmed = ""
+    claim: _Text = ""
     tags: tuple[str, ...] = ()
     verified: bool = False
-    evidence_refs: tuple[str, ...] = ()
+    evidence_refs: Annotated[tuple[str, ...], AfterValidator(_trimmed_refs)] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement of an opportunity.
+    """One requirement of an opportunity; an optional one has ``required`` false."""
 
-    Attributes:
-        required: True for must-have requirements.
-    """
+    __pydantic_config__ = _FURTHER_KEYS
 
-    text: str
+    text: Annotated[str, AfterValidator(trim), AfterValidator(_asks_something)]
     tags: tuple[str, ...] = ()
     required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Opportunity:
-    """A job opening.
+    """A job opening with its requirements in order."""
 
-    Attributes:
-        source: Where the opening was published.
-        requirements: In their order.
-    """
+    __pydantic_config__ = _FURTHER_KEYS
 
-    opportunity_id: str
-    company: str = ""
-    role_title: str = ""
-    source: str = ""
-    requirements: tuple[Requirement, ...] = ()
+    opportunity_id: _Id
+    company: _Text
+    role_title: _Text
+    source: _Trimmed = ""
+    requirements: Annotated[tuple[Requirement, ...], Field(max_length=_MOST_REQUIREMENTS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,85 +106,157 @@ class Interaction:
         transition_index: Number of applied events.
     """
 
-    interaction_id: str
-    opportunity_id: str
-    state: int = 0
-    transition_index: int = 0
+    interaction_id: _Id
+    opportunity_id: _Id
+    state: Annotated[int, Field(ge=0, le=4)] = 0
+    transition_index: Annotated[int, Field(ge=0, le=_MOST_TRANSITIONS)] = 0
 
 
-def normalised_atom(atom: Atom, words: Split) -> Atom:
-    """Return an atom with trimmed texts, and with tags split by *words*."""
-    return replace(
-        atom,
-        domain=lower(trim(atom.domain)),
-        title=trim(atom.title),
-        claim=trim(atom.claim),
-        tags=tags(atom.tags, words),
-        evidence_refs=tuple(ref for ref in map(trim, atom.evidence_refs) if ref),
+def split_tags(tags: Iterable[str], rule: Tokens) -> tuple[str, ...]:
+    """Return the words of all tags, sorted, each once."""
+    words = tokens if rule == "original" else surface_words
+    return tuple(sorted({word for tag in tags for word in words(tag)}))
+
+
+def with_split_tags(opportunity: Opportunity, rule: Tokens) -> Opportunity:
+    """Return an opportunity with the tags of its requirements split into words."""
+    requirements = tuple(
+        replace(requirement, tags=split_tags(requirement.tags, rule))
+        for requirement in opportunity.requirements
     )
+    return replace(opportunity, requirements=requirements)
 
 
-def normalised_opportunity(opportunity: Opportunity, words: Split) -> Opportunity:
-    """Return an opportunity with trimmed texts, and with tags split by *words*."""
-    return replace(
-        opportunity,
-        company=trim(opportunity.company),
-        role_title=trim(opportunity.role_title),
-        source=trim(opportunity.source),
-        requirements=tuple(
-            replace(each, text=trim(each.text), tags=tags(each.tags, words))
-            for each in opportunity.requirements
-        ),
+_REVISION: Final = "atoms"
+# Files of the original program may have the columns in another order, so queries name them.
+_ATOM: Final = "atom_id, domain, title, claim, tags_json, verified, evidence_refs_json"
+_OPPORTUNITY: Final = "opportunity_id, company, role_title, source"
+_OPPORTUNITIES: Final = (
+    f"SELECT {_OPPORTUNITY}, text, tags_json, required FROM opportunities "  # noqa: S608
+    "LEFT JOIN requirements USING (opportunity_id)"
+)
+_INTERACTIONS: Final = (
+    "SELECT interaction_id, opportunity_id, state, transition_index FROM interactions"
+)
+
+
+def upsert_atoms(connection: Connection, records: Sequence[Atom]) -> None:
+    """Insert or replace atoms."""
+    if not records:
+        return
+    rows = (
+        {
+            **asdict(record),
+            "tags": compact(record.tags),
+            "evidence_refs": compact(record.evidence_refs),
+        }
+        for record in records
     )
+    connection.executemany(
+        f"INSERT OR REPLACE INTO atoms ({_ATOM}) "  # noqa: S608
+        "VALUES (:atom_id, :domain, :title, :claim, :tags, :verified, :evidence_refs)",
+        rows,
+    )
+    next_number(connection, _REVISION)
 
 
-def _are_normalised(names: tuple[str, ...]) -> bool:
-    return names == tuple(sorted({lower(tag) for tag in names}))
+def atoms_revision(connection: Connection) -> int:
+    """Return a number that increases with each `upsert_atoms` by any process."""
+    query = "SELECT value FROM id_counters WHERE name = ?"
+    row = connection.execute(query, (_REVISION,)).fetchone()
+    return row["value"] if row else -1
 
 
-@singledispatch
-def problem(record: object) -> str | None:
-    """Return the first error of a record, None for a valid one.
-
-    Raises:
-        TypeError: The object is not a record.
-    """
-    raise TypeError(f"{type(record).__name__} is not a record")
+def get_atom(connection: Connection, atom_id: str) -> Atom | None:
+    """Return an atom, None for an unknown id."""
+    query = f"SELECT {_ATOM} FROM atoms WHERE atom_id = ?"  # noqa: S608
+    row = connection.execute(query, (atom_id,)).fetchone()
+    return _atom_of(row) if row else None
 
 
-@problem.register
-def _(atom: Atom) -> str | None:
-    if not atom.atom_id:
-        return "atom_id must not be empty"
-    if not atom.claim:
-        return "claim must not be empty"
-    if not _are_normalised(atom.tags):
-        return _TAGS
-    return "domain must be normalized (lowercase)" if atom.domain != lower(atom.domain) else None
+def all_atoms(connection: Connection) -> list[Atom]:
+    """Return all atoms, in the order of their ids."""
+    rows = connection.execute(f"SELECT {_ATOM} FROM atoms ORDER BY atom_id")  # noqa: S608
+    return [_atom_of(row) for row in rows]
 
 
-@problem.register
-def _(requirement: Requirement) -> str | None:
-    if not requirement.text:
-        return "requirement text must not be empty"
-    return None if _are_normalised(requirement.tags) else _TAGS
+def _atom_of(row: Row) -> Atom:
+    atom_id, domain, title, claim, tags, verified, refs = row
+    return Atom(atom_id, domain, title, claim, _listed(tags), bool(verified), _listed(refs))
 
 
-@problem.register
-def _(opportunity: Opportunity) -> str | None:
-    for name in ("opportunity_id", "company", "role_title"):
-        if not getattr(opportunity, name):
-            return f"{name} must not be empty"
-    error = next(filter(None, map(problem, opportunity.requirements)), None)
-    return f"invalid requirement: {error}" if error else None
+def _listed(stored: object) -> tuple[str, ...]:
+    return listed(stored) if stored else ()
 
 
-@problem.register
-def _(interaction: Interaction) -> str | None:
-    for name in ("interaction_id", "opportunity_id"):
-        if not getattr(interaction, name):
-            return f"{name} must not be empty"
-    if interaction.state not in range(_STATES):
-        return f"state must be 0 to {_STATES - 1}"
-    is_countable = 0 <= interaction.transition_index <= _MOST_TRANSITIONS
-    return None if is_countable else f"transition_index must be 0 to {_MOST_TRANSITIONS}"
+def upsert_opportunities(connection: Connection, records: Sequence[Opportunity]) -> None:
+    """Insert or replace opportunities."""
+    for record in records:
+        connection.execute(
+            f"INSERT INTO opportunities ({_OPPORTUNITY}) VALUES (?, ?, ?, ?) "  # noqa: S608
+            "ON CONFLICT DO UPDATE SET company = excluded.company, "
+            "role_title = excluded.role_title, source = excluded.source",
+            (record.opportunity_id, record.company, record.role_title, record.source),
+        )
+        connection.execute(
+            "DELETE FROM requirements WHERE opportunity_id = ?", (record.opportunity_id,)
+        )
+        rows = (
+            (record.opportunity_id, idx, part.text, compact(part.tags), part.required)
+            for idx, part in enumerate(record.requirements)
+        )
+        connection.executemany(
+            "INSERT INTO requirements (opportunity_id, idx, text, tags_json, required) "
+            "VALUES (?, ?, ?, ?, ?)",
+            rows,
+        )
+
+
+def get_opportunity(connection: Connection, opportunity_id: str) -> Opportunity | None:
+    """Return an opportunity, None for an unknown id."""
+    its = f"{_OPPORTUNITIES} WHERE opportunity_id = ? ORDER BY idx"
+    return next(_opportunities(connection.execute(its, (opportunity_id,))), None)
+
+
+def all_opportunities(connection: Connection) -> list[Opportunity]:
+    """Return all opportunities, in the order of their ids."""
+    ordered = f"{_OPPORTUNITIES} ORDER BY opportunity_id, idx"
+    return list(_opportunities(connection.execute(ordered)))
+
+
+def _opportunities(rows: Iterable[Row]) -> Iterator[Opportunity]:
+    for opportunity_id, group in groupby(rows, key=itemgetter("opportunity_id")):
+        parts = list(group)
+        requirements = tuple(
+            Requirement(part["text"], _listed(part["tags_json"]), bool(part["required"]))
+            for part in parts
+            if part["text"] is not None
+        )
+        _, company, role_title, source, *_ = parts[0]
+        yield Opportunity(opportunity_id, company, role_title, source, requirements)
+
+
+def upsert_interactions(connection: Connection, records: Sequence[Interaction]) -> None:
+    """Insert or update interactions. Existing ones keep their state: only events change it."""
+    for record in records:
+        # No code reads contact_id, a column of the original program.
+        connection.execute(
+            "INSERT INTO interactions "
+            "(interaction_id, contact_id, opportunity_id, state, transition_index) "
+            "VALUES (:interaction_id, '', :opportunity_id, :state, :transition_index) "
+            "ON CONFLICT DO UPDATE SET opportunity_id = excluded.opportunity_id",
+            asdict(record),
+        )
+
+
+def get_interaction(connection: Connection, interaction_id: str) -> Interaction | None:
+    """Return an interaction, None for an unknown id."""
+    its = f"{_INTERACTIONS} WHERE interaction_id = ?"
+    row = connection.execute(its, (interaction_id,)).fetchone()
+    return Interaction(*row) if row else None
+
+
+def all_interactions(connection: Connection) -> list[Interaction]:
+    """Return all interactions, in the order of their ids."""
+    rows = connection.execute(f"{_INTERACTIONS} ORDER BY interaction_id")
+    return [Interaction(*row) for row in rows]

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from standards_mcp import ApiError
 
 from .audit import AuditLog
+from .database import Store
 from .importing import import_files
-from .indexing import Indexing
-from .interactions import Coordinator, Interactions, SqliteCoordinator
+from .indexing import Indexing, fail_unfinished
+from .interactions import Coordinator
 from .matching import Matching
-from .primitives import Clock, Ids, TimeIds, utc_now
-from .resumes import Ingest, Limits
+from .resumes import Limits
+from .schema import open_store
 from .settings import CareerSettings
-from .store import runs
-from .store.database import Store
-from .store.migrations import open_store
-from .validation import Validation
-from .vectors import Embedder, MemoryVectors, VectorStore, embedder_of
+from .vectors import Embedder, MemoryVectors, embedder_of
 
 
 @dataclass(frozen=True, slots=True)
 class Career:
-    """The services behind the tools."""
+    """The services behind the tools.
+
+    Attributes:
+        limits: The resume files that may be read.
+    """
 
     store: Store
     audit: AuditLog
-    ids: Ids
-    clock: Clock
     coordinator: Coordinator
-    interactions: Interactions
-    ingest: Ingest
+    limits: Limits
     matching: Matching
-    validation: Validation
     indexing: Indexing
 
     def close(self) -> None:
@@ -44,58 +40,43 @@ class Career:
         self.store.close()
 
 
-def open_career(settings: CareerSettings, *, reads_any_resume: bool = False) -> Career:
+def open_career(settings: CareerSettings, *, is_server: bool = False) -> Career:
     """Open the database, Redis and vectors, and import the files of ``load``.
 
     Args:
-        reads_any_resume: True for commands: their user may name any file.
+        is_server: False for commands, whose user may name any resume. A server marks unfinished
+            runs of the index as failed, because the server that began them has ended.
 
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.
     """
-    ids, clock = TimeIds(), utc_now
-    with _closed_if_it_fails(open_store(settings.db)) as store:
-        answer = import_files(store, settings.load, settings.tokens)
-        for error in answer["errors"]:
-            raise ApiError(f"plugins.career.load: {error['where']}: {error['message']}")
-    audit = AuditLog(store, ids, clock)
-    coordinator = _coordinator(settings, store)
-    roots = None if reads_any_resume else settings.resume_roots
-    limits = Limits(roots, settings.max_resume_bytes)
     embedder = embedder_of(settings.embedding)
-    vectors = _vectors(settings, embedder)
-    return Career(
-        store=store,
-        audit=audit,
-        ids=ids,
-        clock=clock,
-        coordinator=coordinator,
-        interactions=Interactions(coordinator, audit, ids),
-        ingest=Ingest(store, audit, ids, clock, limits),
-        matching=Matching(store, audit, ids, clock, embedder, vectors, tokens=settings.tokens),
-        validation=Validation(store, audit, ids, settings.tokens),
-        indexing=Indexing(store, audit, ids, clock, embedder, vectors),
-    )
+    with ExitStack() as closing_on_error:
+        store = open_store(settings.db)
+        closing_on_error.callback(store.close)
+        for error in import_files(store, settings.load, settings.tokens)["errors"]:
+            raise ApiError(f"plugins.career.load: {error['where']}: {error['message']}")
+        audit, vectors = AuditLog(store), _vectors(settings, embedder)
+        if is_server:
+            with store.writing() as connection:
+                fail_unfinished(connection)
+        roots = settings.resume_roots if is_server else None
+        career = Career(
+            store,
+            audit,
+            _coordinator(settings, store),
+            Limits(roots, settings.max_resume_bytes),
+            Matching(audit, embedder, vectors, settings.tokens),
+            Indexing(audit, embedder, vectors),
+        )
+        closing_on_error.pop_all()
+        return career
 
 
-def start_career(settings: CareerSettings) -> Career:
-    """Open the services for a server, and mark unfinished index runs as failed.
-
-    Their server has ended.
-
-    Raises:
-        ApiError: As in `open_career`.
-    """
-    career = open_career(settings)
-    with career.store.writing() as connection:
-        runs.fail_running(connection)
-    return career
-
-
-def _vectors(settings: CareerSettings, embedder: Embedder | None) -> VectorStore:
+def _vectors(settings: CareerSettings, embedder: Embedder | None) -> MemoryVectors:
     if embedder is None or settings.lancedb_path is None or settings.vector_backend != "lancedb":
         return MemoryVectors()
-    from .lance_vectors import LanceVectors  # noqa: PLC0415
+    from .lance_vectors import LanceVectors  # noqa: PLC0415  - it is an extra
 
     return LanceVectors(settings.lancedb_path, embedder.source)
 
@@ -103,16 +84,7 @@ def _vectors(settings: CareerSettings, embedder: Embedder | None) -> VectorStore
 def _coordinator(settings: CareerSettings, store: Store) -> Coordinator:
     address = settings.redis_address()
     if address is None:
-        return SqliteCoordinator(store)
-    from .redis_coordinator import RedisCoordinator  # noqa: PLC0415
+        return Coordinator(store)
+    from .redis_coordinator import RedisCoordinator  # noqa: PLC0415  - few servers need it
 
     return RedisCoordinator(store, address)
-
-
-@contextmanager
-def _closed_if_it_fails(store: Store) -> Generator[Store]:
-    try:
-        yield store
-    except BaseException:
-        store.close()
-        raise

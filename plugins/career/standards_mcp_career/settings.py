@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
@@ -12,16 +15,62 @@ from standards_mcp import PluginSettings
 from standards_mcp.commands import install_command
 from standards_mcp_encoders import check_model
 
-from .redis_address import RedisAddress, parse_address
+from .records import Tokens
 
 Strategy: TypeAlias = Literal["lexical", "hybrid", "semantic"]
 StrategyName: TypeAlias = Literal[
     "deterministic_lexical_v0.1", "hybrid_lexical_embedding_v0.2", "hybrid_semantic_v0.3"
 ]
-Tokens: TypeAlias = Literal["meaningful", "original"]
 Scope: TypeAlias = Literal["all", "atoms", "resumes", "opps"]
 STUB: Final = "stub"
 LARGEST_RESUME: Final = 10_485_760
+
+
+_PORTS: Final = range(1, 65536)
+_NETWORK: Final = re.compile(
+    r"(rediss?)://([^\s:@/?#]*(:[^\s@/?#]*)?@)?(?P<host>[^\s:@/?#\[\]]+|\[[0-9A-Fa-f:.]+\])"
+    r"(:(?P<port>[0-9]{1,5}))?(/[0-9]{1,9})?"
+)
+_SOCKET: Final = re.compile(r"unix://(?P<path>/[^\s?#]+)(\?db=[0-9]{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAddress:
+    """The address of a Redis.
+
+    Attributes:
+        url: As the Redis client takes it. It may contain a password.
+        shown: The host and port, or the path of the socket, for logs.
+    """
+
+    url: str = field(repr=False)
+    shown: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Check an address.
+
+        Raises:
+            ValueError: The address is malformed. The message does not quote it, because it may
+                contain a password.
+        """
+        if socket := _SOCKET.fullmatch(text):
+            return cls(text, unquote(socket["path"]))
+        # The client knows no tcp://, which takes neither a user nor a database.
+        is_plain = text.startswith("tcp://") and not re.search("[@/]", text[len("tcp://") :])
+        url = text.replace("tcp", "redis", 1) if is_plain else text
+        network = _NETWORK.fullmatch(url)
+        port = int(network["port"] or 6379) if network else 0
+        if network is None or port not in _PORTS:
+            # No example may look like USER@HOST: the host masks credentials in its output.
+            raise ValueError(
+                "the address is malformed. Write redis://HOST, redis://HOST:PORT/DB, "
+                "rediss://HOST, tcp://HOST:PORT, unix:///PATH or unix:///PATH?db=N, with a port "
+                "from 1 to 65535; to log in, put USER:PASSWORD and an at sign before HOST. In "
+                "names and passwords, encode @ as %40, / as %2F, ? as %3F and # as %23"
+            )
+        urlsplit(url)  # raises for an impossible IPv6 address
+        return cls(url, f"{network['host']}:{port}")
 
 
 def _embedding(spec: str) -> str:
@@ -31,7 +80,7 @@ def _embedding(spec: str) -> str:
 
 
 def _address(secret: SecretStr) -> SecretStr:
-    parse_address(secret.get_secret_value())
+    RedisAddress.parse(secret.get_secret_value())
     return secret
 
 
@@ -78,5 +127,5 @@ class CareerSettings(PluginSettings):
         return self
 
     def redis_address(self) -> RedisAddress | None:
-        """Return the parsed address of the Redis, None without one."""
-        return None if self.redis is None else parse_address(self.redis.get_secret_value())
+        """Return the address of the Redis, None without one."""
+        return None if self.redis is None else RedisAddress.parse(self.redis.get_secret_value())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,39 +16,36 @@ from standards_mcp_encoders import Vectors, open_encoder, shown_spec
 
 from .primitives import hash64, tokens
 from .settings import STUB
-from .store.runs import Source
 
 _NONE: Final = "none"
 _DIMENSIONS: Final = 128
 _NEIGHBOUR: Final = np.float32(0.3)
 
 
-class Embedder(Protocol):
-    """An encoder of texts."""
+class Source(NamedTuple):
+    """The encoder of a run of the index. Only runs with the same source are compared."""
 
-    @property
-    def source(self) -> Source:
-        """The encoder, to compare runs of the index."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each text.
-
-        Raises:
-            ApiError: The encoder fails.
-        """
-        ...
+    provider_id: str
+    model_id: str
+    prompt_version: str
 
 
-class StubEmbedder:
-    """Embed texts by hashed words, the same on every machine."""
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """An encoder of texts.
 
-    source = Source("deterministic-stub", f"hash64-{_DIMENSIONS}", "none")
+    Attributes:
+        embed: Returns a row for each text, and raises `ApiError` if the encoder fails.
+    """
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each text; a text without words gets a zero vector."""
-        rows = [_stub_vector(text) for text in texts]
-        return np.array(rows, dtype=np.float32).reshape(len(rows), _DIMENSIONS)
+    source: Source
+    embed: Callable[[Sequence[str]], Vectors]
+
+
+def _stub_rows(texts: Sequence[str]) -> Vectors:
+    """Embed texts by hashed words, the same on every machine; without words, by zeros."""
+    rows = [_stub_vector(text) for text in texts]
+    return np.array(rows, dtype=np.float32).reshape(len(rows), _DIMENSIONS)
 
 
 def _stub_vector(text: str) -> Vectors:
@@ -64,36 +61,23 @@ def _stub_vector(text: str) -> Vectors:
     return vector / norm if norm else vector
 
 
-class CatalogEmbedder:
-    """Embed texts by an encoder of the catalog.
-
-    Args:
-        spec: The encoder, as in the catalog's setting ``model``, such as ``minilm``.
-    """
-
-    def __init__(self, spec: str) -> None:
-        self.source = Source("catalog", shown_spec(spec), "none")
-        self._spec = spec
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a row of length 1 for each text. See `Embedder`."""
-        try:
-            encoder = open_encoder(self._spec, remedy="check plugins.career.embedding")
-            return encoder.encode(texts)
-        except ServiceError as error:
-            raise ApiError(f"The encoder of plugins.career.embedding failed: {error}") from error
+STUB_EMBEDDER: Final = Embedder(
+    Source("deterministic-stub", f"hash64-{_DIMENSIONS}", "none"), _stub_rows
+)
 
 
 def embedder_of(spec: str) -> Embedder | None:
-    """Return the embedder of a setting; None for ``none``."""
-    if spec == _NONE:
-        return None
-    return StubEmbedder() if spec == STUB else CatalogEmbedder(spec)
+    """Return the embedder of a setting: the stub, a text encoder, or None for ``none``."""
+    if spec in (STUB, _NONE):
+        return STUB_EMBEDDER if spec == STUB else None
 
+    def embed(texts: Sequence[str]) -> Vectors:
+        try:
+            return open_encoder(spec, remedy="check plugins.career.embedding").encode(texts)
+        except ServiceError as error:
+            raise ApiError(f"The encoder of plugins.career.embedding failed: {error}") from error
 
-def vector_hash(vector: Vectors) -> str:
-    """Return the FNV-1a hash of a vector's numbers as little-endian bytes."""
-    return hash64(vector.astype("<f4").tobytes())
+    return Embedder(Source("catalog", shown_spec(spec), "none"), embed)
 
 
 Key: TypeAlias = tuple[str, str]
@@ -138,75 +122,53 @@ class Table:
         return scores
 
 
-class VectorStore(Protocol):
-    """Vectors by key. Thread-safe.
-
-    Each method raises `ApiError` if the storage fails.
-    """
-
-    def put(self, rows: Mapping[Key, Kept]) -> None:
-        """Store vectors of one dimension, and replace vectors with the same keys."""
-        ...
-
-    def remove(self, keys: Iterable[Key]) -> None:
-        """Delete vectors."""
-        ...
-
-    def settle(self) -> None:
-        """Clean up after a build."""
-        ...
-
-    def hashes(self) -> Mapping[Key, str]:
-        """Return the source hash of each vector."""
-        ...
-
-    def table(self, kind: str) -> Table:
-        """Return the current vectors of a kind."""
-        ...
-
-
 class MemoryVectors:
-    """Vectors that end with the process."""
+    """Vectors by key, which end with the process. Thread-safe.
+
+    A subclass keeps them elsewhere; its methods raise `ApiError` if the storage fails.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[Key, Kept] = {}
         self._tables: dict[str, Table] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def put(self, rows: Mapping[Key, Kept]) -> None:
-        """Keep vectors. See `VectorStore`."""
+        """Store vectors of one dimension, and replace vectors with the same keys."""
         with self._lock:
-            self._rows = {**self._rows, **rows}
-            self._tables.clear()
-
-    def replace(self, rows: Mapping[Key, Kept]) -> None:
-        """Keep these vectors and no others."""
-        with self._lock:
-            self._rows = dict(rows)
-            self._tables.clear()
-
-    def settle(self) -> None:
-        """Do nothing: memory needs no cleanup."""
+            self._replace({**self._rows, **rows})
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Delete vectors."""
-        gone = set(keys)
+        removed = set(keys)
         with self._lock:
-            self._rows = {key: row for key, row in self._rows.items() if key not in gone}
-            self._tables.clear()
+            self._replace({key: row for key, row in self._rows.items() if key not in removed})
+
+    def settle(self) -> None:
+        """Clean up after a build. Memory needs no cleanup."""
 
     def hashes(self) -> Mapping[Key, str]:
         """Return the source hash of each vector."""
-        return {key: kept.source_hash for key, kept in self._rows.items()}
+        with self._lock:
+            self._refresh()
+            return {key: kept.source_hash for key, kept in self._rows.items()}
 
     def table(self, kind: str) -> Table:
         """Return the current vectors of a kind."""
         with self._lock:
+            self._refresh()
             if kind not in self._tables:
                 self._tables[kind] = _table(
                     {key[1]: kept.vector for key, kept in self._rows.items() if key[0] == kind}
                 )
             return self._tables[kind]
+
+    def _refresh(self) -> None:
+        """Read what other processes have changed. Memory has no other processes."""
+
+    def _replace(self, rows: dict[Key, Kept]) -> None:
+        self._rows = rows
+        self._tables.clear()
 
 
 def _table(rows: Mapping[str, Vectors]) -> Table:

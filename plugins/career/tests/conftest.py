@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,11 +15,14 @@ import pytest
 
 from standards_mcp.cli import run as run_program
 from standards_mcp_career.audit import AuditLog
-from standards_mcp_career.primitives import CountingIds
-from standards_mcp_career.records import Interaction, Opportunity
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.migrations import open_store
-from standards_mcp_career.store.repositories import upsert_interactions, upsert_opportunities
+from standards_mcp_career.database import Store
+from standards_mcp_career.records import (
+    Interaction,
+    Opportunity,
+    upsert_interactions,
+    upsert_opportunities,
+)
+from standards_mcp_career.schema import open_store
 
 
 class Done(NamedTuple):
@@ -31,31 +35,25 @@ class Done(NamedTuple):
 Run = Callable[..., Done]
 
 
-def clock() -> str:
-    return "2026-01-01T00:00:00Z"
-
-
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
     return tmp_path / "career.db"
 
 
-@pytest.fixture(params=["memory", "file"])
-def store(request: pytest.FixtureRequest, db: Path) -> Iterator[Store]:
-    """Open a new database in memory, and one in a file."""
-    opened = open_store(db if request.param == "file" else None)
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """Open a new database in memory. The tests in ``store`` open one in a file, too."""
+    opened = open_store()
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def ids() -> CountingIds:
-    return CountingIds()
-
-
-@pytest.fixture
-def audit(store: Store, ids: CountingIds) -> AuditLog:
-    return AuditLog(store, ids, clock)
+def audit(store: Store) -> AuditLog:
+    numbers = count()
+    return AuditLog(
+        store, lambda prefix: f"{prefix}-{next(numbers)}", lambda: "2026-01-01T00:00:00Z"
+    )
 
 
 @pytest.fixture
@@ -64,12 +62,8 @@ def add_interaction() -> Callable[..., None]:
 
     def add(store: Store, interaction_id: str, state: int = 0, index: int = 0) -> None:
         with store.writing() as connection:
-            opportunity = Opportunity(
-                opportunity_id="o-1", company="Reed Works", role_title="Engineer", source=""
-            )
-            upsert_opportunities(connection, [opportunity])
-            record = Interaction(interaction_id, "o-1", state, index)
-            upsert_interactions(connection, [record])
+            upsert_opportunities(connection, [Opportunity("o-1", "Reed Works", "Engineer")])
+            upsert_interactions(connection, [Interaction(interaction_id, "o-1", state, index)])
 
     return add
 
@@ -120,3 +114,30 @@ def run_process(run: Run, tmp_path: Path) -> Run:
         return Done(done.stdout, done.stderr)
 
     return run_one
+
+
+@pytest.fixture
+def race() -> Callable[[list[list[str]]], list[str]]:
+    """Return a function that starts processes, lets them go on at once, and returns their output.
+
+    Each process prints "ready" and waits for a line.
+    """
+
+    def race_all(commands: list[list[str]]) -> list[str]:
+        pipe = subprocess.PIPE
+        processes = [
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+            for command in commands
+        ]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        results = [process.communicate(timeout=90) for process in processes]
+        assert [errors for _, errors in results] == [""] * len(commands)
+        return [output for output, _ in results]
+
+    return race_all

@@ -37,7 +37,7 @@ def test_records_are_imported_listed_and_shown(run: Run, tmp_path: Path):
     assert "Atom not found: x" in run("career", "show", "atoms", "x", status=1).stderr
     (tmp_path / "bad.json").write_text('{"atoms": [{"atom_id": "a-3"}]}')
     bad = run("career", "import", "bad.json", status=1)
-    assert bad.stdout == "bad.json: atoms[0]: claim must not be empty\n"
+    assert bad.stdout == "bad.json: atoms[0].claim: claim must not be empty\n"
 
 
 def test_what_others_wrote_steers_no_terminal_and_needs_no_letters(

@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 
 from standards_mcp import InvalidInputError
+from standards_mcp_career.database import Store
 from standards_mcp_career.importing import import_files
-from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.settings import Tokens
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.repositories import all_atoms, all_interactions, all_opportunities
+from standards_mcp_career.records import (
+    Atom,
+    Interaction,
+    Opportunity,
+    Requirement,
+    Tokens,
+    all_atoms,
+    all_interactions,
+    all_opportunities,
+)
 
 YAML = """
 atoms:
@@ -81,28 +88,41 @@ def test_records_are_imported_in_their_regular_form(
     [
         ("{", "", "cannot be read"),
         ("[" * 100_000, "", "cannot be read"),
-        ("[]", "", "must be an object with atoms, opportunities, interactions"),
-        ({"atom": []}, ": atom", "unknown key; expected atoms, opportunities, interactions"),
+        ("[]", "", "must be an object; expected atoms, opportunities, interactions"),
+        (
+            {"atom": []},
+            ": atom",
+            "unknown field; check its spelling; expected atoms, ",
+        ),
         ({"atoms": {}}, ": atoms", "must be a list"),
-        ({"atoms": ["x"]}, ": atoms[0]", "Input should be a dictionary"),
+        (
+            {"atoms": [{"atom_id": "a", "claim": "c", "tags": "x"}]},
+            ": atoms[0].tags",
+            "must be a list",
+        ),
+        ({"atoms": ["x"]}, ": atoms[0]", "must be an object"),
         ({"atoms": [{}]}, ": atoms[0].atom_id", "Field required"),
-        ({"atoms": [{"atom_id": ""}]}, ": atoms[0]", "atom_id must not be empty"),
-        ({"atoms": [{"atom_id": "a", "claim": " "}]}, ": atoms[0]", "claim must not be empty"),
-        ({"atoms": [{"atom_id": "a", "claim": "c", "tag": []}]}, ": atoms[0]", "unknown field tag"),
+        ({"atoms": [{"atom_id": ""}]}, ": atoms[0].atom_id", "atom_id must not be empty"),
+        (
+            {"atoms": [{"atom_id": "a", "claim": " "}]},
+            ": atoms[0].claim",
+            "claim must not be empty",
+        ),
+        ({"atoms": [{"atom_id": "a", "claim": "c", "tag": []}]}, ": atoms[0].tag", "unknown field"),
         (
             {"opportunities": [{**OPPORTUNITY, "company": ""}]},
-            ": opportunities[0]",
+            ": opportunities[0].company",
             "company must not be empty",
         ),
         (
             {"opportunities": [{**OPPORTUNITY, "requirements": [{"text": ""}]}]},
-            ": opportunities[0]",
+            ": opportunities[0].requirements[0].text",
             "invalid requirement: requirement text must not be empty",
         ),
         (
             {"opportunities": [{**OPPORTUNITY, "requirements": [{"text": "x", "tag": "y"}]}]},
-            ": opportunities[0]",
-            "unknown field tag; expected text, tags, required",
+            ": opportunities[0].requirements[0].tag",
+            "unknown field; check its spelling",
         ),
         (
             {"opportunities": [{**OPPORTUNITY, "requirements": [{"tags": []}]}]},
@@ -111,18 +131,18 @@ def test_records_are_imported_in_their_regular_form(
         ),
         (
             {"interactions": [{"interaction_id": "i", "opportunity_id": ""}]},
-            ": interactions[0]",
+            ": interactions[0].opportunity_id",
             "opportunity_id must not be empty",
         ),
         (
             {"interactions": [{"interaction_id": "i", "opportunity_id": "o", "state": 5}]},
-            ": interactions[0]",
-            "state must be 0 to 4",
+            ": interactions[0].state",
+            "less than or equal to 4",
         ),
         (
             {"interactions": [{"interaction_id": "i", "opportunity_id": "o", "state": -1}]},
-            ": interactions[0]",
-            "state must be 0 to 4",
+            ": interactions[0].state",
+            "greater than or equal to 0",
         ),
         (
             {
@@ -134,8 +154,8 @@ def test_records_are_imported_in_their_regular_form(
                     }
                 ]
             },
-            ": interactions[0]",
-            "transition_index must be 0 to 1000000000",
+            ": interactions[0].transition_index",
+            "less than or equal to 1000000000",
         ),
     ],
 )

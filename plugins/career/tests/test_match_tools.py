@@ -31,10 +31,9 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     return result.structured_content
 
 
-@pytest.fixture(params=["memory", "file"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
-    db = {"db": str(tmp_path / "career.db")} if request.param == "file" else {}
-    return {"load": [str(RECORDS)], **db}
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return {"load": [str(RECORDS)]}
 
 
 async def test_an_agent_matches_decides_and_reads_both_again(

@@ -37,8 +37,8 @@ POSITION = {
 }
 
 
-def test_the_main_job_takes_one_command(run: Run, run_process: Run):
-    shown = run_process("career", "try").stdout
+def test_the_main_job_takes_one_command(run: Run):
+    shown = run("career", "try").stdout
     assert shown.startswith("1. backend-developer: 0.")
     assert "missing   Rust parser development" in shown
     assert shown.endswith("The audit log is intact (2 traces).\n")

@@ -1,4 +1,4 @@
-"""Commands ``import``, ``list``, ``show`` and ``migrate``."""
+"""Commands about stored data: ``import``, ``list``, ``show``, ``migrate`` and ``audit``."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from sqlite3 import Connection
+from typing import Any, Final, TypeAlias, cast
 
 import click
-from sqlalchemy import Connection
 
-from standards_mcp import InvalidInputError, NotFoundError, ToolCaller
-from standards_mcp.commands import examples, json_option, print_answer, print_result
+from standards_mcp import InvalidInputError, NotFoundError
+from standards_mcp.commands import Report, examples, reports
+from standards_mcp_career.audit import Verification, line_of, read_lines, verify_all
+from standards_mcp_career.database import Store
 from standards_mcp_career.importing import ImportAnswer, import_files
-from standards_mcp_career.service import Career, open_career
-from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store import runs
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.migrations import LATEST, migrate
-from standards_mcp_career.store.repositories import (
+from standards_mcp_career.indexing import all_runs, get_run
+from standards_mcp_career.interactions import STATES
+from standards_mcp_career.matching import all_decisions, get_decision
+from standards_mcp_career.records import (
     all_atoms,
-    all_decisions,
     all_interactions,
     all_opportunities,
-    all_resumes,
     get_atom,
-    get_decision,
     get_interaction,
     get_opportunity,
-    get_resume,
 )
-from standards_mcp_career.transitions import STATES
+from standards_mcp_career.resumes import all_resumes, get_resume
+from standards_mcp_career.schema import LATEST, migrate
+from standards_mcp_career.service import Career, open_career
+from standards_mcp_career.settings import CareerSettings
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,64 +50,30 @@ class Kind:
     get: Callable[[Connection, str], Any]
     line: Callable[[Row], str]
 
-    def rows(self, connection: Connection) -> list[Row]:
-        """Return all records without long texts."""
-        rows = [_row(record) for record in self.read_all(connection)]
-        for row in rows:
-            row.pop("markdown", None)
-        return rows
 
-    def row(self, connection: Connection, identifier: str) -> Row | None:
-        """Return one record with all fields."""
-        record = self.get(connection, identifier)
-        if record is None:
-            return None
-        return {**_row(record), **_entries(connection, record)}
-
-
-def _atom(row: Row) -> str:
+def _atom_line(row: Row) -> str:
     verified = "" if row["verified"] else " (not verified)"
     return f"{row['atom_id']}: {row['title'] or row['claim']}{verified}"
 
 
-def _interaction(row: Row) -> str:
+def _interaction_line(row: Row) -> str:
     state = dict(enumerate(STATES)).get(row["state"], row["state"])
     return f"{row['interaction_id']}: {state}, {row['opportunity_id']}"
 
 
-def _entries(connection: Connection, record: object) -> Row:
-    if not isinstance(record, runs.Run):
-        return {}
-    entries = [asdict(entry) for entry in runs.entries(connection, record.run_id)]
-    names = ("artifact_type", "artifact_id", "source_hash", "vector_hash", "stale")
-    return {"entries": [{name: entry[name] for name in names} for entry in entries]}
-
-
-def _row(record: Any) -> Row:
-    return dict(cast("Row", record)) if isinstance(record, dict) else asdict(record)
-
-
 KINDS: Final[Mapping[str, Kind]] = {
-    "atoms": Kind("Atom", all_atoms, get_atom, _atom),
+    "atoms": Kind("Atom", all_atoms, get_atom, _atom_line),
     "opportunities": Kind(
         "Opportunity",
         all_opportunities,
         get_opportunity,
         lambda row: f"{row['opportunity_id']}: {row['role_title']}, {row['company']}",
     ),
-    "interactions": Kind(
-        "Interaction",
-        all_interactions,
-        get_interaction,
-        _interaction,
-    ),
+    "interactions": Kind("Interaction", all_interactions, get_interaction, _interaction_line),
     "resumes": Kind(
-        "Resume",
-        all_resumes,
-        get_resume,
-        lambda row: f"{row['resume_id']}: {row['created_at']}",
+        "Resume", all_resumes, get_resume, lambda row: f"{row['resume_id']}: {row['created_at']}"
     ),
-    "runs": Kind("Run", runs.read_all, runs.get, lambda row: f"{row['run_id']}: {row['status']}"),
+    "runs": Kind("Run", all_runs, get_run, lambda row: f"{row['run_id']}: {row['status']}"),
     "decisions": Kind(
         "Decision",
         all_decisions,
@@ -116,6 +81,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda row: f"{row['decision_id']}: {row['opportunity_id']}",
     ),
 }
+_KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
+
+
+def _row(record: Any) -> Row:
+    return dict(cast("Row", record)) if isinstance(record, dict) else asdict(record)
 
 
 @contextmanager
@@ -134,26 +104,8 @@ def opened(settings: CareerSettings) -> Generator[Career]:
         yield career
 
 
-def call_tool(
-    context: click.Context,
-    name: str,
-    arguments: dict[str, Any],
-    shown: Callable[[dict[str, Any]], str],
-    *,
-    as_json: bool,
-) -> None:
-    """Call a tool, print its answer, and end with 1 if it has failed."""
-    call: ToolCaller = context.obj
-    answer = call(name, arguments)
-    print_answer(answer, shown, as_json=as_json)
-    context.exit(int(answer.is_error))
-
-
-_KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
-
-
-def import_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``import``."""
+def commands(settings: CareerSettings) -> list[click.Command]:
+    """Return the commands."""
 
     @click.command(
         "import",
@@ -163,73 +115,53 @@ def import_command(settings: CareerSettings) -> click.Command:
     )
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
     @click.option("--dry-run", is_flag=True, help="Report without importing.")
-    @json_option
-    @click.pass_context
-    def import_records(
-        context: click.Context, files: tuple[Path, ...], *, dry_run: bool, as_json: bool
-    ) -> None:
+    @reports
+    def import_records(files: tuple[Path, ...], *, dry_run: bool) -> Report:
         """Import atoms, opportunities and interactions from FILES of JSON or YAML."""
         _check_kept(settings)
         with closing(open_career(settings)) as career:
             answer = import_files(career.store, files, settings.tokens, dry_run=dry_run)
-        print_result(answer, lambda: _imported(answer), as_json=as_json)
-        context.exit(int(bool(answer["errors"])))
-
-    return import_records
-
-
-def list_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``list``."""
+        return Report(answer, lambda: _imported(answer), int(bool(answer["errors"])))
 
     @click.command("list", epilog=examples("career list atoms", "career list decisions --json"))
     @_KIND
-    @json_option
-    @click.pass_context
-    def list_records(context: click.Context, kind: str, *, as_json: bool) -> None:
+    @reports
+    def list_records(kind: str) -> Report:
         """List the records of KIND."""
         with opened(settings) as career, career.store.reading() as connection:
-            rows = KINDS[kind].rows(connection)
-        shown = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
-        print_result({kind: rows}, lambda: shown, as_json=as_json)
-        context.exit(int(not rows))
-
-    return list_records
-
-
-def show_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``show``."""
+            rows = [_row(record) for record in KINDS[kind].read_all(connection)]
+        for row in rows:
+            row.pop("markdown", None)  # the text of a resume
+        text = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
+        return Report({kind: rows}, lambda: text, int(not rows))
 
     @click.command("show", epilog=examples("career show atoms ID", "career show runs ID --json"))
     @_KIND
     @click.argument("identifier", metavar="ID")
-    @json_option
-    def show_record(kind: str, identifier: str, *, as_json: bool) -> None:
+    @reports
+    def show_record(kind: str, identifier: str) -> Report:
         """Show the record of KIND with this ID."""
         with opened(settings) as career, career.store.reading() as connection:
-            row = KINDS[kind].row(connection, identifier)
-        if row is None:
+            record = KINDS[kind].get(connection, identifier)
+        if record is None:
             raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
-        shown = "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
-        print_result(row, lambda: shown, as_json=as_json)
-
-    return show_record
-
-
-def migrate_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``migrate``."""
+        row = _row(record)
+        return Report(
+            row, lambda: "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
+        )
 
     @click.command("migrate")
     @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="The version.")
-    @json_option
-    def migrate_database(to: int, *, as_json: bool) -> None:
+    @reports
+    def migrate_database(to: int) -> Report:
         """Bring the database to the newest version, or to another."""
         _check_kept(settings)
         with closing(Store(settings.db)) as store:
-            done = migrate(store, to)
-        answer = {"from": done.before, "to": done.after}
-        print_result(answer, lambda: f"version {done.before} to {done.after}", as_json=as_json)
+            before, after = migrate(store, to)
+        answer = {"from": before, "to": after}
+        return Report(answer, lambda: f"version {before} to {after}")
 
-    return migrate_database
+    return [import_records, list_records, show_record, migrate_database, _audit_group(settings)]
 
 
 def _check_kept(settings: CareerSettings) -> None:
@@ -251,3 +183,74 @@ def _imported(answer: ImportAnswer) -> str:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_MOST_EVENTS: Final = 2**31
+
+
+def _audit_group(settings: CareerSettings) -> click.Group:
+    """Return the commands ``audit show``, ``audit export`` and ``audit verify``."""
+    group = click.Group("audit", help="Read, export and verify the audit log.")
+
+    @group.command("show", epilog=examples("career audit show TRACE --json"))
+    @click.argument("trace")
+    @reports
+    def show(trace: str) -> Report:
+        """Show the events of TRACE."""
+        with opened(settings) as career:
+            answer = career.audit.page(trace, 0, _MOST_EVENTS)
+        lines = (
+            f"{event['created_at']} {event['event_type']} {event['payload']}"
+            for event in answer["events"]
+        )
+        text = "\n".join(lines) or f"Trace {trace} has no events."
+        return Report(answer, lambda: text, int(not answer["total"]))
+
+    @group.command("export", epilog=examples("career audit export audit.jsonl"))
+    @click.argument("file", type=click.Path(dir_okay=False), default="-")
+    def export(file: str) -> None:
+        """Write all events to FILE, or to stdout, as JSON Lines."""
+        with opened(settings) as career, click.open_file(file, "wb") as out:
+            for event in career.audit.events():
+                out.write(line_of(event).encode() + b"\n")
+
+    @group.command(
+        "verify", epilog=examples("career audit verify", "career audit verify --file audit.jsonl")
+    )
+    @click.argument("trace", required=False)
+    @click.option(
+        "--file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="An export, in place of the database.",
+    )
+    @reports
+    def verify(trace: str | None, file: Path | None) -> Report:
+        """Verify the events of TRACE, or all events."""
+        if trace is not None and file is not None:
+            raise click.UsageError("Give TRACE or --file, not both.")
+        if file is not None:
+            answer = _verify_file(file)
+        else:
+            with opened(settings) as career:
+                answer = career.audit.verify(trace)
+        code = int(not answer["valid"] or not answer["traces"])
+        return Report(answer, lambda: _verdicts(answer), code)
+
+    return group
+
+
+def _verify_file(file: Path) -> Verification:
+    with file.open("rb") as lines:
+        try:
+            return verify_all(read_lines(lines))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{file}: {error}") from error
+
+
+def _verdicts(answer: Verification) -> str:
+    traces = answer["traces"]
+    if not traces:
+        return "There are no events."
+    lines = [f"{trace['trace_id']}: {trace['error'] or 'valid'}" for trace in traces]
+    summary = f"{len(traces)} traces, {'all valid' if answer['valid'] else 'NOT VALID'}"
+    return "\n".join([*lines, summary])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
-import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib.resources import as_file, files
@@ -13,26 +11,27 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError
-from standards_mcp.commands import examples, json_option, print_json, print_result
+from standards_mcp.commands import Report, examples, json_option, print_json, reports
+from standards_mcp_career.answers import IngestAnswer, MatchAnswer
 from standards_mcp_career.audit import Verification
 from standards_mcp_career.importing import import_files
 from standards_mcp_career.primitives import hash64, lower
-from standards_mcp_career.records import Atom
-from standards_mcp_career.resumes import Limits, read_resume
-from standards_mcp_career.schemas import IngestAnswer, MatchAnswer
+from standards_mcp_career.records import Atom, Tokens, all_atoms, all_opportunities
+from standards_mcp_career.resumes import Limits, ingest_resume, read_resume
 from standards_mcp_career.scoring import Options
 from standards_mcp_career.service import Career, open_career
-from standards_mcp_career.settings import CareerSettings, Tokens
-from standards_mcp_career.store.repositories import all_atoms, all_opportunities
+from standards_mcp_career.settings import CareerSettings
 
-from .matching import match_lines
+from .jobs import match_lines
 
 _HEADING: Final = re.compile(r"#+ (?P<text>.*\S)")
 _ITEM: Final = re.compile(r"\s*(?:[-*+\u2022\u2023\u25aa\u2013]|\d+[.)])\s+(?P<text>.*\S)")
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_RECORDS: Final = TypeAdapter(dict[str, list[Atom]])
 _MORE: Final = re.compile(r"\s+\S|[a-z0-9(]")
 
 
@@ -81,23 +80,6 @@ def _goes_on(line: str) -> bool:
     )
 
 
-def as_records(atoms: Iterable[Atom]) -> dict[str, list[dict[str, Any]]]:
-    """Return atoms as ``career import`` reads them."""
-    rows = [
-        {
-            "atom_id": atom.atom_id,
-            "domain": atom.domain,
-            "title": atom.title,
-            "claim": atom.claim,
-            "tags": list(atom.tags),
-            "verified": atom.verified,
-            "evidence_refs": list(atom.evidence_refs),
-        }
-        for atom in atoms
-    ]
-    return {"atoms": rows}
-
-
 def as_yaml(atoms: Iterable[Atom]) -> str:
     """Return atoms as a file for ``career import``."""
     from ruamel.yaml import YAML  # noqa: PLC0415  - only drafts need it
@@ -105,7 +87,7 @@ def as_yaml(atoms: Iterable[Atom]) -> str:
     yaml: Any = YAML()
     yaml.width = 100
     text = io.StringIO()
-    yaml.dump(as_records(atoms), text)
+    yaml.dump(_RECORDS.dump_python({"atoms": list(atoms)}, mode="json"), text)
     return text.getvalue()
 
 
@@ -135,11 +117,8 @@ def try_command(settings: CareerSettings) -> click.Command:
     )
     @click.argument("resume", type=_FILE, required=False)
     @click.option("--opportunities", "file", type=_FILE, help="Yours, in JSON or YAML.")
-    @json_option
-    @click.pass_context
-    def try_all(
-        context: click.Context, resume: Path | None, *, file: Path | None, as_json: bool
-    ) -> None:
+    @reports
+    def try_all(resume: Path | None, *, file: Path | None) -> Report:
         """Match all opportunities with a resume's atoms, and verify the audit log.
 
         Without RESUME it works on examples, in memory. With one, it works on the atoms that were
@@ -153,8 +132,8 @@ def try_command(settings: CareerSettings) -> click.Command:
             if file is not None:
                 _import(career, [file], settings.tokens)
             tried = _tried(career, path)
-        print_result(tried, lambda: _shown(tried), as_json=as_json)
-        context.exit(int(not tried["matches"] or not tried["audit"]["valid"]))
+        code = int(not tried["matches"] or not tried["audit"]["valid"])
+        return Report(tried, lambda: _text(tried), code)
 
     return try_all
 
@@ -168,13 +147,12 @@ def draft_command(settings: CareerSettings) -> click.Command:
     def draft(resume: Path, *, as_json: bool) -> None:
         """Print an atom for each list item of RESUME, as YAML to check and import."""
         limits = Limits(None, settings.max_resume_bytes)
-        drafted = list(
-            draft_atoms(read_resume(str(resume.absolute()), limits, marks_lists=True).text)
-        )
+        text = read_resume(str(resume.absolute()), limits, marks_lists=True)
+        drafted = list(draft_atoms(text.markdown))
         if not drafted:
             raise InvalidInputError(f"{resume} has no list items to make atoms of.")
         if as_json:
-            print_json(as_records(drafted))
+            print_json(_RECORDS.dump_python({"atoms": drafted}, mode="json"))
             return
         click.echo("# Check each claim, set verified: true where you can prove it, and import it:")
         click.echo("# standards-mcp career import FILE")
@@ -187,21 +165,16 @@ def draft_command(settings: CareerSettings) -> click.Command:
 @contextmanager
 def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
     with (
-        tempfile.TemporaryDirectory() as folder,
-        as_file(files("standards_mcp_career") / "examples") as shipped,
+        as_file(files("standards_mcp_career") / "examples") as folder,
+        closing(open_career(settings.model_copy(update=_IN_MEMORY))) as career,
     ):
-        # A copy: site-packages is often in a hidden folder, where resumes are never read.
-        place = Path(folder).resolve()
-        shutil.copy(shipped / "resume.md", place)
-        changes = {**_IN_MEMORY, "resume_roots": (place,)}
-        with closing(open_career(settings.model_copy(update=changes))) as career:
-            _import(career, [shipped / "records.yaml"], settings.tokens)
-            yield career, place / "resume.md"
+        _import(career, [folder / "records.yaml"], settings.tokens)
+        yield career, folder / "resume.md"
 
 
 @contextmanager
 def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
-    with closing(open_career(settings, reads_any_resume=True)) as career:
+    with closing(open_career(settings)) as career:
         with career.store.reading() as connection:
             is_proved = any(atom.verified for atom in all_atoms(connection))
         if not is_proved:
@@ -219,7 +192,7 @@ def _import(career: Career, names: Sequence[Path], tokens: Tokens) -> None:
 
 
 def _tried(career: Career, path: Path) -> Tried:
-    ingested = career.ingest.ingest_resume(str(path))
+    ingested = ingest_resume(career.audit, career.limits, str(path))
     trace_id = ingested["trace_id"]
     career.indexing.build("all", trace_id)
     with career.store.reading() as connection:
@@ -237,7 +210,7 @@ def _tried(career: Career, path: Path) -> Tried:
     return {"resume": ingested, "matches": matches, "audit": career.audit.verify()}
 
 
-def _shown(tried: Tried) -> str:
+def _text(tried: Tried) -> str:
     parts = [
         "\n".join([f"{rank}. {first}", *rest])
         for rank, (first, *rest) in enumerate(map(match_lines, tried["matches"]), 1)

@@ -16,24 +16,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from .lexicon import (
-    ALTERNATIVES,
-    ARTICLES,
-    CONJUNCTIONS,
-    CONTRASTS,
-    DENIALS,
-    GAINS,
-    GENERIC_WORDS,
-    NEGATORS,
-    RELATIVES,
-    STOP_WORDS,
-    TURNS,
-    UNITS,
-    stem,
-)
 from .numbers import is_number, number_value
-from .quantities import TIMES, Found, Quantity, quantity_at
-from .tokens import Token, tokens_of
+from .quantities import TIMES, Mention, Quantity, quantity_at
+from .tokens import DENIALS, EMPTY, UNITS, WORDS, Token, stem, texts, tokens_of
 
 JOINERS: Final = frozenset("-/+")
 """Breaks that end no part of a clause."""
@@ -44,17 +29,6 @@ _SELF: Final = frozenset(("am", "as", "be", "been", "being", "i'm", "is", "was")
 _NOUN_WORDS: Final = 3
 _REACH: Final = 20
 """How many tokens a phrase has on each side of its quantity, so that long texts take no square."""
-
-
-class Phrase(NamedTuple):
-    """The places of the words in the phrase of a quantity.
-
-    Attributes:
-        is_named: True if the quantity names its subject, as in "five years of Go".
-    """
-
-    places: list[int]
-    is_named: bool
 
 
 class Phrases:
@@ -69,42 +43,42 @@ class Phrases:
         self,
         tokens: Sequence[Token],
         words: Mapping[int, object],
-        found: Sequence[Found],
+        mentions: Sequence[Mention],
         *,
         is_claim: bool,
     ) -> None:
         self._tokens, self._words, self._is_claim = tokens, words, is_claim
-        self._starts = {each.start: each.quantity.nouns for each in found}
-        self._ends = {each.end: each.quantity.nouns for each in found}
+        self._starts = {mention.start: mention.quantity.nouns for mention in mentions}
+        self._ends = {mention.end: mention.quantity.nouns for mention in mentions}
 
-    def of(self, found: Found) -> Phrase:
-        """Return the phrase of a quantity.
+    def of(self, mention: Mention) -> tuple[list[int], bool]:
+        """Return the places of the words in the phrase of a quantity, and if it names its subject.
 
         If the quantity names its subject, only the subject counts: "a team of five", "five years
         of Go". Else all words count, back and forth to the next turn.
         """
-        if self._is_claim and (self._is_of_another(found) or self._is_object(found)):
-            return Phrase([], is_named=True)
-        if found.is_attribute and (described := self._described(found)):
-            return Phrase(described, is_named=True)
-        if found.holder is not None:
-            held = self._held(found.holder)
-            return Phrase([*held, *self._after(found, has_words=bool(held))], is_named=True)
-        after = self._after(found, has_words=False)
-        if after and self._text(found.end) == "of":
-            return Phrase(after, is_named=True)
-        before, edge = self._before(found, found.start)
+        if self._is_claim and (self._is_of_another(mention) or self._is_object(mention)):
+            return [], True
+        if mention.is_attribute and (described := self._described(mention)):
+            return described, True
+        if mention.holder is not None:
+            held = self._held(mention.holder)
+            return [*held, *self._after(mention, has_words=bool(held))], True
+        after = self._after(mention, has_words=False)
+        if after and self._text(mention.end) == "of":
+            return after, True
+        before, edge = self._before(mention, mention.start)
         if before:
-            return Phrase([*before, *self._after(found, has_words=True)], is_named=False)
+            return [*before, *self._after(mention, has_words=True)], False
         is_with = self._text(edge) == "with"  # a nurse with five years of experience
-        if not after and (is_with or self._is_apposition(found, edge)):
-            after, _ = self._before(found, edge)
-        return Phrase(after, is_named=False)
+        if not after and (is_with or self._is_apposition(mention, edge)):
+            after, _ = self._before(mention, edge)
+        return after, False
 
-    def _is_of_another(self, found: Found) -> bool:
+    def _is_of_another(self, mention: Mention) -> bool:
         """Return True for the time of another person: "taught a nurse with five years of it"."""
-        end = found.start - 1
-        if self._text(end) != "with" or TIMES.isdisjoint(found.quantity.nouns):
+        end = mention.start - 1
+        if self._text(end) != "with" or TIMES.isdisjoint(mention.quantity.nouns):
             return False
         if self._text(end - 1).endswith("s") and _PERSON.fullmatch(self._text(end - 1)):
             return True
@@ -112,29 +86,29 @@ class Phrases:
             before = self._tokens[place - 1]
             if self._tokens[place].kind == "break" or before.kind == "break":
                 return False
-            if self._text(place) in ARTICLES:
+            if self._tokens[place].is_a("article"):
                 return before.text not in _SELF
         return False
 
-    def _is_object(self, found: Found) -> bool:
+    def _is_object(self, mention: Mention) -> bool:
         """Return True for time that was worked on: "analysed five years of sales data"."""
-        is_time = self._text(found.end) == "of" and not TIMES.isdisjoint(found.quantity.nouns)
-        is_verb = found.start - 1 in self._words and self._text(found.start - 1) not in GAINS
-        return is_time and is_verb
+        is_time = self._text(mention.end) == "of" and not TIMES.isdisjoint(mention.quantity.nouns)
+        before = mention.start - 1
+        return is_time and before in self._words and not self._tokens[before].is_a("gain")
 
-    def _is_apposition(self, found: Found, edge: int) -> bool:
+    def _is_apposition(self, mention: Mention, edge: int) -> bool:
         """Return True for "Java (five years)", and after a comma for nothing but a name."""
-        follower = self._text(found.end)
+        follower = self._text(mention.end)
         if self._text(edge) == ",":
             parts = (self._tokens[place].kind != "break" for place in range(edge - 1, -1, -1))
             length = sum(takewhile(bool, parts))
             if not all(map(self._is_noun, range(edge - length, edge))):
                 return False
-        return edge == found.start - 1 and follower in _APPOSITIONS.get(self._text(edge), ())
+        return edge == mention.start - 1 and follower in _APPOSITIONS.get(self._text(edge), ())
 
-    def _described(self, found: Found) -> list[int]:
+    def _described(self, mention: Mention) -> list[int]:
         """Return the noun after an attribute, such as "plan" in "a five-year plan for schools"."""
-        places = range(found.end, min(found.end + _NOUN_WORDS, len(self._tokens)))
+        places = range(mention.end, min(mention.end + _NOUN_WORDS, len(self._tokens)))
         return [place for place in takewhile(self._is_noun, places) if place in self._words]
 
     def _held(self, holder: int) -> list[int]:
@@ -146,16 +120,17 @@ class Phrases:
         nouns = list(takewhile(self._is_noun, places))
         held = [place for place in nouns if place in self._words][:1]
         verb = nouns[-1] - 2 if nouns else -1
-        return [*held, verb] if verb in self._words and self._text(verb + 1) in ARTICLES else held
+        has_verb = verb in self._words and self._tokens[verb + 1].is_a("article")
+        return [*held, verb] if has_verb else held
 
-    def _before(self, found: Found, start: int) -> tuple[list[int], int]:
+    def _before(self, mention: Mention, start: int) -> tuple[list[int], int]:
         """Return the words before a place, back to the last turn, and the place of that turn.
 
         Words between two quantities of the same noun belong to neither.
         """
         edge = start - 1
         while edge >= max(0, start - _REACH):
-            if self._ends.get(edge + 1) == found.quantity.nouns:
+            if self._ends.get(edge + 1) == mention.quantity.nouns:
                 return [], edge
             has_words = edge - 1 in self._words or bool(_PERSON.fullmatch(self._text(edge - 1)))
             if self._is_turn(edge, has_words=has_words):
@@ -163,15 +138,15 @@ class Phrases:
             edge -= 1
         return [place for place in range(edge + 1, start) if place in self._words], edge
 
-    def _after(self, found: Found, *, has_words: bool) -> list[int]:
+    def _after(self, mention: Mention, *, has_words: bool) -> list[int]:
         """Return the words after a quantity, up to the next turn.
 
         Args:
             has_words: True if its phrase has words already: then "with" begins another one.
         """
         places = list[int]()
-        for place in range(found.end, min(found.end + _REACH, len(self._tokens))):
-            if self._starts.get(place) == found.quantity.nouns:
+        for place in range(mention.end, min(mention.end + _REACH, len(self._tokens))):
+            if self._starts.get(place) == mention.quantity.nouns:
                 return []
             if self._is_turn(place, has_words=has_words or bool(places)):
                 break
@@ -182,10 +157,10 @@ class Phrases:
     def _is_turn(self, place: int, *, has_words: bool) -> bool:
         """Return True if another phrase begins after a place."""
         token = self._tokens[place]
-        if token.text in CONJUNCTIONS or token.text == "/":
+        if token.is_a("conjunction") or token.text == "/":
             return not self._joins(place)
         is_end = token.kind == "break" and token.text not in JOINERS
-        return is_end or token.text in RELATIVES or (has_words and token.text in TURNS)
+        return is_end or token.is_a("relative") or (has_words and token.is_a("turn"))
 
     def _joins(self, place: int) -> bool:
         """Return True for "and" between two words of one phrase: "maths and physics for a year"."""
@@ -194,12 +169,11 @@ class Phrases:
         if place + 2 >= len(self._tokens):
             return True
         follower = self._tokens[place + 2]
-        is_empty = follower.text in STOP_WORDS or follower.text in GENERIC_WORDS
-        return follower.kind != "word" or (is_empty and follower.text not in ARTICLES)
+        is_empty = follower.text in EMPTY
+        return follower.kind != "word" or (is_empty and not follower.is_a("article"))
 
     def _is_noun(self, place: int) -> bool:
-        token = self._tokens[place]
-        return token.kind == "word" and token.text not in STOP_WORDS
+        return self._tokens[place].is_noun
 
     def _text(self, place: int) -> str:
         return self._tokens[place].text if 0 <= place < len(self._tokens) else ""
@@ -207,7 +181,6 @@ class Phrases:
 
 _NEGATED_WORDS: Final = 6
 """How far a negation reaches, in words, if its part does not end before."""
-_DENIED: Final = re.compile(DENIALS, re.IGNORECASE)
 
 
 class Counted(NamedTuple):
@@ -244,10 +217,10 @@ def read(text: str, *, is_claim: bool = False) -> list[Clause]:
         is_claim: An intention, such as "would like to learn Go", proves nothing.
     """
     clauses, pending = list[Clause](), list[Token]()
-    is_denied = is_claim and _DENIED.search(text) is not None
+    is_denied = is_claim and DENIALS.search(text) is not None
     for token in tokens_of(text):
         is_exception = bool(pending) and pending[-1].text in ("everything", "anything")
-        if token.kind == "stop" or (token.text in CONTRASTS and not is_exception):
+        if token.kind == "stop" or (token.is_a("contrast") and not is_exception):
             clauses.append(_ClauseReader(pending, is_claim=is_claim, is_denied=is_denied).read())
             pending = []
         else:
@@ -279,7 +252,7 @@ class _ClauseReader:
         self._is_denied = is_denied  # somewhere in the text
         self._clause = Clause()
         self._places = dict[int, str]()
-        self._found = list[Found]()
+        self._mentions = list[Mention]()
         self._negated = 0
         self._chain = list[tuple[str, str]]()
         self._between = list[str]()
@@ -298,64 +271,64 @@ class _ClauseReader:
                 self._begin_part(place)
             elif token.kind == "word":
                 self._read_word(token, place)
-            if token.kind == "break" or token.text in ALTERNATIVES:
+            if token.kind == "break" or token.is_a("alternative"):
                 self._between.append(token.text)
         self._end_chain()
         self._count()
         return self._clause
 
     def _read_number(self, place: int) -> int:
-        found, end = quantity_at(self._tokens, place)
+        mention, end = quantity_at(self._tokens, place)
         value = number_value(self._tokens[place])
-        is_name = found is None or (found.is_version and math.isfinite(found.quantity.high))
-        if found is not None and (self._is_claim or not is_name):
-            self._found.append(found)
+        is_name = mention is None or (mention.is_version and math.isfinite(mention.quantity.high))
+        if mention is not None and (self._is_claim or not is_name):
+            self._mentions.append(mention)
         if is_name and value is not None and self._tokens[place].text != "one":
             self._add(f"{value:.12g}", f"{value:.12g}", place)
         return end
 
     def _count(self) -> None:
-        phrases = Phrases(self._tokens, self._places, self._found, is_claim=self._is_claim)
-        for found in self._found:
-            places, is_named = phrases.of(found)
+        phrases = Phrases(self._tokens, self._places, self._mentions, is_claim=self._is_claim)
+        for mention in self._mentions:
+            places, is_named = phrases.of(mention)
             words = list(dict.fromkeys(self._places[place] for place in places))
-            self._clause.quantities.append(Counted(found.quantity, words, is_named))
+            self._clause.quantities.append(Counted(mention.quantity, words, is_named))
 
     def _begin_part(self, place: int) -> None:
         self._negated = 0
         if self._is_denied:
-            rest = (self._tokens[each] for each in range(place, len(self._tokens)))
-            written = " ".join(each.written for each in takewhile(_goes_on, rest))
-            self._negated = len(self._tokens) if _DENIED.search(written) else 0
+            rest = (self._tokens[at] for at in range(place, len(self._tokens)))
+            written = " ".join(token.written for token in takewhile(_goes_on, rest))
+            self._negated = len(self._tokens) if DENIALS.search(written) else 0
 
     def _read_word(self, token: Token, place: int) -> None:
-        is_negation = token.text in NEGATORS or token.text.endswith("n't")
+        is_negation = token.is_a("negator") or token.text.endswith("n't")
         if is_negation and not self._is_bound(place):
             self._negated = max(self._negated, 1 if token.text == "non" else _NEGATED_WORDS)
             return
         is_letter = len(token.text) == 1 and token.text.isascii()
         is_skill = token.written.isupper() and token.text != "i" and (token.text, place) != ("a", 1)
         is_name = token.text in ("it", "us") and token.written.isupper()
-        is_empty = not is_name and (token.text in STOP_WORDS or token.text in GENERIC_WORDS)
+        is_empty = not is_name and token.text in EMPTY
         if is_skill if is_letter else not is_empty and token.text not in UNITS:
             self._add(stem(token.text), token.text, place - 1)
-        elif not is_letter and token.text in GENERIC_WORDS:
+        elif not is_letter and token.is_a("generic"):
             self._between.append(token.text)
         self._negated = max(0, self._negated - 1)
 
     def _is_bound(self, place: int) -> bool:
         """Return True after "not" if it negates no word: "not only", "not more than"."""
-        following = [each.text for each in self._tokens[place : place + 2]]
+        following = texts(self._tokens, place, place + 2)
         return following[:1] == ["only"] or following[1:] == ["than"]
 
     def _add(self, key: str, text: str, place: int) -> None:
         key = f"!{key}" if self._negated else key
         self._clause.words.setdefault(key, text)
         self._places[place] = key
-        joins = [each for each in self._between if each in ALTERNATIVES or each == ","]
+        joins = [text for text in self._between if text in WORDS["alternative"] or text == ","]
         if not joins or self._between != joins:
             self._end_chain()
-        self._chain.append(("or" if ALTERNATIVES.intersection(joins) else ",", key))
+        self._chain.append(("or" if WORDS["alternative"].intersection(joins) else ",", key))
         self._between = []
 
     def _end_chain(self) -> None:

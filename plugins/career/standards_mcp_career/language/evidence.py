@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .clauses import Clause, read
-from .lexicon import stem
 from .quantities import Quantity
+from .tokens import stem
 
 # Words and rules decide, and not a model: equal inputs give equal reports on every machine, and the
 # words of a verdict explain it.
@@ -55,13 +55,6 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The slots of a requirement."""
-
-    slots: tuple[Slot, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Proof:
     """The parsed text of an atom.
 
@@ -78,8 +71,8 @@ class Proof:
 
     def keys(self) -> set[str]:
         """Return all stems, and a key for the noun of each quantity."""
-        counted = [each.quantity for clause in self.clauses for each in clause.quantities]
-        nouns = {_key(noun) for each in counted for noun in each.nouns}
+        counted = [part.quantity for clause in self.clauses for part in clause.quantities]
+        nouns = {_key(noun) for quantity in counted for noun in quantity.nouns}
         return nouns.union(self.tags, *(clause.words for clause in self.clauses))
 
 
@@ -90,7 +83,7 @@ class Verdict(NamedTuple):
     words: list[str]
 
 
-def asked_by(text: str) -> Asked:
+def asked_by(text: str) -> tuple[Slot, ...]:
     """Parse a requirement into slots."""
     slots, slot_of = list[Slot](), dict[str, int]()
     for clause in read(text):
@@ -106,7 +99,7 @@ def asked_by(text: str) -> Asked:
         for counted in clause.quantities:
             places = dict.fromkeys(slot_of[key] for key in counted.words)
             slots.append(Slot({}, counted.quantity, tuple(slots[place] for place in places)))
-    return Asked(tuple(slots))
+    return tuple(slots)
 
 
 @lru_cache(maxsize=20_000)  # atoms that have not changed are not read again
@@ -117,7 +110,7 @@ def proof_of(claim: str, title: str, tags: tuple[str, ...]) -> Proof:
     return Proof([*read(claim, is_claim=True), *titled], heading, frozenset(map(stem, tags)))
 
 
-def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
+def judge(asked: Sequence[Slot], proof: Proof, least: float = SHARE) -> Verdict:
     """Return the share of a requirement that the best clause of an atom meets.
 
     One clause must contain the share of words: words of different clauses mean something else.
@@ -127,7 +120,7 @@ def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
     for clause in proof.clauses:
         stems = proof.heading.union(proof.tags, clause.words)
         words, met = list[str](), 0
-        for slot in asked.slots:
+        for slot in asked:
             matched = slot.matched_words(stems)
             if slot.quantity is not None and _holds(slot, slot.quantity, clause, proof.heading):
                 matched = [slot.quantity.text]
@@ -135,7 +128,7 @@ def judge(asked: Asked, proof: Proof, least: float = SHARE) -> Verdict:
                 break
             words, met = words + matched, met + bool(matched)
         else:
-            share = met / len(asked.slots) if asked.slots else 0.0
+            share = met / len(asked) if asked else 0.0
             best = max(best, Verdict(share, sorted(words)), key=lambda verdict: verdict.share)
     return best if best.share >= least else Verdict(0.0, [])
 
@@ -159,7 +152,7 @@ def weakness(text: str, evidence: Iterable[str]) -> str | None:
     words = set(evidence)
     stems = words.union(map(stem, words), (f"!{stem(word)}" for word in words))
     met, missing = list[Slot](), list[Slot]()
-    for slot in asked_by(text).slots:
+    for slot in asked_by(text):
         is_met = slot.quantity.text in words if slot.quantity else stems & slot.words.keys()
         (met if is_met else missing).append(slot)
     if not any(slot.words for slot in (*met, *missing)):

@@ -16,28 +16,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .lexicon import ABOUT, ABOVE, BELOW, LEAST, MOST, MULTIPLES, NUMBERS, SEVERAL, UNITS
-from .tokens import Token
+from .tokens import MULTIPLES, NUMBERS, UNITS, WORDS, Token, texts
 
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 _RANGE: Final = frozenset(("-", "\u2013", "to", "bis"))
 _NEGATIONS: Final = frozenset(("no", "not"))
-_MARKS: Final = ABOUT | ABOVE | BELOW | LEAST | MOST | _NEGATIONS | {"up", "bis"}
+_BOUNDS: Final = WORDS["above"] | WORDS["below"] | WORDS["least"] | WORDS["most"]
+_MARKS: Final = _BOUNDS | WORDS["about"] | _NEGATIONS | {"up", "bis"}
 _MARKS_AFTER: Final = frozenset(("max", "maximum", "min", "minimum"))
 _BETWEEN_MARKS: Final = frozenset(("a", "an", "at", "of", "than", "the", "to", "zu"))
-_BEFORE_A_UNIT: Final = _MARKS | {
-    "and",
-    "for",
-    "had",
-    "has",
-    "have",
-    "of",
-    "or",
-    "spent",
-    "than",
-    "with",
-}
-_OR_MORE: Final = ABOVE | {"higher", "later", "newer", "plus"}
+_BEFORE_A_UNIT: Final = _MARKS.union(
+    ("and", "for", "had", "has", "have", "of", "or", "spent", "than", "with")
+)
+_OR_MORE: Final = WORDS["above"] | {"higher", "later", "newer", "plus"}
 _MARK_WORDS: Final = 5
 _NUMBER_TOKENS: Final = 3  # two hundred thousand; a chain of any length would take for ever
 
@@ -72,16 +63,16 @@ class Number:
             up_to_is_limit: "Up to ten years" proves no year; "teams of up to ten" had ten.
         """
         is_negated = bool(self.marks & _NEGATIONS)
-        if self.marks & ABOVE:  # not above: at most
+        if self.marks & WORDS["above"]:  # not above: at most
             if is_negated:
                 return 0, self.high
             return math.nextafter(self.low, math.inf), math.inf
-        if self.marks & BELOW:  # not below: at least
+        if self.marks & WORDS["below"]:  # not below: at least
             return (self.low, math.inf) if is_negated else (0, math.nextafter(self.high, 0))
         is_up_to = self.marks >= {"up", "to"} or "bis" in self.marks
-        if self.marks & MOST or (up_to_is_limit and is_up_to):
+        if self.marks & WORDS["most"] or (up_to_is_limit and is_up_to):
             return 0, self.high
-        return self.low, math.inf if self.marks & LEAST else self.high
+        return self.low, math.inf if self.marks & WORDS["least"] else self.high
 
 
 def number_value(token: Token) -> float | None:
@@ -105,10 +96,10 @@ def number_at(tokens: Sequence[Token], place: int) -> Number:
     implied = _implied(tokens, place)
     low, high, end = (*implied[:2], place) if implied else _values(tokens, place)
     first = implied[2] if implied else place
-    if first == place and _texts(tokens, place - 2, place) in (["half", "a"], ["half", "an"]):
+    if first == place and texts(tokens, place - 2, place) in (["half", "a"], ["half", "an"]):
         low, high, first = low / 2, high / 2, place - 2
     start = _start(tokens, first)
-    before = frozenset(each.text for each in tokens[start:first])
+    before = frozenset(texts(tokens, start, first))
     return Number(low, high, first, start, end, before).bounded_at(tokens, end)
 
 
@@ -117,10 +108,10 @@ def _implied(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | 
     unit = tokens[place].text
     if UNITS.get(unit, ("", 0))[0] != "month":
         return None
-    match _texts(tokens, place - 2, place):
-        case [*_, several] if several in SEVERAL:
+    match texts(tokens, place - 2, place):
+        case [*_, several] if several in WORDS["several"]:
             return 2, math.inf, place - 1
-        case [several, "of"] if several in SEVERAL:
+        case [several, "of"] if several in WORDS["several"]:
             return 2, math.inf, place - 2
         case ["half", "a" | "an"]:
             return 0.5, 0.5, place - 2
@@ -135,13 +126,9 @@ def _is_amount(tokens: Sequence[Token], unit: int) -> bool:
     if unit < 2:  # noqa: PLR2004
         return True
     before = tokens[unit - 2]
-    if _texts(tokens, unit + 1, unit + 2) == ["of"]:  # finished a year of nursing
+    if texts(tokens, unit + 1, unit + 2) == ["of"]:  # finished a year of nursing
         return before.kind == "word" and before.text not in MULTIPLES.keys() | UNITS.keys()
     return before.kind == "break" or before.text in _BEFORE_A_UNIT
-
-
-def _texts(tokens: Sequence[Token], start: int, end: int) -> list[str]:
-    return [each.text for each in tokens[max(0, start) : max(0, end)]]
 
 
 def _start(tokens: Sequence[Token], place: int) -> int:
@@ -168,7 +155,7 @@ def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
         following = tokens[place : place + 2]
         if not following:
             break
-        if _texts(tokens, place, place + 3) == ["and", "a", "half"]:
+        if texts(tokens, place, place + 3) == ["and", "a", "half"]:
             low, high, place = low + 0.5, high + 0.5, place + 3
             continue
         if (factor := MULTIPLES.get(following[0].text)) is not None:
@@ -187,21 +174,21 @@ def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
 
 def _repeated(tokens: Sequence[Token], start: int, value: float) -> int:
     """Return how many tokens repeat a number: three in "two (2)"."""
-    texts = _texts(tokens, start + 1, start + 4)
-    is_repeated = texts[:1] == ["("] and texts[2:] == [")"]
+    brackets = texts(tokens, start + 1, start + 4)[::2]
+    is_repeated = brackets == ["(", ")"]
     return 3 if is_repeated and number_value(tokens[start + 2]) == value else 0
 
 
 def _marks_after(tokens: Sequence[Token], place: int) -> tuple[frozenset[str], int]:
     """Return the words after a number or a unit that bound it, and the place after them."""
-    match [each.text for each in tokens[place : place + 2]]:
+    match texts(tokens, place, place + 2):
         case ["+" | "plus", *_]:
-            return LEAST, place + 1
+            return WORDS["least"], place + 1
         case ["-" | "or", bound] if bound in _OR_MORE:
-            return LEAST, place + 2
-        case ["or", bound] if bound in BELOW:
-            return MOST, place + 2
-        case ["at", bound] if bound in LEAST | MOST:
+            return WORDS["least"], place + 2
+        case ["or", bound] if bound in WORDS["below"]:
+            return WORDS["most"], place + 2
+        case ["at", bound] if bound in WORDS["least"] | WORDS["most"]:
             return frozenset([bound]), place + 2
         case [bound, *_] if bound in _MARKS_AFTER:
             return frozenset([bound]), place + 1

@@ -17,25 +17,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from .lexicon import (
-    ABOVE,
-    AGES,
-    ANYBODY,
-    BELOW,
-    FRACTIONS,
-    GENERIC_WORDS,
-    LABELS,
-    SPANS,
-    STOP_WORDS,
-    TIES,
-    UNITS,
-    stem,
-)
 from .numbers import Number, number_at, number_value
-from .tokens import Token
+from .tokens import UNITS, WORDS, Token, stem, texts
 
 _CALENDAR_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _PER: Final = frozenset(("/", "a", "an", "each", "every", "per", "pro"))
+_NO_NAMES: Final = WORDS["label"] | WORDS["generic"] | UNITS.keys()
 _FILLER: Final = frozenset(("-", "full"))
 _NOUN_WORDS: Final = 3
 TIMES: Final = frozenset(("second", "month"))
@@ -43,6 +30,7 @@ _MONEY: Final = frozenset(("dollar", "euro", "pound"))
 _USED_BY_WORDS: Final = 5
 # "Up to ten years" proves no minimum; "teams of up to ten" does, because it is the largest team
 # that was led.
+_LIMITS: Final = WORDS["above"] | WORDS["below"]
 _UP_TO_LIMITS: Final = frozenset(("second", "month", "percent"))
 
 
@@ -77,7 +65,7 @@ class Quantity:
         return other.low >= self.low if self.low else other.high <= self.high
 
 
-class Found(NamedTuple):
+class Mention(NamedTuple):
     """A quantity, and where it is in a clause.
 
     Attributes:
@@ -96,7 +84,7 @@ class Found(NamedTuple):
     is_version: bool = False
 
 
-def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Found | None, int]:
+def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Mention | None, int]:
     """Return the quantity whose number is at a place, and the place after its number and unit.
 
     None for a number that is a name, as in "ISO 9001" or "level 3", for one without a noun, for
@@ -124,7 +112,7 @@ def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Found | None, int]
     return _counted(tokens, number, words, start), start
 
 
-def _measured(tokens: Sequence[Token], number: Number, unit: str, end: int) -> Found:
+def _measured(tokens: Sequence[Token], number: Number, unit: str, end: int) -> Mention:
     """Return a quantity with a unit, which ends at a place."""
     dimension, factor = UNITS[unit]
     is_singular = f"{unit}s" in UNITS
@@ -134,12 +122,12 @@ def _measured(tokens: Sequence[Token], number: Number, unit: str, end: int) -> F
     nouns, text = (dimension,), _text(tokens[number.place : number.end])
     quantity = Quantity(low * factor, high * factor, nouns, nouns, rate, text)
     holder = _holder(tokens, number.start)
-    if holder is None and dimension in _MONEY and tokens[number.start].text in ABOVE | BELOW:
+    if holder is None and dimension in _MONEY and tokens[number.start].text in _LIMITS:
         holder = _noun(tokens, number.start - 1)  # budgets over $1 million
-    return Found(quantity, number.start, number.end, holder, is_attribute)
+    return Mention(quantity, number.start, number.end, holder, is_attribute)
 
 
-def _version(tokens: Sequence[Token], number: Number) -> Found | None:
+def _version(tokens: Sequence[Token], number: Number) -> Mention | None:
     """Return the number of a name as a quantity: 15 in "Angular 15"."""
     name = _noun(tokens, number.place - 1)
     token = tokens[number.place]
@@ -147,17 +135,17 @@ def _version(tokens: Sequence[Token], number: Number) -> Found | None:
     if name is None or not is_whole or _CALENDAR_YEAR.fullmatch(token.text):
         return None
     noun = tokens[name]
-    if noun.written.islower() or noun.text in LABELS | GENERIC_WORDS | UNITS.keys():
+    if noun.written.islower() or noun.text in _NO_NAMES:
         return None
     low, high = number.bounds(up_to_is_limit=True)
     nouns, text = (f"version:{stem(noun.text)}",), _text(tokens[number.place : number.end])
     quantity = Quantity(low, high, nouns, nouns, None, text)
-    return Found(quantity, number.start, number.end, is_version=True)
+    return Mention(quantity, number.start, number.end, is_version=True)
 
 
 def _counted(
     tokens: Sequence[Token], number: Number, words: Sequence[str], start: int
-) -> Found | None:
+) -> Mention | None:
     """Return a quantity of things, whose noun starts at a place; None without a noun.
 
     In "ten shop windows" windows are counted, no shops. "A team of ten" counts its members, and
@@ -171,8 +159,8 @@ def _counted(
     if not words and holder is None:
         return None
     counted = [word for word in words if word.endswith("s")] or list(words)
-    every = [*map(stem, counted), *(f"of:{stem(each)}" for each in held)]
-    wanted = every if not words or counted[-1] in ANYBODY else [stem(counted[-1])]
+    every = [*map(stem, counted), *(f"of:{stem(word)}" for word in held)]
+    wanted = every if not words or counted[-1] in WORDS["anybody"] else [stem(counted[-1])]
     low, high = number.bounds(up_to_is_limit=False)
     first, last = (number.place, start + 1) if words else (holder or 0, start)
     quantity = Quantity(
@@ -183,11 +171,11 @@ def _counted(
         _rate(tokens, start + len(words)),
         _text(tokens[first:last]),
     )
-    return Found(quantity, number.start, start, holder)
+    return Mention(quantity, number.start, start, holder)
 
 
 def _text(tokens: Sequence[Token]) -> str:
-    return " ".join(each.text for each in tokens).replace(" - ", "-").replace(" +", "+")
+    return " ".join(token.text for token in tokens).replace(" - ", "-").replace(" +", "+")
 
 
 def _nouns(tokens: Sequence[Token], start: int) -> tuple[list[str], int]:
@@ -196,7 +184,7 @@ def _nouns(tokens: Sequence[Token], start: int) -> tuple[list[str], int]:
     for place, token in enumerate(tokens[start : start + _NOUN_WORDS], start):
         if token.text in UNITS:
             return [token.text], place + 1
-        if token.kind != "word" or token.text in STOP_WORDS or number_value(token) is not None:
+        if not token.is_noun or number_value(token) is not None:
             break
         words.append(token.text)
     return words, start + len(words)
@@ -204,13 +192,12 @@ def _nouns(tokens: Sequence[Token], start: int) -> tuple[list[str], int]:
 
 def _holder(tokens: Sequence[Token], start: int) -> int | None:
     """Return the place of the noun before "of" and a quantity."""
-    return _noun(tokens, start - 2) if start and tokens[start - 1].text in TIES else None
+    return _noun(tokens, start - 2) if start and tokens[start - 1].is_a("tie") else None
 
 
 def _noun(tokens: Sequence[Token], place: int) -> int | None:
     """Return a place if a noun may be there."""
-    is_noun = place >= 0 and tokens[place].kind == "word" and tokens[place].text not in STOP_WORDS
-    return place if is_noun else None
+    return place if place >= 0 and tokens[place].is_noun else None
 
 
 def _is_span(tokens: Sequence[Token], start: int, end: int) -> bool:
@@ -218,13 +205,13 @@ def _is_span(tokens: Sequence[Token], start: int, end: int) -> bool:
 
     "Kept for ten years" and "used by clients for ten years" are such spans, too.
     """
-    after = [each.text for each in tokens[end : end + 2]]
+    after = texts(tokens, end, end + 2)
     follower = after[-1] if after[:1] == ["-"] else after[0] if after else ""
-    before = [each.text for each in tokens[max(0, start - _USED_BY_WORDS) : start]]
+    before = texts(tokens, start - _USED_BY_WORDS, start)
     is_used_by = before[-1:] == ["for"] and ("used", "by") in pairwise(before)
     if before and before[-1] in ("for", "in"):
         before.pop()
-    return follower in AGES or is_used_by or (bool(before) and before[-1] in SPANS)
+    return follower in WORDS["age"] or is_used_by or (bool(before) and before[-1] in WORDS["span"])
 
 
 def _is_part(tokens: Sequence[Token], place: int) -> bool:
@@ -232,11 +219,11 @@ def _is_part(tokens: Sequence[Token], place: int) -> bool:
     if place < 2 or tokens[place - 1].text not in ("/", "of"):  # noqa: PLR2004
         return False
     before = tokens[place - 2]
-    return number_value(before) is not None or before.text in FRACTIONS
+    return number_value(before) is not None or before.is_a("fraction")
 
 
 def _rate(tokens: Sequence[Token], place: int) -> tuple[str, int] | None:
-    following = [each.text for each in tokens[place : place + 2]]
+    following = texts(tokens, place, place + 2)
     is_rate = len(following) > 1 and following[0] in _PER
     return UNITS.get(following[1]) if is_rate else None
 
@@ -247,7 +234,7 @@ def _is_name(tokens: Sequence[Token], place: int) -> bool:
         return True
     if before is None or before.kind != "word":
         return False
-    if before.text in LABELS:
+    if before.is_a("label"):
         return True
     is_capital = before.written[0].isupper() and (place > 1 or before.written.isupper())
     return is_capital and token.kind == "number"

@@ -1,15 +1,48 @@
-"""Split a text of any script into words, numbers, signs and breaks."""
+"""Words: the word lists, the words, numbers, signs and breaks of a text, and stems."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from .lexicon import GENERIC_PARTS
+
+def _read() -> dict[str, dict[str, str]]:
+    """Return the words of the file by their kind, each with the value of its line."""
+    kinds = dict[str, dict[str, str]]()
+    for line in Path(__file__).with_name("words.txt").read_text("utf-8").splitlines():
+        kind, colon, words = line.partition(": ")
+        if colon and not line.startswith("#"):
+            name, _, value = kind.partition(" ")
+            kinds.setdefault(name, {}).update(dict.fromkeys(words.split(), value))
+    return kinds
+
+
+_KINDS: Final = _read()
+WORDS: Final[Mapping[str, frozenset[str]]] = {
+    kind: frozenset(words) for kind, words in _KINDS.items()
+}
+"""The words of each kind; the file ``words.txt`` says what the kinds are."""
+NUMBERS: Final = {word: int(value) for word, value in _KINDS["number"].items()}
+MULTIPLES: Final = {word: int(value) for word, value in _KINDS["multiple"].items()}
+UNITS: Final[Mapping[str, tuple[str, int]]] = {
+    word: (value.split()[0], int(value.split()[1])) for word, value in _KINDS["unit"].items()
+}
+"""The dimension of a unit, and how many of the smallest unit of it."""
+EMPTY: Final = WORDS["stop"] | WORDS["generic"]
+"""Words that are no evidence."""
+DENIALS: Final = re.compile(
+    r"\b(?:interested in|interest in|would (?:like|love)|(?:plan|hope|want|wish|aim|try|tried)(?:s|"
+    r"ed|ning)? to|eager to|dropped out|fail(?:s|ed|ing)?|expired|lapsed|revoked|studying for|"
+    r"learning to|will have|everything but|anything but|apart from)\b",
+    re.IGNORECASE,
+)
+"""Phrases that mark a part of a claim as an intention or a loss."""
+
 
 Kind: TypeAlias = Literal["word", "number", "sign", "break", "stop"]
 # Accents of Latin, Greek and Cyrillic letters: people write names with and without them.
@@ -25,15 +58,7 @@ _HAN_QUANTITY: Final = re.compile(r"([一二三四五六七八九十百千万两
 _FRACTION: Final = re.compile("([0-9]{0,9})([\u00bc-\u00be\u2150-\u215e])")
 _POSSESSIVE: Final = re.compile("(?:['\u2019]s)+$")
 _HAN_DIGITS: Final = "零一二三四五六七八九"
-_PARTS: Final = re.compile("|".join(sorted(GENERIC_PARTS)))
-
-
-_KINDS: Final[Mapping[str, Kind]] = {
-    "number": "number",
-    "sign": "sign",
-    "break": "break",
-    "stop": "stop",
-}
+_PARTS: Final = re.compile("|".join(sorted(WORDS["part"])))
 
 
 class Token(NamedTuple):
@@ -48,6 +73,20 @@ class Token(NamedTuple):
     kind: Kind
     text: str
     written: str
+
+    def is_a(self, kind: str) -> bool:
+        """Return True for a word of a kind in ``words.txt``."""
+        return self.text in WORDS[kind]
+
+    @property
+    def is_noun(self) -> bool:
+        """True for a word that may be a noun."""
+        return self.kind == "word" and not self.is_a("stop")
+
+
+def texts(tokens: Sequence[Token], start: int, end: int) -> list[str]:
+    """Return the texts from one place to another; either may be outside of the tokens."""
+    return [token.text for token in tokens[max(0, start) : max(0, end)]]
 
 
 @cache
@@ -89,8 +128,8 @@ def tokens_of(text: str) -> Iterator[Token]:
         text = _FRACTION.sub(_decimal, text)
         text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
         text = unicodedata.normalize("NFC", text)
-    for found in _pattern().finditer(text):
-        written, kind = found.group(), found.lastgroup
+    for match in _pattern().finditer(text):
+        written, kind = match.group(), match.lastgroup
         if kind == "plain":
             if written.isascii():
                 yield _word(written)
@@ -99,12 +138,12 @@ def tokens_of(text: str) -> Iterator[Token]:
         elif kind == "word":
             yield from _technical(written)
         else:
-            yield Token(_KINDS[kind or ""], written, written)
+            yield Token(cast("Kind", kind), written, written)
 
 
-def _decimal(found: re.Match[str]) -> str:
+def _decimal(match: re.Match[str]) -> str:
     """Return 2.5 for "2\u00bd"."""
-    return f"{int(found[1] or 0) + unicodedata.numeric(found[2]):.12g}"
+    return f"{int(match[1] or 0) + unicodedata.numeric(match[2]):.12g}"
 
 
 def _technical(written: str) -> Iterator[Token]:
@@ -120,10 +159,10 @@ def _technical(written: str) -> Iterator[Token]:
 
 def _words(written: str) -> Iterator[Token]:
     place = 0
-    for found in _BIGRAMS.finditer(written):
-        yield from _spaced(written[place : found.start()])
-        yield from _unspaced(found.group())
-        place = found.end()
+    for run in _BIGRAMS.finditer(written):
+        yield from _spaced(written[place : run.start()])
+        yield from _unspaced(run.group())
+        place = run.end()
     yield from _spaced(written[place:])
 
 
@@ -140,14 +179,15 @@ def _word(written: str) -> Token:
 
 def _unspaced(run: str) -> Iterator[Token]:
     place = 0
-    for found in _HAN_QUANTITY.finditer(run):
-        if not found[1] and found.start():
+    for quantity in _HAN_QUANTITY.finditer(run):
+        digits, unit = quantity.groups()
+        if not digits and quantity.start():
             continue  # a character of a word
-        yield from _pairs(run[place : found.start()])
-        if found[1]:
-            yield Token("number", str(_han_number(found[1])), found[1])
-        yield Token("word", found[2], found[2])
-        place = found.end()
+        yield from _pairs(run[place : quantity.start()])
+        if digits:
+            yield Token("number", str(_han_number(digits)), digits)
+        yield Token("word", unit, unit)
+        place = quantity.end()
     yield from _pairs(run[place:])
 
 
@@ -166,3 +206,62 @@ def _han_number(text: str) -> int:
         else:
             digit = 2 if character == "两" else _HAN_DIGITS.index(character)
     return total + digit
+
+
+_LONGEST: Final = 40
+_PLURALS: Final = (
+    (re.compile(r"(?<=..)ies$"), "y"),
+    (re.compile(r"(?<=ss|ch|sh|.x)es$"), ""),
+    (re.compile(r"(?<=...)(?<![suio])s$"), ""),
+)
+_SUFFIXES: Final = (
+    (re.compile(r"(?<=...)if(?:ied|ying|ication|icate|icated|y)$"), "if"),
+    (re.compile(r"(?<=....)(?:ership|ship)$"), ""),
+    (re.compile(r"(?<=....)sis$"), "s"),
+    (re.compile(r"(?<=....)at(?:e|ed|ing|ion|or|ive)$"), ""),
+    (re.compile(r"(?<=....)ical$"), "ic"),
+    (re.compile(r"(?<=...)([ai])bility$"), r"\1ble"),
+    (re.compile(r"(?<=.....)(?:ment|ist|ance|ant)$"), ""),
+    (re.compile(r"(?<=..)ied$"), "y"),
+    (re.compile(r"(?<=....)(?:er|or|ion)$"), ""),
+    (re.compile(r"(?<=...)(?<!e)ed$"), ""),
+    (re.compile(r"(?<=...)ing$"), ""),
+)
+_SHORT: Final = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]")
+_ENDS: Final = (
+    (re.compile(r"([^aeiou])\1$"), r"\1"),
+    (re.compile(r"(?<=....)e$"), ""),
+    (re.compile(r"(?<=....)[iy]$"), ""),
+    (re.compile(r"iz$"), "is"),
+)
+
+
+def stem(word: str) -> str:
+    """Return the common form of all inflections of a lowercase word."""
+    return word if len(word) > _LONGEST else _stem(word)
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    if word in _KINDS["stem"]:
+        return _KINDS["stem"][word]
+    if word in WORDS["whole"]:  # it only looks as if it had a suffix
+        return word.removesuffix("s")
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):  # noqa: PLR2004
+        return word
+    singular = _first(word, _PLURALS)
+    if singular in WORDS["whole"]:
+        return singular
+    bare = _first(singular, _SUFFIXES)
+    if bare != singular and _SHORT.fullmatch(bare):
+        bare += "e"  # "caring" becomes "care", not "car"
+    for pattern, end in _ENDS:
+        bare = pattern.sub(end, bare)
+    return bare
+
+
+def _first(word: str, rules: tuple[tuple[re.Pattern[str], str], ...]) -> str:
+    """Apply the first rule that changes a word."""
+    return next(
+        (singular for pattern, end in rules if (singular := pattern.sub(end, word)) != word), word
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy.exc import DBAPIError
 
 from standards_mcp import ApiError, InvalidInputError, NotFoundError
 from standards_mcp_career.audit import (
@@ -16,14 +16,13 @@ from standards_mcp_career.audit import (
     AuditLog,
     Entry,
     Event,
-    compact,
     hash_of,
     line_of,
     read_lines,
-    verify,
     verify_all,
 )
-from standards_mcp_career.store.database import Store
+from standards_mcp_career.database import Store
+from standards_mcp_career.primitives import compact
 
 EXAMPLE = Event(
     event_id="evt-1",
@@ -38,32 +37,43 @@ EXAMPLE = Event(
 WHOLE = {"trace_id": "t", "valid": True, "first_invalid_index": 3, "error": ""}
 
 
+def extend(audit: AuditLog, trace_id: str, entries: list[Entry]) -> None:
+    with audit.store.writing() as connection:
+        audit.write(connection, trace_id, entries)
+
+
 def test_the_hash_of_an_event_is_the_published_one():
     assert hash_of(EXAMPLE) == EXAMPLE.event_hash
-    assert verify([EXAMPLE]) == (True, 1, "")
-    assert verify([]) == (True, 0, "")
 
 
-def test_the_previous_hash_is_looked_at_first():
-    assert verify([replace(EXAMPLE, previous_hash="x", event_hash="y")]) == (
-        False,
-        0,
-        "previous_hash mismatch at index 0",
-    )
-    assert verify([EXAMPLE, EXAMPLE]) == (False, 1, "previous_hash mismatch at index 1")
-    changed = replace(EXAMPLE, payload="{}")
-    assert verify([changed]) == (False, 0, "event_hash mismatch at index 0")
+@pytest.mark.parametrize(
+    ("events", "index", "error"),
+    [
+        ([EXAMPLE], 1, ""),
+        (
+            [replace(EXAMPLE, previous_hash="x", event_hash="y")],
+            0,
+            "previous_hash mismatch at index 0",
+        ),
+        ([EXAMPLE, EXAMPLE], 1, "previous_hash mismatch at index 1"),
+        ([replace(EXAMPLE, payload="{}")], 0, "event_hash mismatch at index 0"),
+    ],
+)
+def test_the_previous_hash_is_looked_at_first(events: list[Event], index: int, error: str):
+    verdict = {**WHOLE, "trace_id": "trace-0", "valid": not error}
+    verdict |= {"first_invalid_index": index, "error": error}
+    assert verify_all(events) == {"valid": not error, "traces": [verdict]}
 
 
 def test_payloads_are_canonical_json(audit: AuditLog, store: Store):
     audit.append("t", "Kind", {"b": "é\"'\n", "a": [1.5, None, True]}, ["x"])
     with store.reading() as connection:
-        stored = connection.exec_driver_sql("SELECT payload FROM audit_events").scalar()
+        stored = connection.execute("SELECT payload FROM audit_events").fetchone()["payload"]
     assert stored == '{"a":[1.5,null,true],"b":"é\\"\'\\n"}'
 
 
 def test_events_are_read_in_pages_in_the_order_of_writing(audit: AuditLog):
-    audit.extend("t", [Entry("Kind", {"n": n}, [f"o-{n}"]) for n in range(5)])
+    extend(audit, "t", [Entry("Kind", {"n": n}, [f"o-{n}"]) for n in range(5)])
     audit.append("other", "Kind", {})
     page = audit.page("t", 1, 2)
     assert (page["trace_id"], page["total"]) == ("t", 5)
@@ -96,7 +106,7 @@ def test_events_are_read_in_pages_in_the_order_of_writing(audit: AuditLog):
 def test_what_was_written_cannot_be_changed(audit: AuditLog, store: Store, statement: str):
     audit.append("t", "Kind", {})
     with pytest.raises(ApiError, match="audit events are never"), store.writing() as connection:
-        connection.exec_driver_sql(statement)
+        connection.execute(statement)
     assert audit.verify()["valid"]
 
 
@@ -116,12 +126,12 @@ def test_what_was_written_cannot_be_changed(audit: AuditLog, store: Store, state
 def test_a_changed_event_is_found_by_its_index(
     audit: AuditLog, store: Store, change: str, error: str
 ):
-    audit.extend("t", [Entry("Kind", {"n": n}, ["o-1"]) for n in range(3)])
+    extend(audit, "t", [Entry("Kind", {"n": n}, ["o-1"]) for n in range(3)])
     audit.append("other", "Kind", {})
     with store.writing() as connection:
-        connection.exec_driver_sql("DROP TRIGGER audit_events_no_update")
+        connection.execute("DROP TRIGGER audit_events_no_update")
         statement = f"UPDATE audit_events SET {change} WHERE trace_id = 't' AND idx = 1"  # noqa: S608
-        connection.exec_driver_sql(statement)
+        connection.execute(statement)
     (found,) = audit.verify("t")["traces"]
     assert found == {
         "trace_id": "t",
@@ -137,18 +147,18 @@ def test_a_changed_event_is_found_by_its_index(
 def test_refs_that_are_no_longer_texts_are_a_change(audit: AuditLog, store: Store, refs: str):
     audit.append("t", "Kind", {}, ["1"])
     with store.writing() as connection:
-        connection.exec_driver_sql("DROP TRIGGER audit_events_no_update")
-        connection.exec_driver_sql("UPDATE audit_events SET entity_ids_json = ?", (refs,))
+        connection.execute("DROP TRIGGER audit_events_no_update")
+        connection.execute("UPDATE audit_events SET entity_ids_json = ?", (refs,))
     (found,) = audit.verify("t")["traces"]
     assert found["error"] == "event_hash mismatch at index 0"
     assert audit.page("t")["events"][0]["refs"] == [refs]
 
 
 def test_an_event_that_was_removed_from_the_middle_is_found(audit: AuditLog, store: Store):
-    audit.extend("t", [Entry("Kind", {"n": n}) for n in range(3)])
+    extend(audit, "t", [Entry("Kind", {"n": n}) for n in range(3)])
     with store.writing() as connection:
-        connection.exec_driver_sql("DROP TRIGGER audit_events_no_delete")
-        connection.exec_driver_sql("DELETE FROM audit_events WHERE idx = 1")
+        connection.execute("DROP TRIGGER audit_events_no_delete")
+        connection.execute("DELETE FROM audit_events WHERE idx = 1")
     (found,) = audit.verify("t")["traces"]
     assert found["error"] == "previous_hash mismatch at index 1"
 
@@ -160,7 +170,7 @@ def test_an_unknown_trace_is_not_called_valid(audit: AuditLog):
 
 
 def test_an_export_is_verified_apart_from_the_database(audit: AuditLog):
-    audit.extend("t", [Entry("Kind", {"text": 'quote " and\nline\u2028'}, ["o"])] * 3)
+    extend(audit, "t", [Entry("Kind", {"text": 'quote " and\nline\u2028'}, ["o"])] * 3)
     lines = [line_of(event).encode() for event in audit.events()]
     assert all(line.count(b"\n") == 0 for line in lines)
     assert verify_all(read_lines(lines)) == {"valid": True, "traces": [WHOLE]}
@@ -210,11 +220,11 @@ def test_any_text_goes_through_an_export(parts: list[tuple[str, list[str]]]):
         events.append(event)
     read = list(read_lines(line_of(event).encode() for event in events))
     assert read == events
-    assert verify(read) == (True, len(events), "")
+    assert verify_all(read)["valid"]
 
 
 def test_the_database_says_why_it_refuses(store: Store, audit: AuditLog):
     audit.append("t", "Kind", {})
     with pytest.raises(ApiError) as raised, store.writing() as connection:
-        connection.exec_driver_sql("DELETE FROM audit_events")
-    assert isinstance(raised.value.__cause__, DBAPIError)
+        connection.execute("DELETE FROM audit_events")
+    assert isinstance(raised.value.__cause__, sqlite3.Error)

@@ -13,20 +13,17 @@ import pytest
 
 from standards_mcp import ApiError
 from standards_mcp_career.audit import AuditLog
-from standards_mcp_career.indexing import Indexing
-from standards_mcp_career.primitives import CountingIds, hash64
-from standards_mcp_career.records import Atom, Opportunity, Requirement
-from standards_mcp_career.store import runs
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.repositories import upsert_atoms, upsert_opportunities
-from standards_mcp_career.vectors import (
-    Kept,
-    MemoryVectors,
-    StubEmbedder,
-    VectorStore,
-    embedder_of,
-    vector_hash,
+from standards_mcp_career.database import Store
+from standards_mcp_career.indexing import Indexing, all_runs, entries_of, get_run
+from standards_mcp_career.primitives import hash64
+from standards_mcp_career.records import (
+    Atom,
+    Opportunity,
+    Requirement,
+    upsert_atoms,
+    upsert_opportunities,
 )
+from standards_mcp_career.vectors import STUB_EMBEDDER, Embedder, Kept, MemoryVectors, embedder_of
 from standards_mcp_encoders import Vectors
 
 OPS = Atom(
@@ -38,12 +35,8 @@ OPS = Atom(
 POSITION = Opportunity("o-1", "Reed Works", "Engineer", requirements=(Requirement("Kafka"),))
 
 
-def clock() -> str:
-    return "2026-01-01T00:00:00Z"
-
-
-def indexing(store: Store, audit: AuditLog, vectors: VectorStore, spec: str = "stub") -> Indexing:
-    return Indexing(store, audit, CountingIds(), clock, embedder_of(spec), vectors)
+def indexing(audit: AuditLog, vectors: MemoryVectors, spec: str = "stub") -> Indexing:
+    return Indexing(audit, embedder_of(spec), vectors)
 
 
 def upsert(store: Store, *records: Atom) -> None:
@@ -52,13 +45,13 @@ def upsert(store: Store, *records: Atom) -> None:
 
 
 def test_the_stub_makes_the_vector_that_other_programs_make():
-    (vector,) = StubEmbedder().embed(["kafka kafka rust"])
+    (vector,) = STUB_EMBEDDER.embed(["kafka kafka rust"])
     assert (vector.dtype, vector.shape) == (np.float32, (128,))
     assert vector[[39, 97]].tolist() == np.float32([0.41169348, 0.82338697]).tolist()
     assert vector[[38, 40]] == pytest.approx(0.3 * 0.41169348)
-    assert vector_hash(vector) == "d531843a3fc51bda"
-    assert not StubEmbedder().embed(["? !"]).any()
-    assert StubEmbedder().embed([]).shape == (0, 128)
+    assert hash64(vector.astype("<f4").tobytes()) == "d531843a3fc51bda"
+    assert not STUB_EMBEDDER.embed(["? !"]).any()
+    assert STUB_EMBEDDER.embed([]).shape == (0, 128)
 
 
 def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, audit: AuditLog):
@@ -66,16 +59,16 @@ def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, aud
     upsert(store, OPS)
     with store.writing() as connection:
         upsert_opportunities(connection, [POSITION])
-    index = indexing(store, audit, vectors)
+    index = indexing(audit, vectors)
     first = index.build("all", "mine")
     assert first["counts"] == {"indexed": 2, "skipped": 0, "stale": 0}
     assert first["run_id"] == "run-0"
     with store.reading() as connection:
-        (entry, _) = runs.entries(connection, "run-0")
-        run = runs.get(connection, "run-0")
+        (entry, _) = entries_of(connection, "run-0")
+        run = get_run(connection, "run-0")
     assert (entry.artifact_id, entry.source_hash) == ("a-ops", "88ebfec3f0059ca0")
     assert run is not None
-    assert (run.status, run.summary) == ("completed", first["counts"])
+    assert (run["status"], run["summary"]) == ("completed", first["counts"])
     assert index.build()["counts"] == {"indexed": 0, "skipped": 2, "stale": 0}
     upsert(store, Atom("a-ops", claim="Ran trains"))
     assert index.build("atoms")["counts"] == {"indexed": 1, "skipped": 0, "stale": 1}
@@ -100,8 +93,8 @@ def test_an_artifact_is_indexed_once_and_again_when_it_changes(store: Store, aud
 
 def test_vectors_that_are_gone_are_made_again(store: Store, audit: AuditLog):
     upsert(store, OPS)
-    indexing(store, audit, MemoryVectors()).build()
-    again = indexing(store, audit, MemoryVectors()).build()
+    indexing(audit, MemoryVectors()).build()
+    again = indexing(audit, MemoryVectors()).build()
     assert again["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
     assert again["run_id"] == "run-1"
 
@@ -109,30 +102,27 @@ def test_vectors_that_are_gone_are_made_again(store: Store, audit: AuditLog):
 def test_a_vector_of_another_text_is_made_again(store: Store, audit: AuditLog):
     vectors, beside = MemoryVectors(), MemoryVectors()
     upsert(store, OPS)
-    indexing(store, audit, vectors).build()
+    indexing(audit, vectors).build()
     upsert(store, Atom("a-ops", claim="Ran trains"))
-    indexing(store, audit, beside).build()  # another process, with vectors of its own
-    again = indexing(store, audit, vectors).build()
+    indexing(audit, beside).build()  # another process, with vectors of its own
+    again = indexing(audit, vectors).build()
     assert again["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
-    (now,) = StubEmbedder().embed(["Ran trains"])
+    (now,) = STUB_EMBEDDER.embed(["Ran trains"])
     assert vectors.table("atom").cosines(np.array([now])).tolist() == [[1]]
 
 
 def test_builds_at_one_time_leave_the_vectors_of_what_is_stored(store: Store, audit: AuditLog):
-    class Slow:
-        source = StubEmbedder.source
-
-        def embed(self, texts: Sequence[str]) -> Vectors:
-            rows = StubEmbedder().embed(texts)
-            if not changed.is_set():
-                changed.set()
-                time.sleep(0.3)
-            return rows
+    def embed(texts: Sequence[str]) -> Vectors:
+        rows = STUB_EMBEDDER.embed(texts)
+        if not changed.is_set():
+            changed.set()
+            time.sleep(0.3)
+        return rows
 
     changed = threading.Event()
     vectors = MemoryVectors()
     upsert(store, OPS)
-    index = Indexing(store, audit, CountingIds(), clock, Slow(), vectors)
+    index = Indexing(audit, Embedder(STUB_EMBEDDER.source, embed), vectors)
     with ThreadPoolExecutor() as pool:
         first = pool.submit(index.build)
         changed.wait(10)
@@ -146,26 +136,23 @@ def test_what_is_stored_no_more_leaves_the_vectors_of_its_scope(store: Store, au
     vectors, row = MemoryVectors(), np.ones(128, np.float32)
     vectors.put({("atom", "gone"): Kept("", row), ("resume", "kept"): Kept("", row)})
     upsert(store, OPS)
-    indexing(store, audit, vectors).build("atoms")
+    indexing(audit, vectors).build("atoms")
     assert set(vectors.hashes()) == {("atom", "a-ops"), ("resume", "kept")}
 
 
 def test_a_run_that_fails_is_called_so_and_counts_for_nothing(store: Store, audit: AuditLog):
-    class Broken:
-        source = StubEmbedder.source
-
-        def embed(self, _: object) -> Vectors:
-            raise ApiError("no encoder")
+    def embed(_: object) -> Vectors:
+        raise ApiError("no encoder")
 
     upsert(store, OPS)
     vectors = MemoryVectors()
     with pytest.raises(ApiError, match="no encoder"):
-        Indexing(store, audit, CountingIds(), clock, Broken(), vectors).build("all", "t")
+        Indexing(audit, Embedder(STUB_EMBEDDER.source, embed), vectors).build("all", "t")
     with store.reading() as connection:
-        (run,) = runs.read_all(connection)
-    assert run.status == "failed"
+        (run,) = all_runs(connection)
+    assert run["status"] == "failed"
     assert [each["event_type"] for each in audit.page("t")["events"]] == ["IndexBuildStarted"]
-    assert indexing(store, audit, vectors).build()["counts"]["indexed"] == 1
+    assert indexing(audit, vectors).build()["counts"]["indexed"] == 1
 
 
 def test_a_build_counts_when_tidying_up_fails(
@@ -178,16 +165,16 @@ def test_a_build_counts_when_tidying_up_fails(
     logging.getLogger("standards_mcp").propagate = True
     upsert(store, OPS)
     vectors = Untidy()
-    assert indexing(store, audit, vectors).build()["counts"]["indexed"] == 1
+    assert indexing(audit, vectors).build()["counts"]["indexed"] == 1
     assert "after a build of the index: another process writes" in caplog.text
     with store.reading() as connection:
-        assert [run.status for run in runs.read_all(connection)] == ["completed"]
+        assert [run["status"] for run in all_runs(connection)] == ["completed"]
 
 
 def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog):
     upsert(store, OPS)
     vectors = MemoryVectors()
-    counts = indexing(store, audit, vectors, "none").build()["counts"]
+    counts = indexing(audit, vectors, "none").build()["counts"]
     assert counts == {"indexed": 0, "skipped": 0, "stale": 0}
     assert not vectors.hashes()
 
@@ -195,8 +182,8 @@ def test_without_an_encoder_nothing_gets_a_vector(store: Store, audit: AuditLog)
 def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
     upsert(store, OPS)
     vectors = MemoryVectors()
-    indexing(store, audit, vectors).build()
-    minilm = indexing(store, audit, vectors, "minilm").build()
+    indexing(audit, vectors).build()
+    minilm = indexing(audit, vectors, "minilm").build()
     assert minilm["counts"] == {"indexed": 1, "skipped": 0, "stale": 0}
     assert vectors.table("atom").parts.keys() == {384}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,10 @@ from redis import Redis
 from redis.exceptions import RedisError
 from support.http import free_port
 
-from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.database import Store
+from standards_mcp_career.interactions import Coordinator
+from standards_mcp_career.redis_coordinator import RedisCoordinator
+from standards_mcp_career.settings import RedisAddress
 
 SERVER = shutil.which("redis-server")
 PASSWORD = "hush/hush"  # noqa: S105
@@ -82,5 +85,18 @@ def redis_address(redis_server: RedisServer) -> str:
     """Return the address of a Redis that holds nothing."""
     with Redis(port=redis_server.port, password=PASSWORD) as client:
         client.flushall()
-    assert parse_address(redis_server.address).password == PASSWORD
     return redis_server.address
+
+
+@pytest.fixture
+def coordinator(redis_address: str, store: Store) -> Iterator[Coordinator]:
+    """Return a coordinator in an empty Redis."""
+    opened = RedisCoordinator(store, RedisAddress.parse(redis_address))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def interaction(store: Store, add_interaction: Callable[..., None]) -> None:
+    """Store the interaction ``i``."""
+    add_interaction(store, "i")

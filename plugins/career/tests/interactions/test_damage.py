@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from redis import Redis
 
-from standards_mcp_career.interactions import SqliteCoordinator
-from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.database import Store
+from standards_mcp_career.interactions import Coordinator, Position, position_of
 from standards_mcp_career.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.repositories import position_of
-from standards_mcp_career.transitions import Position
+from standards_mcp_career.settings import RedisAddress
 
 KEY = "standards-mcp:career:interaction:i"
 READY = {"state": "1", "index": "1"}
@@ -50,6 +48,7 @@ def receipt(event: str = "Prepare", state: object = 1, index: object = 1) -> str
     return json.dumps({"event": event, "state": state, "index": index})
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize(
     ("held", "what"),
     [
@@ -73,16 +72,13 @@ def receipt(event: str = "Prepare", state: object = 1, index: object = 1) -> str
     ],
 )
 def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_database(
+    coordinator: Coordinator,
     redis_address: str,
     store: Store,
-    add_interaction: Callable[..., None],
     held: dict[str, str],
     what: str,
 ):
-    address = parse_address(redis_address)
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, address)
-    with Redis(port=address.port, password=address.password, db=address.db) as client:
+    with Redis.from_url(redis_address) as client:
         client.hset(KEY, mapping=held)
         for event in ("Prepare", "Close"):
             outcome = coordinator.apply("i", event, "k")
@@ -92,9 +88,9 @@ def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_databas
         assert client.hgetall(KEY) == {name.encode(): text.encode() for name, text in held.items()}
     with store.reading() as connection:
         assert position_of(connection, "i") == Position(0, 0)
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -110,11 +106,10 @@ def test_what_no_event_can_have_led_to_is_refused_and_not_written_to_the_databas
     ],
 )
 def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the_database(
-    store: Store, add_interaction: Callable[..., None], answer: bytes
+    store: Store, answer: bytes
 ):
-    add_interaction(store, "i")
     with answering(answer) as port:
-        coordinator = RedisCoordinator(store, parse_address(f"redis://127.0.0.1:{port}"))
+        coordinator = RedisCoordinator(store, RedisAddress.parse(f"redis://127.0.0.1:{port}"))
         outcome = coordinator.apply("i", "Prepare", "k")
         coordinator.close()
     assert outcome.name == "backend_error"
@@ -123,21 +118,19 @@ def test_an_answer_that_the_script_cannot_give_is_refused_and_not_written_to_the
         assert position_of(connection, "i") == Position(0, 0)
 
 
+@pytest.mark.usefixtures("interaction")
 def test_a_key_that_holds_something_else_is_told_with_the_next_step(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, redis_address: str
 ):
-    address = parse_address(redis_address)
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, address)
-    with Redis(port=address.port, password=address.password, db=address.db) as client:
+    with Redis.from_url(redis_address) as client:
         client.set(KEY, "text")
         outcome = coordinator.apply("i", "Prepare", "k")
         assert (outcome.name, "WRONGTYPE" in outcome.message) == ("backend_error", True)
         client.delete(KEY)
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
@@ -150,14 +143,11 @@ def test_a_key_that_holds_something_else_is_told_with_the_next_step(
         ("UPDATE interaction_receipts SET event = 'Launch'", "receipt"),
     ],
 )
-def test_a_damaged_database_is_told_with_the_next_step(
-    store: Store, add_interaction: Callable[..., None], statement: str, what: str
-):
-    add_interaction(store, "i")
-    coordinator = SqliteCoordinator(store)
+def test_a_damaged_database_is_told_with_the_next_step(store: Store, statement: str, what: str):
+    coordinator = Coordinator(store)
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     with store.writing() as connection:
-        connection.exec_driver_sql(statement)
+        connection.execute(statement)
     outcome = coordinator.apply("i", "Prepare", "k")
     assert outcome.name == "backend_error"
     assert f"a damaged {what} of interaction i" in outcome.message

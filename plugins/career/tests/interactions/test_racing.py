@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -15,26 +14,25 @@ import pytest
 from redis import Redis
 
 from standards_mcp_career.audit import AuditLog
-from standards_mcp_career.interactions import Coordinator, Interactions, SqliteCoordinator
-from standards_mcp_career.primitives import TimeIds, utc_now
-from standards_mcp_career.redis_address import parse_address
+from standards_mcp_career.database import Store
+from standards_mcp_career.interactions import Coordinator, apply_event, position_of
+from standards_mcp_career.records import all_interactions
 from standards_mcp_career.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.migrations import open_store
-from standards_mcp_career.store.repositories import all_interactions, position_of
+from standards_mcp_career.schema import open_store
+from standards_mcp_career.settings import RedisAddress
 
 THREADS = 20
 RACER = """
 import json, sys
 from pathlib import Path
-from standards_mcp_career.redis_address import parse_address
-from standards_mcp_career.interactions import SqliteCoordinator
+from standards_mcp_career.interactions import Coordinator
 from standards_mcp_career.redis_coordinator import RedisCoordinator
-from standards_mcp_career.store.migrations import open_store
+from standards_mcp_career.schema import open_store
+from standards_mcp_career.settings import RedisAddress
 
 db, address, name = sys.argv[1:]
 store = open_store(Path(db))
-made = RedisCoordinator(store, parse_address(address)) if address else SqliteCoordinator(store)
+made = RedisCoordinator(store, RedisAddress.parse(address)) if address else Coordinator(store)
 print("ready", flush=True)
 sys.stdin.readline()
 outcomes = [made.apply(f"i-{n}", "Prepare", name).name for n in range(20)]
@@ -46,8 +44,8 @@ print(json.dumps(outcomes))
 
 def coordinator_of(kind: str, store: Store, request: pytest.FixtureRequest) -> Coordinator:
     if kind == "redis":
-        return RedisCoordinator(store, parse_address(request.getfixturevalue("redis_address")))
-    return SqliteCoordinator(store)
+        return RedisCoordinator(store, RedisAddress.parse(request.getfixturevalue("redis_address")))
+    return Coordinator(store)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "redis"])
@@ -61,16 +59,15 @@ def test_twenty_threads_apply_an_event_once(
 ):
     store = open_store(None if kind == "memory" else db)
     add_interaction(store, "i")
-    audit = AuditLog(store, TimeIds(), utc_now)
+    audit = AuditLog(store)
     coordinator = coordinator_of(kind, store, request)
-    service = Interactions(coordinator, audit, TimeIds())
     barrier = threading.Barrier(THREADS)
     outcomes: list[str] = []
 
     def race(number: int) -> None:
         barrier.wait(90)
         key = "same" if is_same_key else f"key-{number}"
-        answer = service.apply_event("i", "Prepare", key, "trace")
+        answer = apply_event(coordinator, audit, "i", "Prepare", key, "trace")
         outcomes.append(answer["result"]["outcome"])
 
     threads = [threading.Thread(target=race, args=(number,)) for number in range(THREADS)]
@@ -88,42 +85,28 @@ def test_twenty_threads_apply_an_event_once(
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
 def test_four_processes_apply_each_event_once(
-    kind: str, db: Path, add_interaction: Callable[..., None], request: pytest.FixtureRequest
+    kind: str,
+    db: Path,
+    add_interaction: Callable[..., None],
+    race: Callable[[list[list[str]]], list[str]],
+    request: pytest.FixtureRequest,
 ):
     store = open_store(db)
     for number in range(20):
         add_interaction(store, f"i-{number}")
     address = request.getfixturevalue("redis_address") if kind == "redis" else ""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACER, str(db), address, f"racer-{number}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(4)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    told = [json.loads(process.communicate(timeout=90)[0]) for process in processes]
-    for outcomes in zip(*told, strict=True):
+    racer = [sys.executable, "-c", RACER, str(db), address]
+    printed = race([[*racer, f"racer-{number}"] for number in range(4)])
+    for outcomes in zip(*map(json.loads, printed), strict=True):
         assert Counter(outcomes) == {"applied": 1, "invalid_transition": 3}
     with store.reading() as connection:
-        found = {(each.state, each.transition_index) for each in all_interactions(connection)}
-    assert found == {(1, 1)}
+        positions = {(each.state, each.transition_index) for each in all_interactions(connection)}
+    assert positions == {(1, 1)}
     store.close()
 
 
-def test_a_redis_that_is_killed_keeps_its_receipts(
-    redis_server: object, redis_address: str, store: Store, add_interaction: Callable[..., None]
-):
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, parse_address(redis_address))
+@pytest.mark.usefixtures("interaction")
+def test_a_redis_that_is_killed_keeps_its_receipts(coordinator: Coordinator, redis_server: object):
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     redis_server.kill()
     try:
@@ -140,14 +123,12 @@ def test_a_redis_that_is_killed_keeps_its_receipts(
     assert "hush" not in lost.message
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     assert coordinator.apply("i", "Send", "l").name == "applied"
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 def test_a_redis_that_has_forgotten_begins_where_the_database_is(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, redis_address: str, store: Store
 ):
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, parse_address(redis_address))
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     with Redis.from_url(redis_address) as client:
         client.flushall()
@@ -155,74 +136,65 @@ def test_a_redis_that_has_forgotten_begins_where_the_database_is(
     assert coordinator.apply("i", "Send", "l").name == "applied"
     with store.reading() as connection:
         assert position_of(connection, "i").index == 2
-    coordinator.close()
 
 
 def test_the_largest_index_comes_back_from_redis_as_it_was(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, store: Store, add_interaction: Callable[..., None]
 ):
     add_interaction(store, "i", 2, 10**9)
-    coordinator = RedisCoordinator(store, parse_address(redis_address))
     for name in ("applied", "already_applied"):
         outcome = coordinator.apply("i", "ReceiveReply", "k")
         assert (outcome.name, outcome.index) == (name, 10**9 + 1)
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 def test_the_database_follows_also_when_it_was_missed_before(
-    redis_address: str, store: Store, add_interaction: Callable[..., None]
+    coordinator: Coordinator, store: Store
 ):
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, parse_address(redis_address))
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     with store.writing() as connection:
-        connection.exec_driver_sql("UPDATE interactions SET state = 0, transition_index = 0")
+        connection.execute("UPDATE interactions SET state = 0, transition_index = 0")
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     with store.reading() as connection:
         assert position_of(connection, "i").state == 1
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 def test_an_event_that_redis_has_applied_counts_when_the_database_fails(
-    redis_address: str,
+    coordinator: Coordinator,
     store: Store,
-    add_interaction: Callable[..., None],
     caplog: pytest.LogCaptureFixture,
 ):
     logging.getLogger("standards_mcp").propagate = True
-    add_interaction(store, "i")
     with store.writing() as connection:
-        connection.exec_driver_sql(
+        connection.execute(
             "CREATE TRIGGER full BEFORE UPDATE ON interactions "
             "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
         )
-    coordinator = RedisCoordinator(store, parse_address(redis_address))
     assert coordinator.apply("i", "Prepare", "k").name == "applied"
     assert "interaction i is behind Redis" in caplog.text
     with store.writing() as connection:
-        connection.exec_driver_sql("DROP TRIGGER full")
+        connection.execute("DROP TRIGGER full")
     assert coordinator.apply("i", "Prepare", "k").name == "already_applied"
     with store.reading() as connection:
         assert position_of(connection, "i").state == 1
     with store.writing() as connection:
-        connection.exec_driver_sql("ALTER TABLE interactions RENAME TO gone")
+        connection.execute("ALTER TABLE interactions RENAME TO gone")
     assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
-    coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize("host", ["a..b", "x" * 70])
-def test_a_host_that_cannot_be_looked_up_is_an_outcome(
-    store: Store, add_interaction: Callable[..., None], host: str
-):
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, parse_address(f"redis://{host}"))
+def test_a_host_that_cannot_be_looked_up_is_an_outcome(store: Store, host: str):
+    coordinator = RedisCoordinator(store, RedisAddress.parse(f"redis://{host}"))
     assert coordinator.apply("i", "Prepare", "k").name == "backend_error"
     coordinator.close()
 
 
+@pytest.mark.usefixtures("interaction")
 @pytest.mark.parametrize("form", ["tcp", "unix", "password"])
 def test_a_redis_that_refuses_is_told_without_secrets(
-    redis_server: object, store: Store, add_interaction: Callable[..., None], form: str
+    redis_server: object, store: Store, form: str
 ):
     port = redis_server.port
     address = {
@@ -230,20 +202,17 @@ def test_a_redis_that_refuses_is_told_without_secrets(
         "unix": f"unix://{redis_server.socket}?db=1",
         "password": f"redis://user:wrongsecret@127.0.0.1:{port}",
     }[form]
-    add_interaction(store, "i")
-    coordinator = RedisCoordinator(store, parse_address(address))
+    coordinator = RedisCoordinator(store, RedisAddress.parse(address))
     outcome = coordinator.apply("i", "Prepare", "k")
     assert outcome.name == "backend_error"
     assert "wrongsecret" not in outcome.message
     coordinator.close()
 
 
-def test_a_database_that_fails_is_an_outcome_too(
-    store: Store, add_interaction: Callable[..., None]
-):
-    add_interaction(store, "i")
+@pytest.mark.usefixtures("interaction")
+def test_a_database_that_fails_is_an_outcome_too(store: Store):
     with store.writing() as connection:
-        connection.exec_driver_sql("DROP TABLE interaction_receipts")
-    outcome = SqliteCoordinator(store).apply("i", "Prepare", "k")
+        connection.execute("DROP TABLE interaction_receipts")
+    outcome = Coordinator(store).apply("i", "Prepare", "k")
     assert outcome.name == "backend_error"
     assert "plugins.career.db" in outcome.message

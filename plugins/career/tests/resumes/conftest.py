@@ -5,18 +5,19 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import docx
 import pytest
 
+from standards_mcp_career.answers import IngestAnswer
 from standards_mcp_career.audit import AuditLog
-from standards_mcp_career.primitives import CountingIds
-from standards_mcp_career.resumes import Ingest, Limits
-from standards_mcp_career.store.database import Store
+from standards_mcp_career.resumes import Limits, ingest_resume
 
 Make = Callable[..., bytes]
+Ingest = Callable[..., IngestAnswer]
 
 
 def _pdf_of(*pages: str, is_protected: bool = False) -> bytes:
@@ -83,8 +84,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ingest(store: Store, audit: AuditLog, ids: CountingIds, root: Path) -> Ingest:
-    return Ingest(store, audit, ids, lambda: "2026-01-01T00:00:00Z", Limits([root], 100_000))
+def ingest(audit: AuditLog, root: Path) -> Ingest:
+    return partial(ingest_resume, audit, Limits([root], 100_000))
 
 
 @pytest.fixture

@@ -16,9 +16,11 @@ from docx.oxml import parse_xml
 
 from standards_mcp import InvalidInputError
 from standards_mcp_career import document_worker as worker
-from standards_mcp_career.resumes import Ingest, extract
+from standards_mcp_career.answers import IngestAnswer
+from standards_mcp_career.resumes import extract
 
 Make = Callable[..., bytes]
+Ingest = Callable[..., IngestAnswer]
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 COMPATIBLE = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 BOX = f"""
@@ -48,10 +50,7 @@ def rewritten(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
 @pytest.mark.measured
 def test_a_word_document_is_read_in_its_order(word_document: Make):
     lines = ["Platform engineer", "Ran Kafka clusters", "Go Rust", "five years", "Terraform"]
-    assert extract(word_document(), ".docx") == (
-        "\n".join(["# Resume", "", *lines, "The end"]),
-        "docx-extract-v1",
-    )
+    assert extract(word_document(), ".docx") == "\n".join(["# Resume", "", *lines, "The end"])
 
 
 def test_a_table_within_a_table_has_lines_of_its_own(word_document: Make):
@@ -60,7 +59,7 @@ def test_a_table_within_a_table_has_lines_of_its_own(word_document: Make):
         cell.paragraphs[0].text = "outer"
         cell.add_table(1, 2).cell(0, 0).paragraphs[0].text = "inner"
 
-    lines = extract(word_document(change), ".docx").markdown.splitlines()
+    lines = extract(word_document(change), ".docx").splitlines()
     assert lines[-2:] == ["outer", "inner"]
 
 
@@ -89,17 +88,14 @@ def test_the_text_of_a_box_within_boxes_is_read_once(word_document: Make, within
 
 def test_a_pdf_is_read_page_by_page(pdf_of: Make):
     data = pdf_of("Platform engineer\nKafka", "", "Terraform")
-    assert extract(data, ".pdf") == (
-        "# Resume\n\nPlatform engineer\r\nKafka\n\nTerraform",
-        "pdf-text-extract-v1",
-    )
+    assert extract(data, ".pdf") == "# Resume\n\nPlatform engineer\r\nKafka\n\nTerraform"
 
 
 def test_the_text_of_documents_is_normalised(ingest: Ingest, root: Path, pdf_of: Make):
     (root / "a.pdf").write_bytes(pdf_of("Kafka", "", "", "", "Go"))
     (root / "b.md").write_text("# Resume\n\nKafka\n\n\nGo")
-    first = ingest.ingest_resume(str(root / "a.pdf"))
-    assert ingest.ingest_resume(str(root / "b.md"))["resume_id"] == first["resume_id"]
+    first = ingest(str(root / "a.pdf"))
+    assert ingest(str(root / "b.md"))["resume_id"] == first["resume_id"]
 
 
 @pytest.mark.parametrize("extension", [".pdf", ".docx"])
@@ -177,7 +173,7 @@ def test_what_lies_in_the_working_directory_is_not_imported(
 ):
     (tmp_path / "docx.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    assert "The end" in extract(word_document(), ".docx").markdown
+    assert "The end" in extract(word_document(), ".docx")
 
 
 def test_two_hundred_damaged_documents_end_nothing(word_document: Make, pdf_of: Make):

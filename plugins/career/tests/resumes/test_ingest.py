@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from standards_mcp import InvalidInputError, NotFoundError, ToolError
+from standards_mcp_career.answers import IngestAnswer
 from standards_mcp_career.audit import AuditLog
+from standards_mcp_career.database import Store
 from standards_mcp_career.primitives import hash64
-from standards_mcp_career.resumes import Ingest
+from standards_mcp_career.resumes import ResumeMeta, all_resumes, get_resume, ingest_resume
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.repositories import ResumeMeta, all_resumes, get_resume
 
+Ingest = Callable[..., IngestAnswer]
 EXAMPLE = b"##Skills \r\n\r\n\r\n\r\n- Kafka"
 DEFAULTS = CareerSettings.model_validate({})
 NORMAL = "## Skills\n\n\n- Kafka"
@@ -29,7 +31,7 @@ def test_a_resume_is_stored_with_its_hashes_and_its_origin(
 ):
     file = root / "Resume.MD"
     file.write_bytes(EXAMPLE)
-    answer = ingest.ingest_resume(str(file))
+    answer = ingest(str(file))
     resume_hash = "sha256:" + hashlib.sha256(NORMAL.encode()).hexdigest()
     assert answer == {
         "resume_id": "resume--2",
@@ -72,8 +74,8 @@ def test_a_resume_is_stored_with_its_hashes_and_its_origin(
 def test_the_same_content_keeps_its_id_in_any_file(ingest: Ingest, root: Path):
     for name, data in (("a.md", EXAMPLE), ("b.markdown", b"\xef\xbb\xbf" + NORMAL.encode())):
         (root / name).write_bytes(data)
-    first = ingest.ingest_resume(str(root / "a.md"))
-    again = ingest.ingest_resume(str(root / "b.markdown"), trace_id="mine")
+    first = ingest(str(root / "a.md"))
+    again = ingest(str(root / "b.markdown"), trace_id="mine")
     assert again == {**first, "stored": False, "trace_id": "mine"}
 
 
@@ -81,7 +83,7 @@ def test_a_resume_is_only_looked_at_if_it_is_not_to_be_kept(
     ingest: Ingest, store: Store, root: Path
 ):
     (root / "a.md").write_bytes(EXAMPLE)
-    answer = ingest.ingest_resume(str(root / "a.md"), persist=False)
+    answer = ingest(str(root / "a.md"), persist=False)
     assert answer["stored"] is False
     with store.reading() as connection:
         assert all_resumes(connection) == []
@@ -90,7 +92,7 @@ def test_a_resume_is_only_looked_at_if_it_is_not_to_be_kept(
 @pytest.mark.parametrize("name", ["a.txt", "a.TEXT"])
 def test_plain_text_gets_a_heading(ingest: Ingest, store: Store, root: Path, name: str):
     (root / name).write_text("Kafka\nGo\n")
-    ingest.ingest_resume(str(root / name))
+    ingest(str(root / name))
     with store.reading() as connection:
         (found,) = all_resumes(connection)
     assert found.markdown == "# Resume\n\nKafka\nGo\n"
@@ -103,7 +105,7 @@ def test_threads_that_bring_one_content_store_it_once(ingest: Ingest, root: Path
     stored: list[bool] = []
 
     def bring() -> None:
-        stored.append(ingest.ingest_resume(str(root / "a.md"))["stored"])
+        stored.append(ingest(str(root / "a.md"))["stored"])
 
     threads = [threading.Thread(target=bring) for _ in range(8)]
     for thread in threads:
@@ -130,7 +132,7 @@ def test_a_file_that_cannot_be_read_is_told_why(
 ):
     (root / name).write_bytes(data)
     with pytest.raises(InvalidInputError, match=message):
-        ingest.ingest_resume(str(root / name))
+        ingest(str(root / name))
     assert [event["event_type"] for event in audit.page("trace-0")["events"]] == ["IngestStarted"]
 
 
@@ -141,12 +143,12 @@ def test_links_count_as_what_they_lead_to(ingest: Ingest, root: Path, tmp_path: 
     (root / "link.md").symlink_to(tmp_path / "outside.md")
     (root / "folder").symlink_to(tmp_path)
     (root / "loop.md").symlink_to(root / "loop.md")
-    assert ingest.ingest_resume(str(tmp_path / "link.md"))["stored"]
+    assert ingest(str(tmp_path / "link.md"))["stored"]
     for name in ("link.md", "folder/outside.md"):
         with pytest.raises(NotFoundError, match="resume_roots"):
-            ingest.ingest_resume(str(root / name))
+            ingest(str(root / name))
     with pytest.raises(NotFoundError, match="Failed to open file"):
-        ingest.ingest_resume(str(root / "loop.md"))
+        ingest(str(root / "loop.md"))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_places_that_are_not_allowed_are_told_as_missing_files_are(
         file.write_bytes(EXAMPLE)
     given = str(root / path)
     with pytest.raises(NotFoundError) as raised:
-        ingest.ingest_resume(given)
+        ingest(given)
     start, where = (
         f"Ingestion failed: Failed to open file: {given}. ",
         "plugins.career.resume_roots",
@@ -173,7 +175,7 @@ def test_places_that_are_not_allowed_are_told_as_missing_files_are(
 @pytest.mark.parametrize("path", ["a.md", "", "~/a.md", "file:///a.md"])
 def test_a_path_must_be_absolute(ingest: Ingest, path: str):
     with pytest.raises(InvalidInputError, match="absolute path"):
-        ingest.ingest_resume(path)
+        ingest(path)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_what_is_no_file_is_not_found(ingest: Ingest, root: Path, name: str):
     extension = "" if name.endswith(".md") else ".md"
     path = f"{root}/{name}{extension}"
     with pytest.raises(NotFoundError) as raised:
-        ingest.ingest_resume(path)
+        ingest(path)
     assert str(raised.value).startswith(f"Ingestion failed: Failed to open file: {path}. It is")
 
 
@@ -195,17 +197,17 @@ def test_a_file_without_permission_is_not_found(ingest: Ingest, root: Path):
     (root / "a.md").write_bytes(EXAMPLE)
     (root / "a.md").chmod(0)
     with pytest.raises(ToolError, match="Failed to open file"):
-        ingest.ingest_resume(str(root / "a.md"))
+        ingest(str(root / "a.md"))
 
 
 def test_without_roots_no_file_is_read_and_existing_files_look_like_missing_ones(tmp_path: Path):
     (tmp_path / "a.md").write_bytes(EXAMPLE)
     answers = set[str]()
-    with closing(open_career(DEFAULTS)) as career:
+    with closing(open_career(DEFAULTS, is_server=True)) as career:
         for name in ("a.md", "none.md", "x\0.md", "a.exe"):
             with pytest.raises(NotFoundError, match=r"Set plugins\.career\.resume_roots") as raised:
-                career.ingest.ingest_resume(str(tmp_path / name))
+                ingest_resume(career.audit, career.limits, str(tmp_path / name))
             answers.add(str(raised.value).replace(name, ""))
-    with closing(open_career(DEFAULTS, reads_any_resume=True)) as career:
-        assert career.ingest.ingest_resume(str(tmp_path / "a.md"))["stored"]
+    with closing(open_career(DEFAULTS)) as career:
+        assert ingest_resume(career.audit, career.limits, str(tmp_path / "a.md"))["stored"]
     assert len(answers) == 1

@@ -14,48 +14,57 @@ from threading import Timer
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, inspect
 
 from standards_mcp import ApiError, InvalidInputError
 from standards_mcp_career.audit import AuditLog
-from standards_mcp_career.indexing import Indexing
-from standards_mcp_career.primitives import CountingIds, TimeIds, sha256, utc_now
-from standards_mcp_career.store import runs
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.migrations import LATEST, Migrated, migrate, open_store, version_of
-from standards_mcp_career.store.repositories import (
+from standards_mcp_career.database import Store
+from standards_mcp_career.indexing import Indexing, all_runs, entries_of
+from standards_mcp_career.primitives import sha256
+from standards_mcp_career.records import (
+    Atom,
     all_atoms,
     all_interactions,
     all_opportunities,
-    all_resumes,
+    upsert_atoms,
 )
-from standards_mcp_career.store.tables import METADATA
-from standards_mcp_career.vectors import MemoryVectors, StubEmbedder
+from standards_mcp_career.resumes import all_resumes
+from standards_mcp_career.schema import (
+    LATEST,
+    VERSIONS,
+    migrate,
+    open_store,
+    version_of,
+)
+from standards_mcp_career.vectors import STUB_EMBEDDER, MemoryVectors
 
 Run = Callable[..., Any]
 # What a program of the original leaves behind; names and types of columns are its interface.
 ORIGINAL = Path(__file__).with_name("original-v4.sql")
 KILLED = """
-import os, signal, sys
+import os, signal, sqlite3, sys
 from pathlib import Path
-from sqlalchemy import Engine, event
-from standards_mcp_career.store.migrations import open_store
+from standards_mcp_career.schema import open_store
 
-calls = []
+connect, calls = sqlite3.connect, []
 
-def die_before_the_version_is_noted(connection, cursor, statement, *rest):
+def die_before_the_version_is_noted(statement):
     if statement.startswith("INSERT INTO schema_version"):
         calls.append(1)
         if len(calls) == int(sys.argv[2]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-event.listen(Engine, "before_cursor_execute", die_before_the_version_is_noted)
+def traced(*arguments, **options):
+    connection = connect(*arguments, **options)
+    connection.set_trace_callback(die_before_the_version_is_noted)
+    return connection
+
+sqlite3.connect = traced
 open_store(Path(sys.argv[1]))
 """
 RACING = """
 import sys
 from pathlib import Path
-from standards_mcp_career.store.migrations import open_store
+from standards_mcp_career.schema import open_store
 
 print("ready", flush=True)
 sys.stdin.readline()
@@ -65,79 +74,61 @@ open_store(Path(sys.argv[1])).close()
 
 def versions(store: Store) -> list[int]:
     with store.reading() as connection:
-        rows = connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version")
-        return [row[0] for row in rows]
+        rows = connection.execute("SELECT version FROM schema_version ORDER BY version")
+        return [version for (version,) in rows]
+
+
+@pytest.fixture
+def original(db: Path) -> Path:
+    """Return a database of the original program."""
+    with closing(sqlite3.connect(db)) as connection:
+        connection.executescript(ORIGINAL.read_text("utf-8"))
+    return db
 
 
 def test_a_new_database_has_a_row_for_each_version_and_alembics_table(store: Store):
-    assert versions(store) == list(range(1, LATEST + 1))
+    assert versions(store) == list(VERSIONS)
     with store.reading() as connection:
-        (times,) = connection.exec_driver_sql(
+        (times,) = connection.execute(
             "SELECT count(*) FROM schema_version WHERE applied_at GLOB '20*-*-*T*:*:*Z'"
-        ).one()
-        revision = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-    assert (times, revision) == (LATEST, f"{LATEST:04}")
-    assert migrate(store) == Migrated(LATEST, LATEST)
-
-
-def test_the_tables_are_those_that_the_repositories_use(store: Store):
-    with store.reading() as connection:
-        found = inspect(connection)
-        for table in METADATA.sorted_tables:
-            names = [column["name"] for column in found.get_columns(table.name)]
-            assert sorted(names) == sorted(column.name for column in table.columns)
-        assert found.has_table("resume_token_ir")
+        ).fetchone()
+        (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        assert "resume_token_ir" in {name for (name,) in tables}
+    assert (times, revision) == (len(VERSIONS), f"{LATEST:04}")
+    assert migrate(store) == (LATEST, LATEST)
 
 
 def test_a_database_can_be_brought_to_a_version_between(db: Path):
-    store = Store(db)
-    assert migrate(store, 4) == Migrated(0, 4)
-    with store.reading() as connection:
-        assert not inspect(connection).has_table("decision_records")
-    with pytest.raises(InvalidInputError, match="nothing leads back to 3"):
-        migrate(store, 3)
-    with pytest.raises(InvalidInputError, match="they are 1 to"):
-        migrate(store, LATEST + 1)
-    assert migrate(store) == Migrated(4, LATEST)
-    store.close()
+    with closing(Store(db)) as store:
+        assert migrate(store, 4) == (0, 4)
+        with store.reading() as connection:
+            assert not connection.execute("PRAGMA table_info(decision_records)").fetchall()
+        with pytest.raises(InvalidInputError, match="nothing leads back to 3"):
+            migrate(store, 3)
+        with pytest.raises(InvalidInputError, match="the versions are 1, 2, 3, 4, 10"):
+            migrate(store, 7)
+        assert migrate(store) == (4, LATEST)
 
 
-@pytest.mark.parametrize("version", range(1, LATEST + 1))
-def test_a_process_that_is_killed_in_the_middle_leaves_a_whole_version(db: Path, version: int):
-    command = [sys.executable, "-c", KILLED, str(db), str(version)]
+@pytest.mark.parametrize("number", range(len(VERSIONS)))
+def test_a_process_that_is_killed_in_the_middle_leaves_a_whole_version(db: Path, number: int):
+    command = [sys.executable, "-c", KILLED, str(db), str(number + 1)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    store = Store(db)
-    with store.reading() as connection:
-        assert version_of(connection) == version - 1
-    assert migrate(store) == Migrated(version - 1, LATEST)
-    assert versions(store) == list(range(1, LATEST + 1))
-    store.close()
+    before = (0, *VERSIONS)[number]
+    with closing(Store(db)) as store:
+        with store.reading() as connection:
+            assert version_of(connection) == before
+        assert migrate(store) == (before, LATEST)
+        assert versions(store) == list(VERSIONS)
 
 
-def test_four_processes_migrate_one_new_file(db: Path):
-    command = [sys.executable, "-c", RACING, str(db)]
-    processes = [
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    errors = [process.communicate(timeout=90)[1] for process in processes]
-    assert errors == [""] * 4
-    store = Store(db)
-    assert versions(store) == list(range(1, LATEST + 1))
-    store.close()
+def test_four_processes_migrate_one_new_file(
+    db: Path, race: Callable[[list[list[str]]], list[str]]
+):
+    assert race([[sys.executable, "-c", RACING, str(db)]] * 4) == [""] * 4
+    with closing(Store(db)) as store:
+        assert versions(store) == list(VERSIONS)
 
 
 def test_a_file_without_a_write_ahead_journal_is_waited_for_while_another_writes(db: Path):
@@ -148,16 +139,13 @@ def test_a_file_without_a_write_ahead_journal_is_waited_for_while_another_writes
         end.start()
         store = open_store(db)
         end.join()
-    assert versions(store) == list(range(1, LATEST + 1))
+    assert versions(store) == list(VERSIONS)
     store.close()
 
 
-def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
-    with sqlite3.connect(db) as connection:
-        connection.executescript(ORIGINAL.read_text("utf-8"))
-    connection.close()
-    store = open_store(db)
-    assert versions(store) == list(range(1, LATEST + 1))
+def test_a_database_of_the_original_keeps_all_that_it_has(original: Path):
+    store = open_store(original)
+    assert versions(store) == list(VERSIONS)
     with store.reading() as connection:
         assert [atom.atom_id for atom in all_atoms(connection)] == ["a-'1'", "a-2"]
         (opportunity,) = all_opportunities(connection)
@@ -167,10 +155,10 @@ def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
         (resume,) = all_resumes(connection)
         assert resume.meta is not None
         assert resume.resume_hash == f"sha256:{sha256(resume.markdown)}"
-        (run,) = runs.read_all(connection)
-        (entry,) = runs.entries(connection, run.run_id)
-        assert (run.summary, entry.stale) == ({"indexed": 1}, False)
-    audit = AuditLog(store, TimeIds(), utc_now)
+        (run,) = all_runs(connection)
+        (entry,) = entries_of(connection, run["run_id"])
+        assert (run["summary"], entry.stale) == ({"indexed": 1}, False)
+    audit = AuditLog(store)
     assert audit.verify() == {
         "valid": True,
         "traces": [
@@ -183,8 +171,8 @@ def test_a_database_of_the_original_keeps_all_that_it_has(db: Path):
     assert [event["refs"] for event in events] == [[], ["o-1"], ["no list"]]
     # The original joined texts: a quote broke the JSON.
     assert events[2]["payload"] == {"text": '{"id":"a"b"}'}
-    index = Indexing(store, audit, CountingIds(), utc_now, StubEmbedder(), MemoryVectors())
-    assert run.run_id == "run-3"
+    index = Indexing(audit, STUB_EMBEDDER, MemoryVectors())
+    assert run["run_id"] == "run-3"
     assert [index.build()["run_id"] for _ in range(2)] == ["run-4", "run-5"]
     store.close()
 
@@ -204,12 +192,12 @@ ODD = (
 
 
 @pytest.mark.usefixtures("installed")
-def test_odd_rows_of_the_original_keep_no_database_out_and_stay_as_they_are(db: Path, run: Run):
-    with sqlite3.connect(db) as connection:
-        connection.executescript(ORIGINAL.read_text("utf-8"))
-        for each in ODD:
-            connection.execute(each)
-    connection.close()
+def test_odd_rows_of_the_original_keep_no_database_out_and_stay_as_they_are(
+    original: Path, run: Run
+):
+    with closing(sqlite3.connect(original)) as connection, connection:
+        for statement in ODD:
+            connection.execute(statement)
     run("career", "audit", "verify")
     odd = json.loads(run("career", "audit", "show", "odd", "--json").stdout)["events"]
     refs = ['["\\ud800"]', "[1]", "b'\\xff\\xfe'", "[" * 10_000]
@@ -222,30 +210,13 @@ def test_odd_rows_of_the_original_keep_no_database_out_and_stay_as_they_are(db: 
     run("career", "index")
 
 
-def test_tables_that_the_original_left_without_their_version_are_kept(db: Path):
-    with sqlite3.connect(db) as connection:
-        connection.executescript(ORIGINAL.read_text("utf-8"))
+def test_tables_that_the_original_left_without_their_version_are_kept(original: Path):
+    with closing(sqlite3.connect(original)) as connection, connection:
         connection.execute("DELETE FROM schema_version")
-    connection.close()
-    store = open_store(db)
-    assert versions(store) == list(range(1, LATEST + 1))
-    with store.reading() as connection:
-        assert len(all_atoms(connection)) == 2
-    store.close()
-
-
-def test_the_migrations_need_no_newer_sqlite_than_the_docs_say(db: Path):
-    statements = list[str]()
-
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
-        statements.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    open_store(db).close()
-    event.remove(Engine, "before_cursor_execute", note)
-    assert "INSERT INTO id_counters" in "".join(statements)
-    # SQLite takes HAVING without GROUP BY from 3.39 on.
-    assert all("GROUP BY" in each for each in statements if "HAVING" in each)
+    with closing(open_store(original)) as store:
+        assert versions(store) == list(VERSIONS)
+        with store.reading() as connection:
+            assert len(all_atoms(connection)) == 2
 
 
 def test_an_sqlite_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch, db: Path):
@@ -255,14 +226,33 @@ def test_an_sqlite_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch, db: 
         open_store(db)
 
 
-def test_a_database_of_a_newer_plugin_is_refused(db: Path):
-    store = open_store(db)
-    with store.writing() as connection:
-        newer = "INSERT INTO schema_version VALUES (?, 'now')"
-        connection.exec_driver_sql(newer, (LATEST + 1,))
-    store.close()
-    with pytest.raises(ApiError, match=r"this plugin knows .*: run `.* --upgrade"):
+def test_columns_of_the_original_may_have_another_order(db: Path):
+    with closing(sqlite3.connect(db)) as other:
+        other.execute(
+            "CREATE TABLE atoms (claim TEXT, atom_id TEXT PRIMARY KEY, verified INTEGER, "
+            "title TEXT, evidence_refs_json TEXT, domain TEXT, tags_json TEXT)"
+        )
+    atom = Atom("a", "d", "t", "c", ("x",), verified=True, evidence_refs=("r",))
+    with closing(open_store(db)) as store, store.writing() as connection:
+        upsert_atoms(connection, [atom])
+        assert all_atoms(connection) == [atom]
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (LATEST + 1, "version 11 and was left as it is.* Run `.* --upgrade"),
+        (7, "version 7 and was left as it is"),
+    ],
+)
+def test_a_version_of_another_plugin_is_refused_and_stays(db: Path, version: int, message: str):
+    with closing(sqlite3.connect(db)) as other, other:
+        other.execute("CREATE TABLE schema_version (version INTEGER, applied_at TEXT)")
+        other.execute("INSERT INTO schema_version VALUES (?, 'now')", (version,))
+    with pytest.raises(ApiError, match=message):
         open_store(db)
+    with closing(sqlite3.connect(db)) as other:
+        assert other.execute("SELECT version FROM schema_version").fetchall() == [(version,)]
 
 
 @pytest.mark.parametrize("kind", ["folder", "text", "below a file"])

@@ -4,37 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from sqlite3 import Connection
 
 import pytest
 
 from standards_mcp import ApiError, InvalidInputError
-from standards_mcp_career.cli.records import KINDS
-from standards_mcp_career.records import Atom, Interaction, Opportunity, Requirement
-from standards_mcp_career.store import runs
-from standards_mcp_career.store.database import Store, next_number
-from standards_mcp_career.store.repositories import (
-    Resume,
-    ResumeMeta,
+from standards_mcp_career.database import Store, next_number
+from standards_mcp_career.indexing import (
+    Entry,
+    add_entries,
+    all_runs,
+    entries_of,
+    fail_unfinished,
+    get_run,
+    latest_entries,
+)
+from standards_mcp_career.matching import (
     add_decision,
-    add_resume,
-    all_atoms,
     all_decisions,
+    get_decision,
+)
+from standards_mcp_career.records import (
+    Atom,
+    Interaction,
+    Opportunity,
+    Requirement,
+    all_atoms,
     all_interactions,
     all_opportunities,
-    all_resumes,
     atoms_revision,
-    decisions_of_trace,
-    find_resume,
     get_atom,
-    get_decision,
     get_interaction,
     get_opportunity,
-    get_resume,
     upsert_atoms,
     upsert_interactions,
     upsert_opportunities,
 )
-from standards_mcp_career.store.runs import Entry, Run, Source
+from standards_mcp_career.resumes import (
+    Resume,
+    ResumeMeta,
+    add_resume,
+    all_resumes,
+    find_resume,
+    get_resume,
+)
+from standards_mcp_career.vectors import Source
 
 ODD = (
     'it\'s "quoted"',
@@ -47,8 +61,11 @@ ODD = (
 SOURCE = Source("deterministic-stub", "m", "v")
 
 
-def run_named(run_id: str, status: runs.Status = "completed", model: str = "m") -> Run:
-    return Run(run_id, "2026-01-01T00:00:00Z", None, "deterministic-stub", model, "v", status, {})
+def add_run(
+    connection: Connection, run_id: str, status: str = "completed", model: str = "m"
+) -> None:
+    row = (run_id, "2026-01-01T00:00:00Z", None, "deterministic-stub", model, "v", status, "{}")
+    connection.execute(f"INSERT INTO index_runs VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
@@ -58,7 +75,6 @@ def test_any_text_is_kept_in_every_field(store: Store, text: str):
     opportunity = Opportunity(text, text, text, text, requirements)
     interaction = Interaction(text, text, 1, 2)
     resume = Resume(text, text, text, text, ResumeMeta(text, text, text, text, text))
-    run = Run(f"run-0{text}", text, text, text, text, text, "completed", {text: text})
     entry = Entry(text, text, text, text, text, stale=True)
     decision = {"decision_id": text, "trace_id": text, "more": [text]}
     with store.writing() as connection:
@@ -66,8 +82,8 @@ def test_any_text_is_kept_in_every_field(store: Store, text: str):
         upsert_opportunities(connection, [opportunity])
         upsert_interactions(connection, [interaction])
         add_resume(connection, resume)
-        runs.start(connection, run)
-        runs.add_entries(connection, run.run_id, [entry])
+        add_run(connection, text, text, text)
+        add_entries(connection, text, [entry])
         add_decision(connection, decision)
     with store.reading() as connection:
         assert get_atom(connection, text) == atom
@@ -78,10 +94,12 @@ def test_any_text_is_kept_in_every_field(store: Store, text: str):
         assert all_interactions(connection) == [interaction]
         assert get_resume(connection, text) == find_resume(connection, text) == resume
         assert all_resumes(connection) == [resume]
-        assert runs.get(connection, run.run_id) == run
-        assert runs.entries(connection, run.run_id) == [entry]
+        run = get_run(connection, text)
+        assert run is not None
+        assert (run["status"], run["model_id"]) == (text, text)
+        assert entries_of(connection, text) == [entry]
         assert get_decision(connection, text) == decision
-        assert decisions_of_trace(connection, text) == all_decisions(connection) == [decision]
+        assert all_decisions(connection) == [decision]
 
 
 def test_what_is_not_there_is_none(store: Store):
@@ -90,9 +108,8 @@ def test_what_is_not_there_is_none(store: Store):
         assert get_opportunity(connection, "x") is None
         assert get_interaction(connection, "x") is None
         assert get_resume(connection, "x") is None
-        assert runs.get(connection, "x") is None
+        assert get_run(connection, "x") is None
         assert get_decision(connection, "x") is None
-        assert decisions_of_trace(connection, "x") == []
 
 
 def test_a_record_takes_the_place_of_the_one_with_its_id(store: Store):
@@ -146,17 +163,17 @@ def test_an_error_undoes_the_whole_transaction(store: Store):
 def test_the_newest_completed_run_counts_by_its_number(store: Store):
     with store.writing() as connection:
         for number, status in ((9, "completed"), (10, "completed"), (11, "failed")):
-            runs.start(connection, run_named(f"run-{number}", status))
+            add_run(connection, f"run-{number}", status)
             entries = [Entry("atom", "a", f"hash-{number}", "", None, stale=False)]
-            runs.add_entries(connection, f"run-{number}", entries)
-        runs.add_entries(connection, "run-9", [Entry("atom", "b", "b-9", "", None, stale=False)])
-        runs.start(connection, run_named("run-12", model="other"))
-        latest = runs.latest(connection, "atom", SOURCE)
+            add_entries(connection, f"run-{number}", entries)
+        add_entries(connection, "run-9", [Entry("atom", "b", "b-9", "", None, stale=False)])
+        add_run(connection, "run-12", model="other")
+        latest = latest_entries(connection, SOURCE)
         assert {key: entry.source_hash for key, entry in latest.items()} == {
-            "a": "hash-10",
-            "b": "b-9",
+            ("atom", "a"): "hash-10",
+            ("atom", "b"): "b-9",
         }
-        assert [run.run_id for run in runs.read_all(connection)] == [
+        assert [run["run_id"] for run in all_runs(connection)] == [
             "run-9",
             "run-10",
             "run-11",
@@ -166,14 +183,11 @@ def test_the_newest_completed_run_counts_by_its_number(store: Store):
 
 def test_a_run_that_is_found_running_has_failed(store: Store):
     with store.writing() as connection:
-        runs.start(connection, run_named("run-0", "pending"))
-        runs.start(connection, run_named("run-1", "running"))
-        runs.start(connection, run_named("run-2", "running"))
-        runs.set_status(connection, "run-2", "completed", {"indexed": 1}, "2026-01-01T00:00:01Z")
-        assert sorted(runs.fail_running(connection)) == ["run-0", "run-1"]
-        found = runs.read_all(connection)
-    assert [run.status for run in found] == ["failed", "failed", "completed"]
-    assert (found[2].summary, found[2].completed_at) == ({"indexed": 1}, "2026-01-01T00:00:01Z")
+        add_run(connection, "run-0", "pending")
+        add_run(connection, "run-1", "running")
+        add_run(connection, "run-2")
+        fail_unfinished(connection)
+        assert [run["status"] for run in all_runs(connection)] == ["failed", "failed", "completed"]
 
 
 def test_half_of_a_character_is_wrong_input(store: Store):
@@ -189,10 +203,10 @@ def test_half_of_a_character_is_wrong_input(store: Store):
 
 def test_a_run_is_shown_with_its_entries(store: Store):
     with store.writing() as connection:
-        runs.start(connection, run_named("run-0"))
-        runs.add_entries(connection, "run-0", [Entry("atom", "a", "s", "v", None, stale=True)])
-        shown = KINDS["runs"].row(connection, "run-0")
-        assert KINDS["runs"].row(connection, "run-1") is None
+        add_run(connection, "run-0")
+        add_entries(connection, "run-0", [Entry("atom", "a", "s", "v", None, stale=True)])
+        shown = get_run(connection, "run-0")
+        assert get_run(connection, "run-1") is None
     assert shown is not None
     assert shown["entries"] == [
         {

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
+from standards_mcp_career.answers import GivenReport
 from standards_mcp_career.audit import AuditLog
-from standards_mcp_career.primitives import CountingIds, sha256
-from standards_mcp_career.records import Opportunity, Requirement
-from standards_mcp_career.schemas import GivenReport
-from standards_mcp_career.store.database import Store
-from standards_mcp_career.store.repositories import upsert_opportunities
-from standards_mcp_career.validation import Override, Validation, validate
+from standards_mcp_career.database import Store
+from standards_mcp_career.primitives import sha256
+from standards_mcp_career.records import Opportunity, Requirement, upsert_opportunities
+from standards_mcp_career.validation import Override, validate, validate_match_report
 
 GOOD = {
     "requirement_text": "Kafka",
@@ -29,7 +28,7 @@ def report(*matches: dict[str, Any], overall: float = 1) -> GivenReport:
     )
 
 
-def found(given: GivenReport | None) -> tuple[str, list[tuple[str, str, str]]]:
+def found(given: GivenReport) -> tuple[str, list[tuple[str, str, str]]]:
     told = validate(given, "t", "original")
     assert told["finding_count"] == len(told["findings"])
     findings = [(each["severity"], each["rule_id"], each["message"]) for each in told["findings"]]
@@ -80,7 +79,6 @@ def test_a_match_without_evidence_is_rejected_and_scores_of_zero_need_a_review()
         "needs_review",
         [("WARN", "SCORE-001", "All requirement scores are zero.")],
     )
-    assert found(None) == ("blocked", [("BLOCK", "SCHEMA-001", "Missing artifact view")])
     assert found(report({**GOOD, "best_score": 7}, overall=7)) == ("accepted", [])
 
 
@@ -93,7 +91,7 @@ def test_a_match_without_evidence_is_rejected_and_scores_of_zero_need_a_review()
     ],
 )
 def test_a_person_overrules_the_rule_that_blocks_this_report_only(
-    store: Store, audit: AuditLog, changes: dict[str, str], status: str
+    audit: AuditLog, changes: dict[str, str], status: str
 ):
     said = {
         "rule_id": "SCHEMA-001",
@@ -103,9 +101,7 @@ def test_a_person_overrules_the_rule_that_blocks_this_report_only(
         **changes,
     }
     given = report({**GOOD, "best_score": -1})
-    answer = Validation(store, audit, CountingIds(), "meaningful").validate_match_report(
-        given, "t", Override.model_validate(said)
-    )
+    answer = validate_match_report(audit, "meaningful", given, "t", Override.model_validate(said))
     found = answer["validation_report"]
     assert (found["status"], found["finding_count"]) == (status, 1)
     told = audit.page("t")["events"]
@@ -146,10 +142,9 @@ def test_a_match_without_any_evidence_is_one_finding_by_both_rules():
 
 def test_what_is_required_is_read_from_the_stored_opportunity(store: Store, audit: AuditLog):
     asked = (Requirement("PhD in education", required=False),)
-    validation = Validation(store, audit, CountingIds(), "meaningful")
-    unknown = validation.validate_match_report(report(THIN))
+    unknown = validate_match_report(audit, "meaningful", report(THIN))
     with store.writing() as connection:
         upsert_opportunities(connection, [Opportunity("o", "c", "r", requirements=asked)])
-    stored = validation.validate_match_report(report(THIN))
+    stored = validate_match_report(audit, "meaningful", report(THIN))
     statuses = [each["validation_report"]["status"] for each in (unknown, stored)]
     assert statuses == ["rejected", "needs_review"]

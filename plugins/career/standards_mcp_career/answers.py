@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, FiniteFloat
 from typing_extensions import TypedDict
 
-from .records import Opportunity, Requirement
-from .transitions import OutcomeName
+Event: TypeAlias = Literal["Prepare", "Send", "ReceiveReply", "Close"]
+OutcomeName: TypeAlias = Literal[
+    "applied", "already_applied", "conflict", "invalid_transition", "not_found", "backend_error"
+]
+Severity: TypeAlias = Literal["BLOCK", "FAIL", "WARN"]
 
 
 class AuditEvent(TypedDict):
@@ -146,7 +149,7 @@ class Finding(TypedDict):
     """One violation of a rule in a report."""
 
     rule_id: str
-    severity: Literal["BLOCK", "FAIL", "WARN"]
+    severity: Severity
     message: str
 
 
@@ -221,34 +224,6 @@ class DecisionList(TypedDict):
 
     trace_id: str
     decisions: list[Decision]
-
-
-_MOST_REQUIREMENTS: Final = 1000
-
-
-class GivenRequirement(BaseModel):
-    """One requirement of an opportunity; an optional one has ``required`` false."""
-
-    text: str
-    tags: list[str] = []
-    required: bool = True
-
-
-class GivenOpportunity(BaseModel):
-    """A job opening with its requirements in order."""
-
-    opportunity_id: str
-    company: str
-    role_title: str
-    source: str = ""
-    requirements: Annotated[list[GivenRequirement], Field(max_length=_MOST_REQUIREMENTS)] = []
-
-    def record(self) -> Opportunity:
-        """Return the opportunity as a record, neither normalised nor checked."""
-        asked = tuple(
-            Requirement(each.text, tuple(each.tags), each.required) for each in self.requirements
-        )
-        return Opportunity(self.opportunity_id, self.company, self.role_title, self.source, asked)
 
 
 class GivenMatch(BaseModel):

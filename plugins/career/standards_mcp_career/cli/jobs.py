@@ -1,4 +1,4 @@
-"""Commands ``match``, ``validate``, ``index`` and ``ingest``."""
+"""Commands ``ingest``, ``index``, ``match`` and ``validate``, which do what the tools do."""
 
 from __future__ import annotations
 
@@ -9,31 +9,61 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from standards_mcp import InvalidInputError
-from standards_mcp.commands import examples, json_option, print_result
+from standards_mcp import InvalidInputError, ToolCaller
+from standards_mcp.commands import Report, ask_tool, examples, reports
+from standards_mcp_career.answers import GivenReport, MatchAnswer, ValidationReport
 from standards_mcp_career.importing import parsed
 from standards_mcp_career.records import Opportunity
-from standards_mcp_career.schemas import (
-    GivenOpportunity,
-    GivenReport,
-    MatchAnswer,
-    ValidationReport,
-)
+from standards_mcp_career.resumes import ingest_resume
 from standards_mcp_career.scoring import NAMES, Options
 from standards_mcp_career.service import open_career
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.validation import Override
-
-from .records import call_tool
+from standards_mcp_career.validation import Override, validate_match_report
 
 _CANDIDATES: Final = click.IntRange(0, 1000)
 
 
-def match_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``match``."""
+def commands(settings: CareerSettings) -> list[click.Command]:
+    """Return the commands."""
+    return [_ingest(settings), _index, _match(settings), _validate(settings)]
 
+
+def _ingest(settings: CareerSettings) -> click.Command:
+    @click.command(
+        "ingest",
+        epilog=examples("career ingest resume.pdf", "career ingest resume.pdf --no-persist"),
+    )
+    @click.argument("path", type=click.Path(path_type=Path))
+    @click.option("--no-persist", is_flag=True, help="Read the file without storing it.")
+    @reports
+    def ingest(path: Path, *, no_persist: bool) -> Report:
+        """Read and store the resume at PATH, in any folder."""
+        with closing(open_career(settings)) as career:
+            file, persist = str(path.absolute()), not no_persist
+            answer = ingest_resume(career.audit, career.limits, file, persist=persist)
+        done = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
+        return Report(answer, lambda: f"{answer['resume_id']}: {done}\n{answer['resume_hash']}")
+
+    return ingest
+
+
+@click.command("index")
+@click.option("--scope", type=click.Choice(["all", "atoms", "resumes", "opps"]), default="all")
+@click.pass_obj
+@reports
+def _index(call: ToolCaller, *, scope: str) -> Report:
+    """Make vectors of new and changed records."""
+
+    def shown(answer: dict[str, Any]) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in answer["counts"].items())
+        return f"{answer['run_id']}: {counts}"
+
+    return ask_tool(call, "index_build", {"scope": scope}, shown)
+
+
+def _match(settings: CareerSettings) -> click.Command:
     @click.command(
         "match",
         epilog=examples("career match ID", "career match position.yaml --strategy lexical --json"),
@@ -42,8 +72,8 @@ def match_command(settings: CareerSettings) -> click.Command:
     @click.option("--strategy", type=click.Choice(list(NAMES)), default=settings.matching_strategy)
     @click.option("--k-lex", type=_CANDIDATES, default=25, help="Candidates by words.")
     @click.option("--k-emb", type=_CANDIDATES, default=25, help="Candidates by vectors.")
-    @json_option
-    def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int, as_json: bool) -> None:
+    @reports
+    def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int) -> Report:
         """Match a stored opportunity by its ID, or the opportunity in a FILE of JSON or YAML."""
         file = Path(opportunity)
         is_file = os.path.isfile(file)  # noqa: PTH113  - Path.is_file raises for a long id
@@ -56,25 +86,20 @@ def match_command(settings: CareerSettings) -> click.Command:
                 opportunity=inline,
                 opportunity_id=None if inline else opportunity,
             )
-        print_result(answer, lambda: "\n".join(match_lines(answer)), as_json=as_json)
+        return Report(answer, lambda: "\n".join(match_lines(answer)))
 
     return match
 
 
-def validate_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``validate``."""
-
+def _validate(settings: CareerSettings) -> click.Command:
     @click.command(
         "validate",
         epilog=examples("career match ID --json > report.json", "career validate report.json"),
     )
     @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
     @click.option("--override", help="JSON: rule_id, operator_id, reason, payload_hash.")
-    @json_option
-    @click.pass_context
-    def validate(
-        context: click.Context, file: Path, *, override: str | None, as_json: bool
-    ) -> None:
+    @reports
+    def validate(file: Path, *, override: str | None) -> Report:
         """Validate the match report in FILE, also within the answer of a match."""
         try:
             content = parsed(file)
@@ -86,26 +111,14 @@ def validate_command(settings: CareerSettings) -> click.Command:
         except (AttributeError, ValueError, RecursionError) as error:
             raise InvalidInputError(f"{file} does not contain a match report: {error}") from error
         with closing(open_career(settings)) as career:
-            answer = career.validation.validate_match_report(report, override=overruling)
+            answer = validate_match_report(
+                career.audit, settings.tokens, report, override=overruling
+            )
         verdict = answer["validation_report"]
-        print_result(verdict, lambda: "\n".join(_validation_lines(verdict)), as_json=as_json)
-        context.exit(int(verdict["status"] in ("blocked", "rejected")))
+        code = int(verdict["status"] in ("blocked", "rejected"))
+        return Report(verdict, lambda: _validation_text(verdict), code)
 
     return validate
-
-
-@click.command("index")
-@click.option("--scope", type=click.Choice(["all", "atoms", "resumes", "opps"]), default="all")
-@json_option
-@click.pass_context
-def index(context: click.Context, *, scope: str, as_json: bool) -> None:
-    """Make vectors of new and changed records."""
-
-    def shown(answer: dict[str, Any]) -> str:
-        counts = ", ".join(f"{count} {name}" for name, count in answer["counts"].items())
-        return f"{answer['run_id']}: {counts}"
-
-    call_tool(context, "index_build", {"scope": scope}, shown, as_json=as_json)
 
 
 def match_lines(answer: MatchAnswer) -> list[str]:
@@ -122,12 +135,12 @@ def match_lines(answer: MatchAnswer) -> list[str]:
     return [*lines, *(f"   missing   {text}" for text in report["missing_requirements"])]
 
 
-def _validation_lines(report: ValidationReport) -> list[str]:
+def _validation_text(report: ValidationReport) -> str:
     findings = (
         f"   {finding['severity']} {finding['rule_id']}: {finding['message']}"
         for finding in report["findings"]
     )
-    return [f"{report['artifact_id']}: {report['status']}", *findings]
+    return "\n".join([f"{report['artifact_id']}: {report['status']}", *findings])
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -138,31 +151,10 @@ def _first_problem(error: ValidationError) -> str:
 
 def _opportunity(file: Path) -> Opportunity:
     try:
-        return GivenOpportunity.model_validate(parsed(file)).record()
+        return TypeAdapter(Opportunity).validate_python(parsed(file))
     except ValidationError as error:
-        told = _first_problem(error)
-        raise InvalidInputError(f"{file} holds no opportunity: {told}") from error
+        cause = _first_problem(error)
+        raise InvalidInputError(f"{file} holds no opportunity: {cause}") from error
     except (OSError, ValueError, RecursionError) as error:
-        why = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
-        raise InvalidInputError(f"{file} holds no opportunity: {why}") from error
-
-
-def ingest_command(settings: CareerSettings) -> click.Command:
-    """Return the command ``ingest``."""
-
-    @click.command(
-        "ingest",
-        epilog=examples("career ingest resume.pdf", "career ingest resume.pdf --no-persist"),
-    )
-    @click.argument("path", type=click.Path(path_type=Path))
-    @click.option("--no-persist", is_flag=True, help="Read the file without storing it.")
-    @json_option
-    def ingest(path: Path, *, no_persist: bool, as_json: bool) -> None:
-        """Read and store the resume at PATH, in any folder."""
-        with closing(open_career(settings, reads_any_resume=True)) as career:
-            answer = career.ingest.ingest_resume(str(path.absolute()), persist=not no_persist)
-        done = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
-        shown = f"{answer['resume_id']}: {done}\n{answer['resume_hash']}"
-        print_result(answer, lambda: shown, as_json=as_json)
-
-    return ingest
+        cause = json.dumps(" ".join(str(error).split())[:300], ensure_ascii=False)
+        raise InvalidInputError(f"{file} holds no opportunity: {cause}") from error

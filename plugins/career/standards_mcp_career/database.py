@@ -1,0 +1,153 @@
+"""The SQLite database, in a file or in memory: connections, transactions and counters."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, LifoQueue
+from sqlite3 import Connection
+from typing import Any, Final
+
+from standards_mcp import ApiError, InvalidInputError
+
+_CONNECTIONS: Final = 16
+"""The number of threads that the host has for a plugin."""
+_SECONDS: Final = 15
+"""Maximum wait for another writer."""
+
+
+class Store:
+    """A database for several threads, with one transaction for each.
+
+    A database in memory has one connection, for which threads queue. So a thread inside of one
+    transaction must not begin another.
+
+    Args:
+        path: The file, or None for a database in memory.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        # None stands for a connection that is not open yet.
+        self._free = LifoQueue[Connection | None]()
+        for _ in range(_CONNECTIONS if path else 1):
+            self._free.put(None)
+        if path is not None:
+            self._prepare(path)
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """Begin a transaction that sees one state of the database.
+
+        Raises:
+            ApiError: The database fails.
+            InvalidInputError: A text has a lone surrogate.
+        """
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """Begin the only writing transaction. An error rolls it back.
+
+        Raises:
+            ApiError: The database fails.
+            InvalidInputError: A text has a lone surrogate.
+        """
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        while not self._free.empty():
+            if (connection := self._free.get()) is not None:
+                connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Generator[Connection]:
+        try:
+            free = connection = self._free.get(timeout=_SECONDS)
+        except Empty as error:
+            raise self._failed("all its connections are in use; try again") from error
+        try:
+            free = connection = connection or self._connect()
+            connection.execute(begin)
+            try:
+                yield connection
+                connection.commit()
+            except BaseException:
+                # Also after a failed commit: the next user of the connection begins anew.
+                connection.rollback()
+                raise
+        except sqlite3.Error as error:
+            raise self._failed(str(error)) from error
+        except UnicodeEncodeError as error:
+            raise InvalidInputError("A text has a lone surrogate (half of a character).") from error
+        finally:
+            self._free.put(free)
+
+    def _connect(self) -> Connection:
+        connection = sqlite3.connect(
+            self._path or ":memory:",
+            timeout=_SECONDS,
+            isolation_level=None,  # else the driver begins transactions by itself
+            check_same_thread=False,
+        )
+        connection.row_factory = sqlite3.Row
+        _write_ahead(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    def _prepare(self, path: Path) -> None:
+        """Create the file, readable by its user only, because it contains resumes."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+        except OSError as error:
+            raise self._failed(error.strerror or str(error)) from error
+
+    def _failed(self, cause: str) -> ApiError:
+        name = self._path or "in memory"
+        return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")
+
+
+def _write_ahead(connection: Connection) -> None:
+    """Set the journal mode that allows reading while another process writes."""
+    end = time.monotonic() + _SECONDS
+    while True:
+        try:
+            # `synchronous` stays FULL: if a power cut took a receipt away, an event would be
+            # applied twice. Three commits take 5 ms.
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            # SQLite does not wait for a lock that it upgrades, so this loop does.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                connection.close()
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def stored_object(stored: object) -> Any:
+    """Parse a stored JSON value. Other content, as of another program, becomes {"text": ...}."""
+    try:
+        return json.loads(str(stored))
+    except (ValueError, RecursionError):
+        return {"text": str(stored)}
+
+
+def next_number(connection: Connection, name: str) -> int:
+    """Increment a counter and return its value, 0 for a new counter."""
+    counted = connection.execute(
+        "INSERT INTO id_counters VALUES (?, 0) "
+        "ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value",
+        (name,),
+    )
+    # Fetched to the end, because an unfinished statement would keep the transaction open.
+    ((number,),) = counted.fetchall()
+    return int(number)

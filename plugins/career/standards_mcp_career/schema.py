@@ -1,0 +1,152 @@
+"""The tables, and the versions of the database that lead to them, each in one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from importlib.resources import files
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Final
+
+from standards_mcp import ApiError, InvalidInputError
+from standards_mcp.commands import upgrade_command
+
+from .audit import FIRST_HASH, event_of, hash_of
+from .database import Store
+from .primitives import compact, sha256
+
+_VERSION_TABLES: Final = """
+    CREATE TABLE IF NOT EXISTS schema_version (
+        version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) PRIMARY KEY NOT NULL);
+    DELETE FROM alembic_version;
+"""
+"""Other programs may read Alembic's table."""
+# The files ``migrations/<version>.sql``. A file that has been released never changes: a change of
+# the tables is a new version.
+VERSIONS: Final = (1, 2, 3, 4, 10)
+LATEST: Final = VERSIONS[-1]
+_FIRST_OF_OURS: Final = 10
+_OLDEST_SQLITE: Final = (3, 35)
+"""The first version with RETURNING."""
+
+
+def open_store(path: Path | None = None) -> Store:
+    """Open a database and bring it to the newest version.
+
+    Raises:
+        ApiError: It cannot be opened or migrated, or SQLite is too old.
+    """
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        least = ".".join(map(str, _OLDEST_SQLITE))
+        raise ApiError(
+            f"This Python has SQLite {sqlite3.sqlite_version}; the plugin needs {least} or later."
+        )
+    store = Store(path)
+    try:
+        migrate(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def migrate(store: Store, to: int = LATEST) -> tuple[int, int]:
+    """Apply the missing versions, and return the versions before and after.
+
+    Raises:
+        ApiError: The database fails, or its version is unknown to this plugin.
+        InvalidInputError: The version does not exist, or the database is beyond it.
+    """
+    versions = ", ".join(map(str, VERSIONS))
+    if to not in VERSIONS:
+        raise InvalidInputError(f"There is no version {to}; the versions are {versions}.")
+    with store.reading() as connection:
+        before = after = version_of(connection)
+    if before not in (0, *VERSIONS):
+        raise ApiError(
+            f"The database has version {before} and was left as it is: this plugin reads the "
+            f"versions {versions}. Run `{upgrade_command('standards-mcp-career')}`, or name "
+            "another file in plugins.career.db."
+        )
+    if before > to:
+        raise InvalidInputError(f"The database has version {before}; nothing leads back to {to}.")
+    while after < to:
+        after = _apply_next(store)
+    return before, after
+
+
+def version_of(connection: Connection) -> int:
+    """Return the newest applied version, 0 for an empty database."""
+    if not connection.execute("PRAGMA table_info(schema_version)").fetchall():
+        return 0
+    (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+    return version or 0
+
+
+def _apply_next(store: Store) -> int:
+    """Apply the next version and return it.
+
+    The version is read inside of the transaction: another process may have migrated meanwhile.
+    """
+    with store.writing() as connection:
+        current = version_of(connection)
+        after = next((version for version in VERSIONS if version > current), None)
+        if after is None:
+            return LATEST
+        _execute(connection, _script(f"{after:04}"))
+        if after == _FIRST_OF_OURS:
+            _chain_events(connection)
+            _hash_resumes(connection)
+        _execute(connection, _VERSION_TABLES)
+        connection.execute("INSERT INTO alembic_version VALUES (?)", (f"{after:04}",))
+        connection.execute(
+            "INSERT INTO schema_version (version, applied_at) "
+            "VALUES (?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+            (after,),
+        )
+        return after
+
+
+def _script(name: str) -> str:
+    return files("standards_mcp_career").joinpath("migrations", f"{name}.sql").read_text("utf-8")
+
+
+def _execute(connection: Connection, script: str) -> None:
+    """Run the statements of a script. `executescript` would commit the transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def _chain_events(connection: Connection) -> None:
+    """Add hashes to all audit events, and make the table append-only."""
+    rows = connection.execute("SELECT rowid, * FROM audit_events ORDER BY trace_id, idx, rowid")
+    for _, events in groupby(rows.fetchall(), key=itemgetter("trace_id")):
+        previous = FIRST_HASH
+        for idx, row in enumerate(events):
+            event = replace(event_of(row), previous_hash=previous)
+            previous = hash_of(event)
+            connection.execute(
+                "UPDATE audit_events SET idx = ?, entity_ids_json = ?, previous_hash = ?, "
+                "event_hash = ? WHERE rowid = ?",
+                (idx, compact(event.refs), event.previous_hash, previous, row["rowid"]),
+            )
+    _execute(connection, _script("append_only"))
+
+
+def _hash_resumes(connection: Connection) -> None:
+    """Hash resumes by SHA-256. Of several with the same text, the oldest gets the hash."""
+    rows = connection.execute("SELECT resume_id, resume_md FROM resumes ORDER BY created_at, 1")
+    for resume_id, markdown in rows.fetchall():
+        connection.execute(
+            "UPDATE OR IGNORE resumes SET resume_hash = ? WHERE resume_id = ?",
+            (f"sha256:{sha256(str(markdown))}", resume_id),
+        )

@@ -1,1 +1,0 @@
-"""The SQLite database: connections, migrations and repositories."""
