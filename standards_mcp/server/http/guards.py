@@ -17,7 +17,6 @@ from h11 import LocalProtocolError
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from pydantic import AnyHttpUrl
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -165,29 +164,6 @@ def _limit_stream(scope: Scope, expires: int | None) -> None:
     if expires is not None and _is_stream(scope):
         cancelling: anyio.CancelScope = scope["state"][CANCELLING]
         cancelling.deadline = anyio.current_time() + expires - time.time()
-
-
-class WholeBodies:
-    """End a request without an error if its client leaves before the body is complete."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        is_complete = scope["type"] != "http"
-
-        async def receive_whole() -> Message:
-            nonlocal is_complete
-            message = await receive()
-            if not is_complete:
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                is_complete = not message.get("more_body", False)
-            return message
-
-        with suppress(ClientDisconnect):
-            await self._app(scope, receive_whole, send)
 
 
 class InFlight:

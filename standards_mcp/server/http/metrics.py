@@ -18,7 +18,7 @@ from prometheus_client import (
     ProcessCollector,
 )
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -114,7 +114,14 @@ class Metrics:
             "A number that a service gives, such as its records.",
             ("service", "fact"),
         )
-        registry.register(_State(host, audit))
+        waiting = gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.")
+        waiting.set_function(lambda: host.pipeline.slots.waiting)
+        self._plugins = gauge("plugins", "1 for the state of each plugin.", ("plugin", "state"))
+        self._records = host.manager.records
+        if audit:
+            audit_up = gauge("audit_up", "Whether the audit log can be written.")
+            audit_up.set_function(lambda: not audit.problem)
+            registry.register(_Lost(audit))
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
         # The library adds up processes by a folder that must be emptied at the right moment, and
@@ -156,6 +163,9 @@ class Metrics:
         async def page(request: Request) -> Response:
             if not principal_of(request).holds(METRICS):
                 raise HTTPException(403, f"metrics are for tokens with the scope {METRICS!r}")
+            self._plugins.clear()
+            for name, record in self._records.items():
+                self._plugins.labels(name, str(record.status)).set(1)
             self._show_services(await self._services())
             encode, kind = choose_encoder(request.headers.get("accept", ""))
             return Response(encode(self._shown), headers={"content-type": kind})
@@ -184,27 +194,16 @@ class Metrics:
         return count
 
 
-class _State(Collector):
-    """The state of the host at the time of a request."""
+class _Lost(Collector):
+    """The counter of the audit log."""
 
-    def __init__(self, host: Host, audit: Audit | None) -> None:
-        self._host, self._audit = host, audit
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics."""
-        waiting = self._host.pipeline.slots.waiting
-        yield _gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.", waiting)
-        states = GaugeMetricFamily(
-            f"{_PREFIX}_plugins", "1 for the state of each plugin.", labels=("plugin", "state")
-        )
-        for name, record in self._host.manager.records.items():
-            states.add_metric((name, str(record.status)), 1)
-        yield states
-        if self._audit:
-            is_up = not self._audit.problem
-            yield _gauge("audit_up", "Whether the audit log can be written.", is_up)
-            meaning = "Calls and changes without a line in the audit log."
-            yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, self._audit.lost)
+        """Return the counter at the time of a request."""
+        meaning = "Calls and changes without a line in the audit log."
+        yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, self._audit.lost)
 
 
 class _OfProcess(CollectorRegistry):
@@ -225,7 +224,3 @@ class _OfProcess(CollectorRegistry):
                 for sample in metric.samples
             ]
             yield metric
-
-
-def _gauge(name: str, meaning: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"{_PREFIX}_{name}", meaning, value)

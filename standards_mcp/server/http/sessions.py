@@ -35,6 +35,7 @@ from mcp_types import (
     JSONRPCResponse,
     jsonrpc_message_adapter,
 )
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -127,7 +128,9 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        whole = [await receive()]  # the base class has read the complete body
+        whole = [await receive()]  # the base class has read the body, as far as it has come
+        if whole[0]["type"] == "http.disconnect" or whole[0].get("more_body"):
+            raise ClientDisconnect
 
         async def replay() -> Message:
             return whole.pop() if whole else await receive()
