@@ -125,7 +125,6 @@ class HostServer(Server[None]):
         before, now = self._announced, listed(self._host.visible())
         await self.tell_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
 
-
     @contextmanager
     def announcing_changes(self) -> Generator[None]:
         """Notify clients of changes in the host while the context is open."""
