@@ -15,6 +15,7 @@ from standards_mcp.config.edits import (
     with_tool_disabled,
     with_tool_enabled,
 )
+from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.contributions.selection import gained
@@ -67,13 +68,21 @@ class Controls:
         item = next((item for item in self._host.visible().tools if item.declared == tool), None)
         if item is None:
             raise RefusedError(f"There is no tool {tool!r} any more.")
+        reloading = self._reloading
+        if reloading is None:
+            raise RefusedError("This service was started without a configuration to change.")
         fields = {"caller": caller, "tool": tool}
         fields["action"] = f"tools {'enable' if enabled else 'disable'}"
-        self._announce(fields)
-        is_changed = await to_thread.run_sync(partial(self._edit_file, item, enabled=enabled))
-        if is_changed:
-            self._note(fields)
-        reloading = self._sources()
+        try:
+            if self._audit:
+                self._audit.announce("configuration is about to change", fields)
+        except NotAuditedError as exc:
+            raise RefusedError(f"Nothing is changed. {exc}") from None
+        edit = partial(self._edit_file, reloading.sources, item, enabled=enabled)
+        if await to_thread.run_sync(edit):
+            log.info("the configuration is changed", extra=fields)
+            if self._audit:
+                self._audit.note("configuration changed", fields)
         try:
             await reload_now(self._host, reloading, self._tell)
         except (StandardsMcpError, OSError) as exc:
@@ -82,7 +91,7 @@ class Controls:
             ) from None
         reloading.tell_others()
 
-    def _edit_file(self, item: RegisteredTool, *, enabled: bool) -> bool:
+    def _edit_file(self, sources: Sources, item: RegisteredTool, *, enabled: bool) -> bool:
         """Change the file in force, and return False if it was so already."""
 
         def gains(before: Settings, after: Settings) -> list[str]:
@@ -96,7 +105,6 @@ class Controls:
                 f" standards-mcp tools enable {item.declared} --yes"
             )
 
-        sources = self._sources().sources
         try:
             file = file_to_change(sources)
         except (ConfigError, OSError) as exc:
@@ -111,23 +119,6 @@ class Controls:
             why = f"{file} cannot be changed: {exc}."
             raise RefusedError(f"{why} See who may write the file and its folder.") from None
         return bool(done.changes)
-
-    def _sources(self) -> Reloading:
-        if self._reloading is None:
-            raise RefusedError("This service was started without a configuration to change.")
-        return self._reloading
-
-    def _announce(self, fields: dict[str, str]) -> None:
-        try:
-            if self._audit:
-                self._audit.announce("configuration is about to change", fields)
-        except NotAuditedError as exc:
-            raise RefusedError(f"Nothing is changed. {exc}") from None
-
-    def _note(self, fields: dict[str, str]) -> None:
-        log.info("the configuration is changed", extra=fields)
-        if self._audit:
-            self._audit.note("configuration changed", fields)
 
 
 def _edited(text: str, item: RegisteredTool, *, enabled: bool) -> str:
