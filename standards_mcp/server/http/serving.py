@@ -35,7 +35,7 @@ from standards_mcp.server.tracing import traced, with_parents
 
 from .authorization import Credentials, Principals, Tokens, is_revoked
 from .bodies import left, refused
-from .guards import LOOPBACK, MCP, Authorized, InFlight, KnownHosts
+from .guards import LOOPBACK, MCP, InFlight, with_authorization, with_known_hosts
 from .health import Health
 from .listening import is_local, is_private, url_of
 from .metrics import Metrics
@@ -143,7 +143,7 @@ class _Service:
             hosts = LOOPBACK if is_local(settings) else ("*",)
         middleware = [
             Middleware(
-                KnownHosts,
+                with_known_hosts,
                 hosts=hosts,
                 origins=settings.allowed_origins,
                 is_private=lambda: not self._is_required() and is_private(settings),
@@ -162,7 +162,7 @@ class _Service:
         metadata, metadata_routes = _metadata(settings.auth)
         middleware += [
             Middleware(AuthenticationMiddleware, backend=Credentials(Tokens(self._auth))),
-            Middleware(Authorized, is_required=self._is_required, metadata=metadata),
+            Middleware(with_authorization, is_required=self._is_required, metadata=metadata),
         ]
         mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(self._sessions))
         app = Starlette(
