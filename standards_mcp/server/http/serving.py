@@ -119,7 +119,9 @@ class _Service:
             from .admin.controls import Controls  # noqa: PLC0415  - only if it is configured
             from .admin.pages import Admin  # noqa: PLC0415  - its templates cost start-up time
 
-            controls = Controls(host, reloading, server.tell_changed, audit)
+            controls = None
+            if reloading:
+                controls = Controls(host, reloading, server.tell_changed, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += admin.routes()
         app = self._in_flight.tracked(self._guarded([*routes, *_start_routes(settings)]))

@@ -15,7 +15,6 @@ from standards_mcp.config.edits import (
     with_tool_disabled,
     with_tool_enabled,
 )
-from standards_mcp.config.loading import Sources
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import Kind
 from standards_mcp.contributions.selection import gained
@@ -37,7 +36,7 @@ class Controls:
     """Change the configuration of a running service.
 
     Args:
-        reloading: The sources of the configuration; without them, nothing can be changed.
+        reloading: The sources of the configuration.
         tell: Notifies clients of changed lists.
         audit: The audit log, if there is one.
     """
@@ -45,16 +44,11 @@ class Controls:
     def __init__(
         self,
         host: Host,
-        reloading: Reloading | None,
+        reloading: Reloading,
         tell: Callable[[Collection[Kind]], Awaitable[None]],
         audit: Audit | None,
     ) -> None:
         self._host, self._reloading, self._tell, self._audit = host, reloading, tell, audit
-
-    @property
-    def are_possible(self) -> bool:
-        """True if the sources of the configuration are known."""
-        return self._reloading is not None
 
     async def switch(self, tool: str, caller: str, *, enabled: bool) -> None:
         """Serve a tool, or stop serving it.
@@ -68,9 +62,6 @@ class Controls:
         item = next((item for item in self._host.visible().tools if item.declared == tool), None)
         if item is None:
             raise RefusedError(f"There is no tool {tool!r} any more.")
-        reloading = self._reloading
-        if reloading is None:
-            raise RefusedError("This service was started without a configuration to change.")
         fields = {"caller": caller, "tool": tool}
         fields["action"] = f"tools {'enable' if enabled else 'disable'}"
         try:
@@ -78,20 +69,19 @@ class Controls:
                 self._audit.announce("configuration is about to change", fields)
         except NotAuditedError as exc:
             raise RefusedError(f"Nothing is changed. {exc}") from None
-        edit = partial(self._edit_file, reloading.sources, item, enabled=enabled)
-        if await to_thread.run_sync(edit):
+        if await to_thread.run_sync(partial(self._edit_file, item, enabled=enabled)):
             log.info("the configuration is changed", extra=fields)
             if self._audit:
                 self._audit.note("configuration changed", fields)
         try:
-            await reload_now(self._host, reloading, self._tell)
+            await reload_now(self._host, self._reloading, self._tell)
         except (StandardsMcpError, OSError) as exc:
             raise RefusedError(
                 f"The configuration is refused, and the old one stays in force. {exc}"
             ) from None
-        reloading.tell_others()
+        self._reloading.tell_others()
 
-    def _edit_file(self, sources: Sources, item: RegisteredTool, *, enabled: bool) -> bool:
+    def _edit_file(self, item: RegisteredTool, *, enabled: bool) -> bool:
         """Change the file in force, and return False if it was so already."""
 
         def gains(before: Settings, after: Settings) -> list[str]:
@@ -105,6 +95,7 @@ class Controls:
                 f" standards-mcp tools enable {item.declared} --yes"
             )
 
+        sources = self._reloading.sources
         try:
             file = file_to_change(sources)
         except (ConfigError, OSError) as exc:
