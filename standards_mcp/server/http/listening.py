@@ -235,7 +235,7 @@ class Workers:
         # A worker must not receive a signal before it has its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, actions)
         # Some systems drop a blocked signal that has no handler.
-        before = {number: signal.signal(number, lambda *_: None) for number in actions}
+        before = {number: signal.signal(number, lambda _number, _frame: None) for number in actions}
         while not self._is_worker():
             actions[signal.sigwait(actions)]()
             if self._is_ending and not self._pids:

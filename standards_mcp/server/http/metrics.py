@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from prometheus_client import (
@@ -75,12 +75,12 @@ class Metrics:
         gauge = partial(Gauge, namespace=_PREFIX, registry=registry)
         counter = partial(Counter, namespace=_PREFIX, registry=registry)
         labels = ("kind", "name", "plugin")
-        self._calls = counter(
+        calls = counter(
             "calls",
             "Calls that have ended, by their outcome: ok, asked, cancelled, or the type of error.",
             (*labels, "outcome"),
         )
-        self._seconds = Histogram(
+        seconds = Histogram(
             "call_seconds",
             "How long calls took.",
             labels,
@@ -88,14 +88,17 @@ class Metrics:
             buckets=_SECONDS,
             registry=registry,
         )
+        # The library takes a lock and makes a key for each use of labels, whose values are bounded.
+        self._calls, self._seconds = cache(calls.labels), cache(seconds.labels)
         self._cached = counter(
             "cached_answers", "Calls that were answered as an equal call before.", labels[1:]
         )
         self._running = gauge("calls_in_flight", "Calls that run or wait.")
         self._names = set[tuple[str, str, str]]()
-        self._responses = counter(
+        responses = counter(
             "http_requests", "Requests that have been answered, by the status of HTTP.", ("status",)
         )
+        self._responses = cache(responses.labels)
         requests = gauge(
             "http_requests_in_flight",
             "Requests that are being answered; a stream waits for what may come.",
@@ -140,9 +143,9 @@ class Metrics:
         self._running.dec()
         labels = self._labels(record)
         outcome = record.outcome if record.outcome in _OUTCOMES else _OTHER
-        self._calls.labels(*labels, outcome).inc()
+        self._calls(*labels, outcome).inc()
         if record.plugin:
-            self._seconds.labels(*labels).observe(record.seconds)
+            self._seconds(*labels).observe(record.seconds)
         if record.is_cached:
             self._cached.labels(*labels[1:]).inc()
 
@@ -186,7 +189,7 @@ class Metrics:
         async def count(scope: Scope, receive: Receive, send: Send) -> None:
             async def counting(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    self._responses.labels(str(message["status"])).inc()
+                    self._responses(message["status"]).inc()
                 await send(message)
 
             await app(scope, receive, counting)
