@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from pydantic import ValidationError
 
@@ -319,7 +319,10 @@ def read_remote_prompt(origin: Origin, raw: Mapping[str, Any]) -> RegisteredProm
 def prompt_answer(raw: Mapping[str, Any]) -> PromptAnswer:
     """Return a raw answer with its messages, description and ``_meta``."""
     messages = [
-        Message(role=_role(message), content=object_of(message.get("content")))
+        Message(
+            role="assistant" if message.get("role") == "assistant" else "user",
+            content=object_of(message.get("content")),
+        )
         for message in objects_of(raw.get("messages"))
     ]
     return PromptAnswer(messages, readable_text(raw.get("description")), meta_of(raw))
@@ -352,7 +355,3 @@ def _prompt_schema(raw: Mapping[str, Any]) -> Schema:
     }
     required = [name for name, argument in listed.items() if argument.get("required") is True]
     return {"type": "object", "properties": properties, "required": required}
-
-
-def _role(message: Mapping[str, Any]) -> Literal["user", "assistant"]:
-    return "assistant" if message.get("role") == "assistant" else "user"

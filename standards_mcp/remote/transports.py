@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from http.client import responses
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp import MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, JSONRPCNotification
+from mcp_types import JSONRPCMessage
 
 from standards_mcp._utils.messages import (
     MessageError,
@@ -52,9 +53,6 @@ from .processes import (
 
 MAX_LINE: Final = 32 << 20
 """The limit for the length of a message from a child process, in bytes."""
-# 10,000 reports in a row took 10 seconds; each costs the SDK two tasks.
-_PROGRESS: Final = "notifications/progress"
-_FEW_LINES: Final = 20
 _TURN_LINES: Final = 100
 _POLL_SECONDS: Final = 0.02
 _WATCH_SECONDS: Final = 0.2
@@ -63,7 +61,7 @@ _HTTP_SECONDS: Final = 30.0
 _STREAM_SECONDS: Final = 300.0
 _SDK_MESSAGES: Final = ("Server returned an error response", "Not Found", "Session terminated")
 """The SDK's messages for an HTTP error status."""
-_ADVICE: Final = {
+_ADVICE: Final[Mapping[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "check the token in headers",
     HTTPStatus.FORBIDDEN: "check the token in headers, and its permissions",
     HTTPStatus.TOO_MANY_REQUESTS: "try again later",
@@ -188,23 +186,14 @@ class StdioTransport(Transport):
             async with to_us:
                 try:
                     async for lines in read_lines(process.stdout, MAX_LINE):
-                        await self._pass_on(lines, to_us)
+                        for number, line in enumerate(lines, 1):
+                            if message := self._message_of(line):
+                                await to_us.send(SessionMessage(message))
+                            if number % _TURN_LINES == 0:  # within a flood of short lines
+                                await asyncio.sleep(0)
                 except ValueError:
                     self._reason = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
                     self._output.note(self._reason)
-
-    async def _pass_on(self, lines: list[bytes], to_us: MemoryObjectSendStream[Received]) -> None:
-        """Pass on the messages that arrived together, and of much progress only the newest."""
-        held: JSONRPCMessage | None = None
-        for number, line in enumerate(lines, 1):
-            if message := self._message_of(line):
-                if held and not (number > _FEW_LINES and _call_of(message) == _call_of(held) != ""):
-                    await to_us.send(SessionMessage(held))
-                held = message
-            if number % _TURN_LINES == 0:  # within a flood of short lines
-                await asyncio.sleep(0)
-        if held:
-            await to_us.send(SessionMessage(held))
 
     def _message_of(self, line: bytes) -> JSONRPCMessage | None:
         if not line or line.isspace():
@@ -237,13 +226,6 @@ class StdioTransport(Transport):
         last = mask(self._output.last_line, self._command.secrets)
         words = f"; its last words: {last}" if last else ""
         return f"{self._reason or describe_code(process.returncode)}{words}"
-
-
-def _call_of(message: JSONRPCMessage) -> str:
-    """Return the call of which a message reports progress, or an empty string."""
-    if not isinstance(message, JSONRPCNotification) or message.method != _PROGRESS:
-        return ""
-    return repr((message.params or {}).get("progressToken"))
 
 
 async def _send(
@@ -305,20 +287,14 @@ class HttpTransport(Transport):
         if not isinstance(error, MCPError):
             return ""
         if error.message in _SDK_MESSAGES and self._status >= HTTPStatus.BAD_REQUEST:
-            return f"it answered with HTTP status {_describe_status(self._status)}"
+            is_its_fault = self._status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            advice = "ask its administrator" if is_its_fault else "check url and headers"
+            name = responses.get(self._status, "")
+            shown = f"{self._status} {name}".strip()
+            return f"it answered with HTTP status {shown}; {_ADVICE.get(self._status, advice)}"
         is_page = error.message.startswith("Unexpected content type")
         return f"{error.message}; check url, which leads to no MCP server" if is_page else ""
 
     async def _note(self, response: httpx2.Response) -> None:
         if response.request.method == "POST":
             self._status = response.status_code
-
-
-def _describe_status(status: int) -> str:
-    try:
-        standard = HTTPStatus(status)
-    except ValueError:
-        return str(status)
-    is_its_fault = status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    fallback = "ask its administrator" if is_its_fault else "check url and headers"
-    return f"{status} {standard.phrase}; {_ADVICE.get(standard, fallback)}"

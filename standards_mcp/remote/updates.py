@@ -221,16 +221,9 @@ async def _list(session: OpenSession, name: str, key: str) -> list[Mapping[str, 
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """A subscription.
+    """A subscription, with the task that holds it and the number of its subscribers."""
 
-    Attributes:
-        confirmed: Done once the server has agreed or refused.
-        task: Holds the subscription.
-        count: Number of subscribers.
-    """
-
-    confirmed: asyncio.Future[None]
-    task: asyncio.Task[None] | None = None
+    task: asyncio.Task[None]
     count: int = 0
 
 
@@ -262,7 +255,7 @@ class Subscriptions:
         self._seconds = seconds
         self._retry_seconds = retry_seconds
         self._held: dict[str, _Held] = {}
-        self._ending: dict[str, asyncio.Task[None]] = {}
+        self._turn = asyncio.Lock()
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to a resource; each call needs one `unsubscribe`.
@@ -271,50 +264,48 @@ class Subscriptions:
             RefusedError: The server refuses.
             ApiError: The server cannot be reached.
         """
-        held = self._held.get(uri)
-        if held is None:
-            held = self._held[uri] = _Held(asyncio.get_running_loop().create_future())
-            held.task = asyncio.create_task(self._hold(uri, held.confirmed))
-        held.count += 1
-        try:
-            await asyncio.shield(held.confirmed)
-        except BaseException:
-            self._release(uri, held)
-            raise
+        async with self._turn:
+            held = self._held.get(uri)
+            if held and not held.count:
+                # The end of an earlier subscription to the same URI could end this one.
+                await asyncio.wait({held.task})
+                held = None
+            held = held or await self._begin(uri)
+            held.count += 1
 
     def unsubscribe(self, uri: str) -> None:
         """Undo one `subscribe`; the last one ends the subscription at the server."""
-        if held := self._held.get(uri):
-            self._release(uri, held)
+        if (held := self._held.get(uri)) and held.count:
+            held.count -= 1
+            if not held.count:
+                held.task.cancel()
 
     async def aclose(self) -> None:
         """End all subscriptions."""
-        for uri, held in list(self._held.items()):
-            held.count = 1
-            self._release(uri, held)
-        if self._ending:
-            await asyncio.wait(self._ending.values(), timeout=_END_SECONDS)
+        for held in self._held.values():
+            held.count = 0
+            held.task.cancel()
+        if tasks := [held.task for held in self._held.values()]:
+            await asyncio.wait(tasks, timeout=_END_SECONDS)
 
-    def _release(self, uri: str, held: _Held) -> None:
-        held.count -= 1
-        if held.count or not held.task:
-            return
+    async def _begin(self, uri: str) -> _Held:
+        confirmed = asyncio.get_running_loop().create_future()
+        held = _Held(asyncio.create_task(self._hold(uri, confirmed)))
+        try:
+            await confirmed
+        except BaseException:
+            held.task.cancel()
+            raise
+        self._held[uri] = held
+        held.task.add_done_callback(lambda _: self._forget(uri, held))
+        return held
+
+    def _forget(self, uri: str, held: _Held) -> None:
         if self._held.get(uri) is held:
             del self._held[uri]
-        if held.confirmed.done():
-            held.confirmed.exception()  # no subscriber may have waited for it
-        self._ending[uri] = task = held.task
-        task.add_done_callback(lambda _: self._forget(uri, task))
-        task.cancel()
-
-    def _forget(self, uri: str, task: asyncio.Task[None]) -> None:
-        if self._ending.get(uri) is task:
-            del self._ending[uri]
 
     async def _hold(self, uri: str, confirmed: asyncio.Future[None]) -> None:
-        # The end of an earlier subscription to the same URI could end this one.
-        if ending := self._ending.get(uri):
-            await asyncio.wait({ending})
+        """Hold a subscription; *confirmed* is done once the server has agreed or refused."""
         while True:
             try:
                 session = await self._connection().open()

@@ -28,6 +28,7 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import x_mcp_header_map
 from mcp_types import SERVER_INFO_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
@@ -64,6 +65,7 @@ class HostServer(Server[None]):
         self._announcement: asyncio.Future[None] | None = None
         self._listed = asyncio.Event()
         self._announced: dict[Kind, list[Any]] = {}
+        self._unmarked: dict[str, Mapping[str, Any]] = {}
         super().__init__(
             get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=subscriptions.listen,
@@ -85,10 +87,16 @@ class HostServer(Server[None]):
     def _input_schema(self, tool: str) -> Mapping[str, Any] | None:
         """Return the schema that the SDK needs to check headers which repeat arguments.
 
-        Without this function, the SDK would list all tools for each call over HTTP.
+        Without this function, the SDK would list all tools for each call over HTTP. It would search
+        a schema without marks for such headers at each call, so none is returned for those.
         """
         item = self._host.visible().find(tool)
-        return None if item is None else item.arguments.schema
+        if item is None or self._unmarked.get(tool) is item.arguments.schema:
+            return None
+        schema = item.arguments.schema
+        if not x_mcp_header_map(schema):
+            self._unmarked[tool] = schema
+        return schema
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
@@ -114,23 +122,14 @@ class HostServer(Server[None]):
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
         # The local user sees everything, so a change for any caller is a change here.
-        before, now = self._announced, self._definitions()
+        before, now = self._announced, listed(self._host.visible())
         await self.tell_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
-
-    def _definitions(self) -> dict[Kind, list[Any]]:
-        definitions = listed(self._host.visible())
-        # In the process of an isolated plugin, filters are no arguments of its tools.
-        definitions["tools"] += [
-            (item.name, item.filter.description, str(item.filter.annotation))
-            for item in self._host.manager.contributions.filters
-        ]
-        return definitions
 
     @contextmanager
     def announcing_changes(self) -> Generator[None]:
         """Notify clients of changes in the host while the context is open."""
         manager = self._host.manager
-        self._announced = self._definitions()
+        self._announced = listed(self._host.visible())
         manager.contributed.on_changed.append(self.announce_changes)
         manager.changes.on_updated.append(self._subscriptions.updated)
         try:
@@ -141,7 +140,8 @@ class HostServer(Server[None]):
 
     async def tell_changed(self, kinds: Collection[Kind]) -> None:
         """Notify every listening client, in the way of its generation, that lists changed."""
-        self._announced = self._definitions()
+        self._announced = listed(self._host.visible())
+        self._unmarked.clear()
         for kind in kinds:
             await self._subscriptions.bus.publish(_EVENTS[kind]())
         # In parallel, so that a client that does not read delays no other.

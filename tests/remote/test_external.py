@@ -588,7 +588,7 @@ def web() -> Iterator[WebServer]:
         (401, "it answered with HTTP status 401 Unauthorized; check the token in headers"),
         (404, "it answered with HTTP status 404 Not Found; check url and headers"),
         (503, "it answered with HTTP status 503 Service Unavailable; ask its administrator"),
-        (499, "it answered with HTTP status 499"),
+        (499, "it answered with HTTP status 499; check url and headers"),
     ],
 )
 async def test_a_server_that_refuses_by_its_http_status_is_told_with_what_to_do(

@@ -228,11 +228,18 @@ def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
 
 
 class JwtTokens:
-    """Verify the JSON Web Tokens of an authorization server."""
+    """Verify the JSON Web Tokens of an authorization server.
+
+    Its public keys are cached, and the last ones stay valid during an outage.
+    """
 
     def __init__(self, settings: JwtSettings) -> None:
-        self._issuer, self._audience = settings.issuer, settings.audience
-        self._keys = _Keys(settings)
+        self._issuer, self._audience = str(settings.issuer), settings.audience
+        self._url = settings.jwks_url
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched = self._tried = float("-inf")
+        self._fetching: asyncio.Task[None] | None = None
+        self._is_awaited = True
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of a token, or None if it is not valid."""
@@ -255,8 +262,7 @@ class JwtTokens:
     async def _claims(self, token: str) -> dict[str, Any]:
         if len(token) > _LONGEST:
             raise jwt.InvalidTokenError
-        header = jwt.get_unverified_header(token)
-        key = await self._keys.find(str(header.get("kid", "")))
+        key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
         claims: dict[str, Any] = jwt.decode(
             token,
             key.key,
@@ -268,18 +274,7 @@ class JwtTokens:
         )
         return claims
 
-
-class _Keys:
-    """The public keys of an authorization server; the last ones stay valid during an outage."""
-
-    def __init__(self, settings: JwtSettings) -> None:
-        self._issuer, self._url = str(settings.issuer), settings.jwks_url
-        self._keys: dict[str, jwt.PyJWK] = {}
-        self._fetched = self._tried = float("-inf")
-        self._fetching: asyncio.Task[None] | None = None
-        self._is_awaited = True
-
-    async def find(self, kid: str) -> jwt.PyJWK:
+    async def _key(self, kid: str) -> jwt.PyJWK:
         """Return the key with this id, without a wait if it is in the cache.
 
         Raises:

@@ -33,6 +33,8 @@ _STATUS: Final = {
 }
 _UNAVAILABLE: Final = {"not_audited": 503}  # plugins answer 503 for other reasons
 _WITHOUT_BODY: Final = (204, 304)
+LEFT: Final = 499
+"""The status in logs and metrics if the client left before the answer; HTTP does not define it."""
 _TYPE_OF: Final = {status: error_type for error_type, status in _STATUS.items()}
 
 
@@ -129,6 +131,12 @@ def failed(envelope: Mapping[str, Any] | None, text: str) -> Response:
 def failed_with(error_type: str, message: str, data: Mapping[str, Any] | None = None) -> Response:
     """Return the response for an error of this type; see `standards_mcp.ToolError`."""
     return failed(error_result(error_type, message, data).structured, message)
+
+
+async def left(_: Request, exc: Exception) -> Response:
+    """Return the response for a client that left before its request was complete; none gets it."""
+    del exc
+    return Response(status_code=LEFT)
 
 
 async def refused(_: Request, exc: Exception) -> Response:

@@ -17,7 +17,6 @@ from h11 import LocalProtocolError
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from pydantic import AnyHttpUrl
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -42,53 +41,50 @@ _AUTHORITY: Final = re.compile(
 
 
 # For all routes; the SDK checks its own route only.
-class KnownHosts:
-    """Refuse requests to other hosts, from pages of other origins, and of unexpected proxies.
+def with_known_hosts(
+    app: ASGIApp,
+    hosts: Collection[str],
+    origins: Collection[str],
+    is_private: Callable[[], bool],
+) -> ASGIApp:
+    """Return *app* without requests to other hosts, from other origins and of unexpected proxies.
 
     A web page can point its own name to the address of this machine (DNS rebinding). The browser
     then sends the name of the page as the host.
 
     Args:
-        hosts: Names or globs; ``*`` matches any.
-        origins: Origins in addition to the service's own, in lower case.
+        hosts: Names or globs; ``*`` matches any. Other hosts are answered with 421.
+        origins: Origins in addition to the service's own, in lower case; others get 403.
         is_private: True if the service accepts only local, unauthenticated callers.
     """
+    patterns = [re.compile(translate(host.casefold())) for host in hosts]
+    has_warned = False
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        hosts: Collection[str],
-        origins: Collection[str],
-        is_private: Callable[[], bool],
-    ) -> None:
-        self._app, self._origins, self._is_private = app, frozenset(origins), is_private
-        self._hosts = [re.compile(translate(host.casefold())) for host in hosts]
-        self._has_warned = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 421 or 403."""
-        headers = Headers(scope=scope)
+    def refusal(scope: Scope, headers: Headers) -> Response | None:
+        nonlocal has_warned
         host = headers.get("host", "").casefold()
         origin = headers.get("origin", "").casefold()
-        name, app = _name(host), self._app
-        if scope["path"] == LIVE:  # probes may know the address only
-            pass
-        elif (host and not name) or not any(pattern.match(name) for pattern in self._hosts):
-            app = PlainTextResponse("this host is not served here", 421)
-        elif origin and origin not in self._origins and not is_own_origin(scope):
-            app = PlainTextResponse("this origin may not use the service", 403)
-        elif self._is_private() and _is_forwarded(headers):
-            self._warn()
-            app = PlainTextResponse("this service accepts local requests only", 421)
-        await app(scope, receive, send)
-
-    def _warn(self) -> None:
-        if not self._has_warned:
+        name = _name(host)
+        if (host and not name) or not any(pattern.match(name) for pattern in patterns):
+            return PlainTextResponse("this host is not served here", 421)
+        if origin and origin not in origins and not is_own_origin(scope):
+            return PlainTextResponse("this origin may not use the service", 403)
+        if not is_private() or not _is_forwarded(headers):
+            return None
+        if not has_warned:
             log.warning(
                 "requests of a proxy are refused: make a token, or name the hosts in"
                 " [server] allowed_hosts"
             )
-        self._has_warned = True
+        has_warned = True
+        return PlainTextResponse("this service accepts local requests only", 421)
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        # Probes may know the address only.
+        refused = None if scope["path"] == LIVE else refusal(scope, Headers(scope=scope))
+        await (refused or app)(scope, receive, send)
+
+    return answer
 
 
 def _is_forwarded(headers: Headers) -> bool:
@@ -112,21 +108,19 @@ def is_own_origin(scope: Scope) -> bool:
     return headers.get("origin", "").casefold() in {f"{scheme}://{host}" for scheme in schemes}
 
 
-class Authorized:
-    """Refuse requests without a valid token, if one is required; end a stream when it expires.
+def with_authorization(
+    app: ASGIApp, is_required: Callable[[], bool], metadata: AnyHttpUrl | None
+) -> ASGIApp:
+    """Return *app* with 401 for requests without a valid token, if one is required.
+
+    A stream ends when its token expires.
 
     Args:
         metadata: The address of the metadata that names the issuer of tokens (RFC 9728).
     """
+    open_paths = {LIVE, metadata.path if metadata else None}
 
-    def __init__(
-        self, app: ASGIApp, is_required: Callable[[], bool], metadata: AnyHttpUrl | None
-    ) -> None:
-        self._app, self._is_required, self._metadata = app, is_required, metadata
-        self._open = {LIVE, metadata.path if metadata else None}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 401."""
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"]
         # A wrong token is refused, because an anonymous caller may see more than its owner.
         has_token = "authorization" in Headers(scope=scope)
@@ -134,30 +128,32 @@ class Authorized:
             _limit_stream(scope, user.access_token.expires_at)
             is_welcome = True
         else:
-            is_welcome = not has_token and not self._is_required()
+            is_welcome = not has_token and not is_required()
             if has_token:
                 client = str(scope["client"][0]) if scope["client"] else ""  # none at a Unix socket
                 log.info("a request is refused", extra={"client": client, "reason": "token"})
-        app = self._app
-        if not is_welcome and scope["path"] not in self._open:
-            app = self._refusal(scope, has_token=has_token)
-        await app(scope, receive, send)
+        is_served = is_welcome or scope["path"] in open_paths
+        served = app if is_served else _refusal(scope, metadata, has_token=has_token)
+        await served(scope, receive, send)
 
-    def _refusal(self, scope: Scope, *, has_token: bool) -> Response:
-        """Return the answer to a request without a valid token (RFC 6750)."""
-        error, why = "invalid_token", _NOT_VALID
-        if expired := scope["state"].get(EXPIRED):
-            why = f"the token expired at {expired}; ask for a new one"
-        challenge = [f'error="{error}"', f'error_description="{why}"']
-        if not has_token:  # the RFC wants no error in the challenge then
-            error, why, challenge = "missing_token", _NOT_SIGNED_IN, ['realm="standards-mcp"']
-        if self._metadata:
-            challenge.append(f'resource_metadata="{self._metadata}"')
-        headers = {"www-authenticate": f"Bearer {', '.join(challenge)}"}
-        refusal = JSONResponse({"error": error, "error_description": why}, 401, headers)
-        if scope.get("method") == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
-            refusal.headers.append("www-authenticate", _CHALLENGE)  # the browser asks its user
-        return refusal
+    return answer
+
+
+def _refusal(scope: Scope, metadata: AnyHttpUrl | None, *, has_token: bool) -> Response:
+    """Return the answer to a request without a valid token (RFC 6750)."""
+    error, why = "invalid_token", _NOT_VALID
+    if expired := scope["state"].get(EXPIRED):
+        why = f"the token expired at {expired}; ask for a new one"
+    challenge = [f'error="{error}"', f'error_description="{why}"']
+    if not has_token:  # the RFC wants no error in the challenge then
+        error, why, challenge = "missing_token", _NOT_SIGNED_IN, ['realm="standards-mcp"']
+    if metadata:
+        challenge.append(f'resource_metadata="{metadata}"')
+    headers = {"www-authenticate": f"Bearer {', '.join(challenge)}"}
+    refusal = JSONResponse({"error": error, "error_description": why}, 401, headers)
+    if scope.get("method") == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
+        refusal.headers.append("www-authenticate", _CHALLENGE)  # the browser asks its user
+    return refusal
 
 
 def _limit_stream(scope: Scope, expires: int | None) -> None:
@@ -165,29 +161,6 @@ def _limit_stream(scope: Scope, expires: int | None) -> None:
     if expires is not None and _is_stream(scope):
         cancelling: anyio.CancelScope = scope["state"][CANCELLING]
         cancelling.deadline = anyio.current_time() + expires - time.time()
-
-
-class WholeBodies:
-    """End a request without an error if its client leaves before the body is complete."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        is_complete = scope["type"] != "http"
-
-        async def receive_whole() -> Message:
-            nonlocal is_complete
-            message = await receive()
-            if not is_complete:
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                is_complete = not message.get("more_body", False)
-            return message
-
-        with suppress(ClientDisconnect):
-            await self._app(scope, receive_whole, send)
 
 
 class InFlight:

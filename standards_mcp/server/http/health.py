@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
@@ -78,8 +79,8 @@ class Health:
         self._host, self.version, self._principal_of = host, version, principal_of
         self._audit = audit
         self._began = time.monotonic()
-        self.services: Fresh[Healths] = Fresh(self._check_services)
-        self.plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(self._check_plugins)
+        self.services: Fresh[Healths] = Fresh(partial(services_health, host.manager))
+        self.plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(partial(check_health, host.manager))
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes below ``/health``."""
@@ -97,14 +98,12 @@ class Health:
         return JSONResponse({"status": "alive"})
 
     async def _ready(self, _: Request) -> JSONResponse:
+        # The audit log is checked each time: as calls are refused, no other code would write again.
+        refuses_calls = self._audit and self._audit.is_required and self._audit.check()
         services = (await self.services()).values()
-        if self._refuses_calls() or any(each.status == "failed" for each in services):
+        if refuses_calls or any(service.status == "failed" for service in services):
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
-
-    def _refuses_calls(self) -> bool:
-        # Checked each time: as calls are refused, no other code would try to write again.
-        return self._audit is not None and self._audit.is_required and bool(self._audit.check())
 
     async def _whole(self, request: Request) -> JSONResponse:
         own = {"version": self.version, "uptime_seconds": self.uptime()}
@@ -127,12 +126,6 @@ class Health:
             "audit": audit,
         }
         return JSONResponse(own | details)
-
-    async def _check_services(self) -> Healths:
-        return await services_health(self._host.manager)
-
-    async def _check_plugins(self) -> Mapping[str, PluginHealth]:
-        return await check_health(self._host.manager)
 
 
 def _report(record: PluginRecord, health: PluginHealth | None) -> dict[str, Any]:

@@ -19,7 +19,6 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 from standards_mcp._utils.addresses import is_loopback
@@ -166,10 +165,6 @@ def shared_settings(settings: HttpSettings) -> dict[str, str]:
     return shared
 
 
-def _ignore(number: int, frame: FrameType | None) -> None:
-    """Handle a signal by doing nothing."""
-
-
 class Parent:
     """The parent process of a worker.
 
@@ -216,8 +211,8 @@ class Workers:
     def __init__(self, count: int, listening: socket.socket) -> None:
         self._count, self._listening = count, listening
         self._pids = set[int]()
-        self._is_serving = self._is_ending = self._is_pausing = False
-        self._code = 0
+        self._wanted, self._code = 1, 0
+        self._has_served = self._is_ending = False
 
     def run(self) -> Parent | int:
         """Run the workers.
@@ -231,16 +226,16 @@ class Workers:
             signal.SIGTERM: self._end,
             signal.SIGINT: self._end,
             signal.SIGHUP: lambda: self._send(signal.SIGHUP),
-            signal.SIGUSR1: self._note_ready,
+            signal.SIGUSR1: self._want_all,
             signal.SIGCHLD: self._reap,
-            signal.SIGALRM: self._resume,
+            signal.SIGALRM: self._want_all,
         }
         end, held = os.pipe()
         parent = Parent(os.getpid(), end)
         # A worker must not receive a signal before it has its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, actions)
         # Some systems drop a blocked signal that has no handler.
-        before = {number: signal.signal(number, _ignore) for number in actions}
+        before = {number: signal.signal(number, lambda _number, _frame: None) for number in actions}
         while not self._is_worker():
             actions[signal.sigwait(actions)]()
             if self._is_ending and not self._pids:
@@ -253,26 +248,20 @@ class Workers:
 
     def _is_worker(self) -> bool:
         """Start the missing workers; return True in each of them."""
-        while len(self._pids) < self._wanted():
+        while len(self._pids) < self._wanted:
             pid = os.fork()
             if not pid:
                 return True
             self._pids.add(pid)
         return False
 
-    def _wanted(self) -> int:
-        if self._is_ending or self._is_pausing:
-            return 0
-        return self._count if self._is_serving else 1
-
-    def _note_ready(self) -> None:
-        self._is_serving = True
-
-    def _resume(self) -> None:
-        self._is_pausing = False
+    def _want_all(self) -> None:
+        """Start the other workers after the first one serves, or after the pause for a failure."""
+        if not self._is_ending:
+            self._has_served, self._wanted = True, self._count
 
     def _end(self) -> None:
-        self._is_ending = True
+        self._is_ending, self._wanted = True, 0
         self._listening.close()
         self._send(signal.SIGTERM)
 
@@ -283,19 +272,18 @@ class Workers:
     def _reap(self) -> None:
         for pid in list(self._pids):
             ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                self._pids.remove(pid)
-                self._note_end(pid, os.waitstatus_to_exitcode(status))
-
-    def _note_end(self, pid: int, code: int) -> None:
-        if self._is_ending:
-            # The signal itself ends a worker that is still starting.
-            self._code = self._code or (0 if code == -signal.SIGTERM else abs(code))
-        elif not self._is_serving:
-            self._code = max(code, 1)
-            self._end()
-        else:
-            log.error("a worker ended, and is replaced", extra={"worker": pid, "code": code})
-            # A worker that fails at once must not keep the machine busy.
-            self._is_pausing = True
-            signal.alarm(_RESTART_SECONDS)
+            if not ended:
+                continue
+            self._pids.remove(pid)
+            code = os.waitstatus_to_exitcode(status)
+            if self._is_ending:
+                # The signal itself ends a worker that is still starting.
+                self._code = self._code or (0 if code == -signal.SIGTERM else abs(code))
+            elif not self._has_served:
+                self._code = max(code, 1)
+                self._end()
+            else:
+                log.error("a worker ended, and is replaced", extra={"worker": pid, "code": code})
+                # A worker that fails at once must not keep the machine busy.
+                self._wanted = 0
+                signal.alarm(_RESTART_SECONDS)

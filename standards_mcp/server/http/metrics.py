@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from prometheus_client import (
@@ -18,7 +18,7 @@ from prometheus_client import (
     ProcessCollector,
 )
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -75,12 +75,12 @@ class Metrics:
         gauge = partial(Gauge, namespace=_PREFIX, registry=registry)
         counter = partial(Counter, namespace=_PREFIX, registry=registry)
         labels = ("kind", "name", "plugin")
-        self._calls = counter(
+        calls = counter(
             "calls",
             "Calls that have ended, by their outcome: ok, asked, cancelled, or the type of error.",
             (*labels, "outcome"),
         )
-        self._seconds = Histogram(
+        seconds = Histogram(
             "call_seconds",
             "How long calls took.",
             labels,
@@ -88,14 +88,17 @@ class Metrics:
             buckets=_SECONDS,
             registry=registry,
         )
+        # The library takes a lock and makes a key for each use of labels, whose values are bounded.
+        self._calls, self._seconds = cache(calls.labels), cache(seconds.labels)
         self._cached = counter(
             "cached_answers", "Calls that were answered as an equal call before.", labels[1:]
         )
         self._running = gauge("calls_in_flight", "Calls that run or wait.")
         self._names = set[tuple[str, str, str]]()
-        self._responses = counter(
+        responses = counter(
             "http_requests", "Requests that have been answered, by the status of HTTP.", ("status",)
         )
+        self._responses = cache(responses.labels)
         requests = gauge(
             "http_requests_in_flight",
             "Requests that are being answered; a stream waits for what may come.",
@@ -114,7 +117,14 @@ class Metrics:
             "A number that a service gives, such as its records.",
             ("service", "fact"),
         )
-        registry.register(_State(host, audit))
+        waiting = gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.")
+        waiting.set_function(lambda: host.pipeline.slots.waiting)
+        self._plugins = gauge("plugins", "1 for the state of each plugin.", ("plugin", "state"))
+        self._records = host.manager.records
+        if audit:
+            audit_up = gauge("audit_up", "Whether the audit log can be written.")
+            audit_up.set_function(lambda: not audit.problem)
+            registry.register(_Lost(audit))
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
         # The library adds up processes by a folder that must be emptied at the right moment, and
@@ -133,9 +143,9 @@ class Metrics:
         self._running.dec()
         labels = self._labels(record)
         outcome = record.outcome if record.outcome in _OUTCOMES else _OTHER
-        self._calls.labels(*labels, outcome).inc()
+        self._calls(*labels, outcome).inc()
         if record.plugin:
-            self._seconds.labels(*labels).observe(record.seconds)
+            self._seconds(*labels).observe(record.seconds)
         if record.is_cached:
             self._cached.labels(*labels[1:]).inc()
 
@@ -156,6 +166,9 @@ class Metrics:
         async def page(request: Request) -> Response:
             if not principal_of(request).holds(METRICS):
                 raise HTTPException(403, f"metrics are for tokens with the scope {METRICS!r}")
+            self._plugins.clear()
+            for name, record in self._records.items():
+                self._plugins.labels(name, str(record.status)).set(1)
             self._show_services(await self._services())
             encode, kind = choose_encoder(request.headers.get("accept", ""))
             return Response(encode(self._shown), headers={"content-type": kind})
@@ -176,7 +189,7 @@ class Metrics:
         async def count(scope: Scope, receive: Receive, send: Send) -> None:
             async def counting(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    self._responses.labels(str(message["status"])).inc()
+                    self._responses(message["status"]).inc()
                 await send(message)
 
             await app(scope, receive, counting)
@@ -184,27 +197,16 @@ class Metrics:
         return count
 
 
-class _State(Collector):
-    """The state of the host at the time of a request."""
+class _Lost(Collector):
+    """The counter of the audit log."""
 
-    def __init__(self, host: Host, audit: Audit | None) -> None:
-        self._host, self._audit = host, audit
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics."""
-        waiting = self._host.pipeline.slots.waiting
-        yield _gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.", waiting)
-        states = GaugeMetricFamily(
-            f"{_PREFIX}_plugins", "1 for the state of each plugin.", labels=("plugin", "state")
-        )
-        for name, record in self._host.manager.records.items():
-            states.add_metric((name, str(record.status)), 1)
-        yield states
-        if self._audit:
-            is_up = not self._audit.problem
-            yield _gauge("audit_up", "Whether the audit log can be written.", is_up)
-            meaning = "Calls and changes without a line in the audit log."
-            yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, self._audit.lost)
+        """Return the counter at the time of a request."""
+        meaning = "Calls and changes without a line in the audit log."
+        yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, self._audit.lost)
 
 
 class _OfProcess(CollectorRegistry):
@@ -225,7 +227,3 @@ class _OfProcess(CollectorRegistry):
                 for sample in metric.samples
             ]
             yield metric
-
-
-def _gauge(name: str, meaning: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"{_PREFIX}_{name}", meaning, value)

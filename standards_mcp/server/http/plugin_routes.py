@@ -21,7 +21,7 @@ from standards_mcp.contributions.selection import visible
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 
-from .bodies import failed_with, refused, while_connected, with_body
+from .bodies import LEFT, failed_with, refused, while_connected, with_body
 from .guards import Answer
 
 _PASSED_KEYS: Final = (
@@ -39,8 +39,6 @@ _PASSED_KEYS: Final = (
 )
 """The keys of the ASGI scope that a plugin gets. Other keys, such as the app, are internal."""
 _SECRET_HEADERS: Final = (b"authorization", b"cookie", b"proxy-authorization")
-_LEFT: Final = 499
-"""The status in the log if the client left before the answer; HTTP does not define it."""
 
 
 class PluginRoutes:
@@ -134,7 +132,7 @@ async def _respond(
             if not isinstance(response, Response):
                 raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
     except ClientDisconnect:
-        context.add_log_fields(status=_LEFT)
+        context.add_log_fields(status=LEFT)
         return
     context.add_log_fields(status=response.status_code)
     await response(passed.scope, request.receive, answer.send)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
@@ -13,7 +14,7 @@ import pydantic_core
 from importlib_metadata import PackageNotFoundError, distribution
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -43,63 +44,21 @@ _LONGEST_HEADER: Final = 1000
 # It follows the releases of Swagger UI, which OpenAPI 3.1 needs; `swagger-ui-bundle` has stayed at
 # 4.15. Only its files are read: Flask is installed with it, but not imported.
 _PACKAGE: Final = "flask-swagger-ui"
-# Addresses are relative, so that the page works below the path of a proxy, too.
-_PAGE: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Tools of standards-mcp</title>
-<link rel="stylesheet" href="docs/assets/swagger-ui.css">
-</head>
-<body>
-<div id="page"></div>
-<script src="docs/assets/swagger-ui-bundle.js"></script>
-<script src="docs/start.js"></script>
-</body>
-</html>
-"""
-_START: Final = (
-    'SwaggerUIBundle({url: "openapi.json", dom_id: "#page", tryItOutEnabled: true,'
-    " displayRequestDuration: true});\n"
-)
+# In the page, addresses are relative, so that it works below the path of a proxy, too. In the
+# document, responses are components, because each tool has the same failures.
+_FOLDER: Final = Path(__file__).parent / "swagger"
 _POLICY: Final = (
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline';"
     " frame-ancestors 'none'"
 )
 _COMPONENTS: Final = "#/components/schemas/"
 _JSON: Final = "application/json"
+_FAILURES: Final = ("401", "429", "4XX", "5XX")
 _CONTENT: Final[Schema] = {
     "type": "object",
     "description": "The content blocks of MCP: texts, images and the like.",
     "properties": {"content": {"type": "array", "items": {"type": "object"}}},
     "required": ["content"],
-}
-_FAILURE: Final[Schema] = {
-    "type": "object",
-    "description": "The reason of a failure, and the next step.",
-    "properties": {
-        "success": {"const": False},
-        "results": {"type": "array", "maxItems": 0},
-        "message": {"type": "string"},
-        "error_type": {"type": "string"},
-    },
-    "required": ["success", "results", "message", "error_type"],
-}
-_LIST: Final[Schema] = {
-    "type": "object",
-    "properties": {"tools": {"type": "array", "items": {"type": "object"}}},
-    "required": ["tools"],
-}
-_FAILURES: Final = {
-    "429": "The tool was called too often; the header Retry-After has the seconds to wait.",
-    "4XX": "The request is refused, or the tool cannot do what was asked.",
-    "5XX": "The tool, or a service that it needs, has failed or did not answer in time.",
-}
-_UNAUTHORIZED: Final[Schema] = {
-    "description": "The request has no token, or one that is not valid.",
-    "content": {_JSON: {"schema": {"type": "object"}}},
 }
 
 
@@ -222,16 +181,10 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
     Args:
         needs_token: True if requests need a bearer token.
     """
-    schemas: dict[str, Schema] = {"failure": _FAILURE, "tools": _LIST}
-    listing = {
-        "operationId": "list_tools",
-        "summary": "List the tools",
-        "responses": {
-            "200": {"description": "The tools, as MCP lists them.", **_body("tools")},
-            "401": _UNAUTHORIZED,
-        },
-    }
-    paths: dict[str, Any] = {"/tools": {"get": listing}}
+    document: dict[str, Any] = json.loads((_FOLDER / "openapi.json").read_bytes())
+    document["info"]["version"] = version
+    paths, components = document["paths"], document["components"]
+    schemas: dict[str, Schema] = components["schemas"]
     for item in tools:
         # The references in a schema count from the document, so they must be resolved.
         schemas[f"{item.published}.arguments"] = plain_object(item.arguments.schema)
@@ -239,15 +192,8 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
         paths[f"/tools/{item.published}"] = {"post": _call_operation(item, item.published)}
         if "." in item.declared:
             paths[f"/{item.declared}"] = {"post": _call_operation(item, f"{item.declared}!")}
-    document: dict[str, Any] = {
-        "openapi": "3.1.0",
-        "info": {"title": "Tools of standards-mcp", "version": version},
-        "paths": paths,
-        "components": {"schemas": schemas},
-    }
     if needs_token:
-        scheme = {"type": "http", "scheme": "bearer"}
-        document["components"]["securitySchemes"] = {"token": scheme}
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}]
     return document
 
@@ -261,11 +207,7 @@ def _call_operation(item: RegisteredTool, operation: str) -> dict[str, Any]:
         "requestBody": {"required": True, **_body(f"{item.published}.arguments")},
         "responses": {
             "200": {"description": "The answer.", **_body(f"{item.published}.result")},
-            "401": _UNAUTHORIZED,
-            **{
-                status: {"description": why, **_body("failure")}
-                for status, why in _FAILURES.items()
-            },
+            **{status: {"$ref": f"#/components/responses/{status}"} for status in _FAILURES},
         },
     }
 
@@ -281,18 +223,16 @@ def _docs_routes() -> list[BaseRoute]:
         folder = Path(str(distribution(_PACKAGE).locate_file("flask_swagger_ui/dist")))
     except PackageNotFoundError:
         return [Route("/docs", _docs_missing, methods=["GET"])]
-    script = Response(_START, media_type="text/javascript")
-    page = HTMLResponse(_PAGE, headers={"content-security-policy": _POLICY})
     return [
-        Route("/docs", _always(page), methods=["GET"]),
-        Route("/docs/start.js", _always(script), methods=["GET"]),
+        Route("/docs", _file("page.html"), methods=["GET"]),
+        Route("/docs/start.js", _file("start.js"), methods=["GET"]),
         Mount("/docs/assets", StaticFiles(directory=folder)),
     ]
 
 
-def _always(response: Response) -> Callable[[Request], Awaitable[Response]]:
+def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(_: Request) -> Response:
-        return response
+        return FileResponse(_FOLDER / name, headers={"content-security-policy": _POLICY})
 
     return answer
 

@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
@@ -34,8 +34,8 @@ from standards_mcp.server.server import HostServer
 from standards_mcp.server.tracing import traced, with_parents
 
 from .authorization import Credentials, Principals, Tokens, is_revoked
-from .bodies import refused
-from .guards import LOOPBACK, MCP, Authorized, InFlight, KnownHosts, WholeBodies
+from .bodies import left, refused
+from .guards import LOOPBACK, MCP, InFlight, with_authorization, with_known_hosts
 from .health import Health
 from .listening import is_local, is_private, url_of
 from .metrics import Metrics
@@ -119,7 +119,9 @@ class _Service:
             from .admin.controls import Controls  # noqa: PLC0415  - only if it is configured
             from .admin.pages import Admin  # noqa: PLC0415  - its templates cost start-up time
 
-            controls = Controls(host, reloading, server.tell_changed, audit)
+            controls = None
+            if reloading:
+                controls = Controls(host, reloading, server.tell_changed, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += admin.routes()
         app = self._in_flight.tracked(self._guarded([*routes, *_start_routes(settings)]))
@@ -143,10 +145,10 @@ class _Service:
             hosts = LOOPBACK if is_local(settings) else ("*",)
         middleware = [
             Middleware(
-                KnownHosts,
+                with_known_hosts,
                 hosts=hosts,
                 origins=settings.allowed_origins,
-                is_private=lambda: is_private(settings) and not self._is_required(),
+                is_private=lambda: not self._is_required() and is_private(settings),
             )
         ]
         if settings.allowed_origins:
@@ -162,14 +164,13 @@ class _Service:
         metadata, metadata_routes = _metadata(settings.auth)
         middleware += [
             Middleware(AuthenticationMiddleware, backend=Credentials(Tokens(self._auth))),
-            Middleware(Authorized, is_required=self._is_required, metadata=metadata),
-            Middleware(WholeBodies),
+            Middleware(with_authorization, is_required=self._is_required, metadata=metadata),
         ]
         mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(self._sessions))
         app = Starlette(
             routes=[mcp, *metadata_routes, *routes],
             middleware=middleware,
-            exception_handlers={HTTPException: refused},
+            exception_handlers={HTTPException: refused, ClientDisconnect: left},
         )
         # Behind a proxy, the address of a redirect would be wrong.
         app.router.redirect_slashes = False

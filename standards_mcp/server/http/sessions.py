@@ -35,6 +35,8 @@ from mcp_types import (
     JSONRPCResponse,
     jsonrpc_message_adapter,
 )
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -105,7 +107,7 @@ class Sessions(StreamableHTTPSessionManager):
         # The base class holds a lock here, so simultaneous requests count each other's sessions.
         held = sum(owner == requestor for owner in self._session_owners.values())
         if requestor is not None and held >= self._share:
-            raise _ShareUsedError
+            raise HTTPException(429, self._share_used("sessions"))
         if self.json_response:  # a JSON response has no events
             return super()._admit_session(requestor)
         # One store a session: streams have the ids of requests, which repeat in other sessions.
@@ -127,7 +129,9 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        whole = [await receive()]  # the base class has read the complete body
+        whole = [await receive()]  # the base class has read the body, as far as it has come
+        if whole[0]["type"] == "http.disconnect" or whole[0].get("more_body"):
+            raise ClientDisconnect
 
         async def replay() -> Message:
             return whole.pop() if whole else await receive()
@@ -146,7 +150,8 @@ class Sessions(StreamableHTTPSessionManager):
         owner = authorization_context(user) if isinstance(user, AuthenticatedUser) else None
         held = sum(other == owner for other in self._listening.values())
         if owner is not None and held >= self._share:
-            await _too_many("streams of changes", self._share)(scope, receive, send)
+            message = self._share_used("streams of changes")
+            await _refused(message, 429)(scope, receive, send)
             return
         listening: anyio.CancelScope = scope["state"][CANCELLING]
         self._listening[listening] = owner
@@ -158,17 +163,12 @@ class Sessions(StreamableHTTPSessionManager):
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super()._handle_stateful_request(scope, receive, send)
-        except _ShareUsedError:
-            await _too_many("sessions", self._share)(scope, receive, send)
+        except HTTPException as exc:
+            await _refused(exc.detail, exc.status_code)(scope, receive, send)
 
-
-class _ShareUsedError(Exception):
-    """A client has reached its limit of sessions."""
-
-
-def _too_many(kind: str, share: int) -> Response:
-    message = f"this token has {share} {kind} open, and may not have more; end some of them"
-    return _refused(message, 429)
+    def _share_used(self, kind: str) -> str:
+        share = f"this token has {self._share} {kind} open, and may not have more"
+        return f"{share}; end some of them"
 
 
 def _refused(message: str, status: int) -> Response:

@@ -17,6 +17,7 @@ _FRAMING_BYTES: Final = 65_536
 _PARTS: Final = 1_000
 _PART_BYTES: Final = 256
 _HEADERS: Final = 100
+_GATHERED_BYTES: Final = 65_536
 _UNREAD: Final = (h11.SEND_BODY, h11.ERROR)
 _INCOMPLETE: Final = (h11.IDLE, *_UNREAD)
 _CLOSE: Final = (b"connection", b"close")
@@ -168,10 +169,15 @@ class _Connection(h11.Connection):
 
 
 class _Transport:
-    """A transport whose end `_Lingering` delays if the request is incomplete."""
+    """A transport that gathers writes, and whose end `_Lingering` delays for an incomplete request.
+
+    uvicorn writes the head of an answer and its body apart, and each write is a call of the system
+    and a packet.
+    """
 
     def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
         self._transport, self._protocol = transport, protocol
+        self._gathered = b""
         self._is_lingering = False
 
     def __getattr__(self, name: str) -> Any:
@@ -180,7 +186,20 @@ class _Transport:
     def is_closing(self) -> bool:
         return self._is_lingering or self._transport.is_closing()
 
+    def write(self, data: bytes) -> None:
+        if not self._gathered:
+            self._protocol.loop.call_soon(self._flush)
+        self._gathered += data
+        if len(self._gathered) > _GATHERED_BYTES:  # the event loop may not come to it for long
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._gathered:
+            data, self._gathered = self._gathered, b""
+            self._transport.write(data)
+
     def close(self) -> None:
+        self._flush()
         if self.is_closing() or self._protocol.conn.their_state not in _UNREAD:
             self._transport.close()
             return

@@ -36,7 +36,7 @@ class Controls:
     """Change the configuration of a running service.
 
     Args:
-        reloading: The sources of the configuration; without them, nothing can be changed.
+        reloading: The sources of the configuration.
         tell: Notifies clients of changed lists.
         audit: The audit log, if there is one.
     """
@@ -44,16 +44,11 @@ class Controls:
     def __init__(
         self,
         host: Host,
-        reloading: Reloading | None,
+        reloading: Reloading,
         tell: Callable[[Collection[Kind]], Awaitable[None]],
         audit: Audit | None,
     ) -> None:
         self._host, self._reloading, self._tell, self._audit = host, reloading, tell, audit
-
-    @property
-    def are_possible(self) -> bool:
-        """True if the sources of the configuration are known."""
-        return self._reloading is not None
 
     async def switch(self, tool: str, caller: str, *, enabled: bool) -> None:
         """Serve a tool, or stop serving it.
@@ -69,18 +64,22 @@ class Controls:
             raise RefusedError(f"There is no tool {tool!r} any more.")
         fields = {"caller": caller, "tool": tool}
         fields["action"] = f"tools {'enable' if enabled else 'disable'}"
-        self._announce(fields)
-        is_changed = await to_thread.run_sync(partial(self._edit_file, item, enabled=enabled))
-        if is_changed:
-            self._note(fields)
-        reloading = self._sources()
         try:
-            await reload_now(self._host, reloading, self._tell)
+            if self._audit:
+                self._audit.announce("configuration is about to change", fields)
+        except NotAuditedError as exc:
+            raise RefusedError(f"Nothing is changed. {exc}") from None
+        if await to_thread.run_sync(partial(self._edit_file, item, enabled=enabled)):
+            log.info("the configuration is changed", extra=fields)
+            if self._audit:
+                self._audit.note("configuration changed", fields)
+        try:
+            await reload_now(self._host, self._reloading, self._tell)
         except (StandardsMcpError, OSError) as exc:
             raise RefusedError(
                 f"The configuration is refused, and the old one stays in force. {exc}"
             ) from None
-        reloading.tell_others()
+        self._reloading.tell_others()
 
     def _edit_file(self, item: RegisteredTool, *, enabled: bool) -> bool:
         """Change the file in force, and return False if it was so already."""
@@ -96,7 +95,7 @@ class Controls:
                 f" standards-mcp tools enable {item.declared} --yes"
             )
 
-        sources = self._sources().sources
+        sources = self._reloading.sources
         try:
             file = file_to_change(sources)
         except (ConfigError, OSError) as exc:
@@ -111,23 +110,6 @@ class Controls:
             why = f"{file} cannot be changed: {exc}."
             raise RefusedError(f"{why} See who may write the file and its folder.") from None
         return bool(done.changes)
-
-    def _sources(self) -> Reloading:
-        if self._reloading is None:
-            raise RefusedError("This service was started without a configuration to change.")
-        return self._reloading
-
-    def _announce(self, fields: dict[str, str]) -> None:
-        try:
-            if self._audit:
-                self._audit.announce("configuration is about to change", fields)
-        except NotAuditedError as exc:
-            raise RefusedError(f"Nothing is changed. {exc}") from None
-
-    def _note(self, fields: dict[str, str]) -> None:
-        log.info("the configuration is changed", extra=fields)
-        if self._audit:
-            self._audit.note("configuration changed", fields)
 
 
 def _edited(text: str, item: RegisteredTool, *, enabled: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -45,10 +45,6 @@ class _Ended(NamedTuple):
     called: Called
     seconds: float
     outcome: str
-
-    @property
-    def is_error(self) -> bool:
-        return self.outcome not in NO_ERRORS
 
 
 class Running(NamedTuple):
@@ -135,10 +131,14 @@ class History:
         while self._ended and self._ended[0].time < 60 * first:
             self._ended.popleft()
         by_name = defaultdict[Called, list[_Ended]](list)
+        calls, errors, types = Counter[int](), Counter[int](), Counter[str]()
         for call in self._ended:
+            minute = int(call.time // 60)
             by_name[call.called].append(call)
-        calls = Counter(int(call.time // 60) for call in self._ended)
-        errors = Counter(int(call.time // 60) for call in self._ended if call.is_error)
+            calls[minute] += 1
+            if call.outcome not in NO_ERRORS:
+                errors[minute] += 1
+                types[call.outcome] += 1
         return Hour(
             minutes=[
                 Minute(f"{datetime.fromtimestamp(60 * at, UTC):%H:%M}", calls[at], errors[at])
@@ -149,7 +149,7 @@ class History:
                 called: _figures(ended)
                 for called, ended in sorted(by_name.items(), key=lambda item: -len(item[1]))
             },
-            errors=Counter(call.outcome for call in self._ended if call.is_error).most_common(),
+            errors=types.most_common(),
         )
 
 
@@ -157,13 +157,13 @@ def _called(record: CallRecord) -> Called:
     return Called(record.kind, record.name if record.plugin else "not served", record.plugin)
 
 
-def _figures(ended: Iterable[_Ended]) -> Figures:
-    calls = list(ended)
-    seconds = sorted(call.seconds for call in calls)
+def _figures(ended: Collection[_Ended]) -> Figures:
+    seconds = sorted(call.seconds for call in ended)
     median, slow = (
         seconds[math.ceil(share * len(seconds)) - 1] if seconds else None for share in (0.5, 0.95)
     )
-    return Figures(len(calls), sum(call.is_error for call in calls), median, slow)
+    errors = sum(call.outcome not in NO_ERRORS for call in ended)
+    return Figures(len(ended), errors, median, slow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,35 +206,33 @@ def plugin_facts(
     host: Host, health: Mapping[str, Health], by_name: Mapping[Called, Figures]
 ) -> list[PluginFacts]:
     """Return all plugins with their tools, failed ones first."""
-    records = host.manager.records.values()
-    plugins = [_plugin(host, record, health.get(record.name), by_name) for record in records]
-    return sorted(plugins, key=lambda plugin: plugin.is_well)
-
-
-def _plugin(
-    host: Host, record: PluginRecord, health: Health | None, by_name: Mapping[Called, Figures]
-) -> PluginFacts:
-    provider = provider_of(record)
-    tools = [item for item in host.visible().tools if item.plugin == record.name]
-    # A plugin that is disabled while it runs stays started, and serves nothing.
-    is_off = host.settings.section(record.name).enabled is False
-    return PluginFacts(
-        record=record,
-        kind=_KINDS[record.info.kind],
-        state=Status.DISABLED if is_off and record.status is Status.STARTED else record.status,
-        health=health,
-        tools=[
-            ToolFacts(
-                item=item,
-                tokens=definition_tokens(item),
-                figures=by_name.get(Called("tool", item.declared, item.plugin), Figures()),
-                action=_action(item, host.settings.tools),
+    plugins: list[PluginFacts] = []
+    for record in host.manager.records.values():
+        provider, own_health = provider_of(record), health.get(record.name)
+        # A plugin that is disabled while it runs stays started, and serves nothing.
+        is_off = host.settings.section(record.name).enabled is False
+        is_off = is_off and record.status is Status.STARTED
+        plugins.append(
+            PluginFacts(
+                record=record,
+                kind=_KINDS[record.info.kind],
+                state=Status.DISABLED if is_off else record.status,
+                health=own_health,
+                tools=[
+                    ToolFacts(
+                        item=item,
+                        tokens=definition_tokens(item),
+                        figures=by_name.get(Called("tool", item.declared, item.plugin), Figures()),
+                        action=_action(item, host.settings.tools),
+                    )
+                    for item in host.visible().tools
+                    if item.plugin == record.name
+                ],
+                is_well=is_well(record, own_health),
+                unapproved=provider.unapproved if provider else "",
             )
-            for item in tools
-        ],
-        is_well=is_well(record, health),
-        unapproved=provider.unapproved if provider else "",
-    )
+        )
+    return sorted(plugins, key=lambda plugin: plugin.is_well)
 
 
 def _action(item: RegisteredTool, tools: ToolSettings) -> str:

@@ -59,13 +59,14 @@ class Admin:
 
     Args:
         principal_of: Returns the caller of a request.
+        controls: Changes the configuration; None if its sources are not known.
     """
 
     def __init__(
         self,
         host: Host,
         principal_of: Callable[[Request], Principal],
-        controls: Controls,
+        controls: Controls | None,
         health: Health,
         sessions: Sessions,
         in_flight: InFlight,
@@ -92,7 +93,7 @@ class Admin:
             workers=host.settings.server.workers,
             uptime=lambda: timedelta(seconds=health.uptime()),
             most=_SHOWN,
-            can_change=controls.are_possible,
+            can_change=controls is not None,
         )
 
     def routes(self) -> list[BaseRoute]:
@@ -171,6 +172,8 @@ class Admin:
         tool, action = form.get("tool", ""), form.get("action")
         if action not in ("enable", "disable"):
             raise HTTPException(400, "This form says neither enable nor disable.")
+        if self._controls is None:
+            raise HTTPException(409, "This service was started without a configuration to change.")
         try:
             await self._controls.switch(tool, principal.name, enabled=action == "enable")
         except RefusedError as exc:

@@ -1,0 +1,6 @@
+SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#page",
+  tryItOutEnabled: true,
+  displayRequestDuration: true,
+});
