@@ -9,11 +9,11 @@ import sys
 import tomllib
 import traceback
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final
 
 import anyio
 import click
@@ -25,7 +25,7 @@ from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp._utils.text import describe_exception, printable
 from standards_mcp.commands import ServerCommand
-from standards_mcp.config.layers import merged, nested, variable_name
+from standards_mcp.config.layers import merged, nested, only_path, variable_name
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,
@@ -282,15 +282,10 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
 
 def keys_of(path: str) -> list[str]:
     """Return the keys of a path such as ``tools.overrides."a.b".timeout``; quotes hold dots."""
-    keys: list[str] = []
-    try:
-        found: Any = tomllib.loads(f"{path} = 0")
-        while isinstance(found, dict):
-            ((key, found),) = cast("dict[str, Any]", found).items()
-            keys.append(key)
-    except (ValueError, RecursionError):  # no path, which is for others to report
-        return path.strip().split(".")
-    return keys
+    with suppress(ValueError, RecursionError):  # no path, which validation reports
+        if keys := only_path(tomllib.loads(f"{path} = 0")):
+            return [*keys]
+    return path.strip().split(".")
 
 
 def _toml_value(text: str) -> Any:
