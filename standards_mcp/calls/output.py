@@ -184,7 +184,8 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
     """
     if result.is_error:  # clients need the reason, however low the limit is
         limit = max(limit, _ERROR_TOKENS)
-    size, structured = tokens(_text_in(result)), result.structured
+    text = "\n".join(map(_text_of, result.content)) if result.content else result.text
+    size, structured = tokens(text), result.structured
     if structured is None:
         return result if size <= limit else _with_short_text(result, size, limit)
     full = tokens(_json(structured))
@@ -254,10 +255,6 @@ def _text_in_content(answer: PromptAnswer | Contents) -> str:
     if answer.parts is not None:
         return "\n".join(map(_text_of, answer.parts))
     return answer.data if isinstance(answer.data, str) else ""
-
-
-def _text_in(result: ToolResult) -> str:
-    return "\n".join(map(_text_of, result.content)) if result.content else result.text
 
 
 def _text_of(block: Mapping[str, Any]) -> str:

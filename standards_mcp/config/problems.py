@@ -189,7 +189,8 @@ def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
     listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind.partition(',')[0])}`"
     # A warning, because the pattern may be for a plugin that is not loaded here; `strict` makes it
     # an error.
-    return f"{pattern!r} matches no {_singular(kind)}{hint or listed}"
+    singular = re.sub(r"s\b", "", kind)
+    return f"{pattern!r} matches no {singular}{hint or listed}"
 
 
 def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
@@ -229,10 +230,6 @@ def _patterns(
             path = ("server", "auth", "scopes", name)
             patterns = scope.names if isinstance(scope, Scope) else scope
             yield path, patterns, "tools, prompts or resources", all_names
-
-
-def _singular(kind: str) -> str:
-    return re.sub(r"s\b", "", kind)
 
 
 def _process_limits(settings: Settings) -> Iterator[Problem]:

@@ -378,22 +378,15 @@ def _child(schema: object, key: str | int) -> object:
     if not isinstance(schema, Mapping):
         return True
     definition = cast("_Schema", schema)
-    own = _property(definition, key) if isinstance(key, str) else _element(definition, key)
-    kind = "object" if isinstance(key, str) else "array"
+    if isinstance(key, str):
+        kind, properties = "object", cast("_Schema", definition.get("properties", {}))
+        others = "patternProperties" in definition or definition.get("additionalProperties", True)
+        own = properties.get(key, others)
+    else:
+        kind, leading = "array", cast("list[object]", definition.get("prefixItems", []))
+        own = leading[key] if key < len(leading) else definition.get("items", True)
     combined = [
         {"anyOf": [_child(option, key) for option in options if kind in _types(option)]}
         for options in _alternatives(definition)
     ]
     return {"allOf": [own, *combined]} if combined else own
-
-
-def _property(schema: _Schema, key: str) -> object:
-    properties: _Schema = schema.get("properties", {})
-    if key in properties or "patternProperties" in schema:
-        return properties.get(key, True)
-    return schema.get("additionalProperties", True)
-
-
-def _element(schema: _Schema, at: int) -> object:
-    leading: list[object] = schema.get("prefixItems", [])
-    return leading[at] if at < len(leading) else schema.get("items", True)
