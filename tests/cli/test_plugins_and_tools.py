@@ -256,15 +256,6 @@ def test_a_profile_limits_the_tools_and_is_kept_by_install():
         assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
 
 
-def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    FILE.write_text("")
-    named = tmp_path / "named.toml"
-    named.write_text("")
-    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(named))
-    entry = json.loads(done("install", "cursor", "--print"))
-    assert entry["mcpServers"]["standards"]["args"][-2:] == ["--config", str(named)]
-
-
 @pytest.mark.parametrize("pattern", ["standards_mcp_*", "Standards.MCP-Acme"])
 def test_a_plugin_is_imported_if_its_distribution_is_trusted(install: Install, pattern: str):
     install("acme", "from standards_mcp import Plugin\nclass AcmePlugin(Plugin): ...")
