@@ -11,7 +11,6 @@ import anyio
 import click
 from pydantic import BaseModel
 
-from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import Report, examples, print_json, print_text, reports
@@ -27,6 +26,7 @@ from standards_mcp.config.problems import (
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.contributions.overrides import value_problems
 from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.files import replace_text
 from standards_mcp.host import Host
 from standards_mcp.loading.construction import shown_values
 from standards_mcp.loading.providers import provider_of

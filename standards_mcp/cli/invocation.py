@@ -106,13 +106,16 @@ class Invocation:
         return self.loaded_host
 
     @cached_property
-    def _calls(self) -> ToolCalls:
-        return ToolCalls(self.loaded_host)
+    def _calls(self) -> tuple[asyncio.Runner, AsyncExitStack]:
+        """One event loop for all calls of tools, and the plugins that run in it."""
+        return asyncio.Runner(), AsyncExitStack()
 
     def close(self) -> None:
-        """Close what commands opened."""
+        """Stop the plugins that calls have started."""
         if "_calls" in vars(self):
-            self._calls.close()
+            runner, running = self._calls
+            with divert_stdout(), runner:
+                runner.run(running.aclose())
 
     @property
     def own_names(self) -> list[str]:
@@ -180,43 +183,18 @@ class Invocation:
         Raises:
             click.UsageError: The tool is unknown.
         """
-        return self._calls(name, arguments)
+        host, (runner, running) = self.loaded_host, self._calls
 
+        async def call() -> ToolResult:
+            # A command does not wait for the lifespan of an unrelated plugin.
+            await running.enter_async_context(host.running(host.plugins_behind(name)))
+            return await host.call_tool(name, arguments)
 
-class ToolCalls:
-    """Calls tools in one event loop, and starts each plugin for the first call that needs it.
-
-    Args:
-        host: A host with loaded plugins that does not run yet.
-    """
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._runner = asyncio.Runner()
-        self._running = AsyncExitStack()
-
-    def __call__(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool by its published or its declared name. See `Host.call_tool`.
-
-        Raises:
-            click.UsageError: The tool is unknown.
-        """
         try:
             with divert_stdout():
-                return self._runner.run(self._call(name, arguments))
+                return runner.run(call())
         except UnknownToolError as exc:
             raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
-
-    def close(self) -> None:
-        """Stop the plugins."""
-        with divert_stdout(), self._runner:
-            self._runner.run(self._running.aclose())
-
-    async def _call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        # A command does not wait for the lifespan of an unrelated plugin.
-        needed = self._host.plugins_behind(name)
-        await self._running.enter_async_context(self._host.running(needed))
-        return await self._host.call_tool(name, arguments)
 
 
 class _Failure(click.ClickException):

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import click
 from pydantic import TypeAdapter
 
-from standards_mcp._utils.files import keep_text, of_environment
+from standards_mcp.files import keep_text, of_environment
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginKind, Status
 

@@ -115,8 +115,7 @@ def info(invocation: Invocation, /, name: str) -> Report:
     record = _record(host, name)
     keys = _keys(record)
     selection = host.visible()
-    data = _as_data(record) | _last_start(invocation, record)
-    data |= {
+    data = _as_data(record) | {
         "requires": list(record.info.requires),
         "tools": _names(selection.tools, name),
         "prompts": _names(selection.prompts, name),
@@ -128,18 +127,6 @@ def info(invocation: Invocation, /, name: str) -> Report:
     rows = [(key, _text(data[key])) for key in _ABOUT if data[key]]
     head = f"\n\n[plugins.{name}]\n" if keys else ""
     return Report(data, lambda: table(rows) + head + table(_key_row(key, record) for key in keys))
-
-
-def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
-    """Return the status of a plugin at the last start of the server, if it could be loaded now."""
-    if record.status is not Status.REGISTERED:
-        return {}
-    host = Host(invocation.load_settings())
-    host.restore()
-    listed = host.manager.records[record.name]
-    if listed.status is Status.DISCOVERED:  # the last start left no record of it
-        return {}
-    return {"status": listed.status, "reason": listed.reason or record.reason}
 
 
 @plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
+from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -45,7 +46,6 @@ _MESSAGES: Final = {
     "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
 }
 _ADDRESSES: Final = ("https://", "http://", "${")
-_SEPARATORS: Final = re.compile(r"[-_.]+")
 _LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
 
 
@@ -165,18 +165,9 @@ class Names:
     failed: Collection[str] = ()
 
 
-def canonical_name(distribution: str) -> str:
-    """Normalize the name of a distribution.
-
-    https://packaging.python.org/en/latest/specifications/name-normalization/
-    """
-    return _SEPARATORS.sub("-", distribution).lower()
-
-
 def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
     """Return True if a glob matches a distribution, both normalized."""
-    canonical = [canonical_name(pattern) for pattern in patterns]
-    return bool(first_match((canonical_name(distribution),), canonical))
+    return bool(first_match((canonicalize_name(distribution),), map(canonicalize_name, patterns)))
 
 
 def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
@@ -214,8 +205,8 @@ def _patterns(
     settings: Settings, names: Names, profiles: Iterable[str]
 ) -> Iterator[tuple[tuple[str, ...], Iterable[str], str, Collection[str]]]:
     """Yield the keys with patterns: their patterns, and the kind and the names to match."""
-    distributions = set(map(canonical_name, names.distributions))
-    yield ("trusted",), map(canonical_name, settings.trusted), "distributions", distributions
+    distributions = set(map(canonicalize_name, names.distributions))
+    yield ("trusted",), map(canonicalize_name, settings.trusted), "distributions", distributions
     for profile in profiles:
         patterns = settings.profiles[profile].plugins
         yield ("profiles", profile, "plugins"), patterns, "plugins", names.plugins

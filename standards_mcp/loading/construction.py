@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pluggy
 from pydantic import ValidationError
@@ -51,8 +51,8 @@ def _constructed(
 ) -> Plugin[Any]:
     # Only its class declares secrets. Before the import, values of variables count as secrets.
     record.secrets = _set_by_variables(record.name, loaded)
-    plugin_type = record.info.load()
-    if not isinstance(plugin_type, type) or not issubclass(plugin_type, Plugin):
+    plugin_type = _plugin_type(record.info.load())
+    if plugin_type is None:
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
     record.provides = callable(getattr(plugin_type, "register_services", None))
     settings = record.info.settings
@@ -63,6 +63,11 @@ def _constructed(
     record.title = _text(record.name, "title", plugin.title)
     record.instructions = _text(record.name, "instructions", plugin.instructions)
     return plugin
+
+
+def _plugin_type(value: object) -> type[Plugin[Any]] | None:
+    is_plugin = isinstance(value, type) and issubclass(value, Plugin)
+    return cast("type[Plugin[Any]]", value) if is_plugin else None
 
 
 def _text(name: str, attribute: str, given: object) -> str:

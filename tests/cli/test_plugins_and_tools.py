@@ -200,22 +200,6 @@ def test_a_pattern_without_match_is_reported_with_the_failed_plugins(install: In
     assert done("config", "check") == "ok: standards-mcp.toml\n"
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("acme")
-def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
-    def states() -> list[str]:
-        listed = data("plugins", "list")
-        shown = data("plugins", "info", "acme")
-        (status,) = (each["status"] for each in listed if each["name"] == "acme")
-        return [status, shown["status"]]
-
-    assert states() == ["discovered", "registered"]
-    assert states() == ["registered", "registered"]
-    done("plugins", "check")
-    assert states() == ["started", "started"]
-    assert states() == ["started", "started"]
-
-
 @pytest.mark.parametrize(
     ("command", "code"),
     [
