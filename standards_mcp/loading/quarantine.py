@@ -206,16 +206,11 @@ class Quarantine:
         """
         notes = self._notes()
         for record in records:
-            note = notes.get(record.name)
-            if note is None or record.status is not Status.DISCOVERED:
-                continue
-            if not _is_of(record.info, note):
-                continue
-            if note.verdict:
-                record.status, record.reason = Status.FAILED, note.verdict
-            else:
-                reason = f"{note.reason} (at the last start, {note.time})"
-                record.status, record.reason = note.status, reason if note.reason else ""
+            if record.status is Status.DISCOVERED:
+                note = _note_of(record.info, notes.get(record.name))
+                reason = f"{note.reason} (at the last start, {note.time})" if note.reason else ""
+                record.status = Status.FAILED if note.verdict else note.status
+                record.reason = note.verdict or reason
 
     def _notes(self) -> _Notes:
         """Return the notes by plugin name; none if the file is missing or damaged."""

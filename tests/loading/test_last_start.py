@@ -104,7 +104,6 @@ GOOD = {"distribution": "standards-mcp-acme", "version": "1.0"}
         *("", "{", "[]", "null", '{"acme": 5}'),
         json.dumps({"acme": GOOD}),
         json.dumps({"acme": GOOD | {"status": "flying", "reason": ""}}),
-        json.dumps({"acme": GOOD | {"status": "failed"}}),
         json.dumps({"acme": GOOD | {"status": [], "reason": ""}}),
     ],
 )
