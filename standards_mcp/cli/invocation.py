@@ -87,11 +87,6 @@ class Invocation:
         self.host.load()
         return self.host
 
-    def host_with(self, plugin: str) -> Host:
-        """Return the host with one plugin loaded, and the providers of the services it uses."""
-        self.host.load(only=(plugin,))
-        return self.host
-
     @cached_property
     def listed_host(self) -> Host:
         """The host with all tools known; other servers that are new are started for it."""

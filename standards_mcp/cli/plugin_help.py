@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import click
 from pydantic import TypeAdapter
 
 from standards_mcp.files import keep_text, of_environment
 from standards_mcp.host import Host
-from standards_mcp.loading.records import PluginKind, Status
+from standards_mcp.loading.records import PluginInfo, PluginKind, Status
 
 _WIDEST: Final = 200
 _NO_HELP: Final = "Commands of this plugin."
-
-
-class _Command(NamedTuple):
-    """The command of one version of a plugin; a plugin without commands has an empty name."""
-
-    distribution: str
-    version: str
-    name: str
-    help: str
-
-
-_COMMANDS: Final = TypeAdapter(dict[str, _Command])
+_Commands: TypeAlias = dict[str, tuple[str, str]]
+"""The names and the help of commands; a plugin without commands has an empty name."""
+_COMMANDS: Final = TypeAdapter(_Commands)
 
 
 def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
@@ -40,11 +31,11 @@ def remember(host: Host, commands: Mapping[str, click.Command]) -> None:
         is_read = record.command is not None or record.status is Status.FAILED
         if record.info.kind is PluginKind.IMPORTED and is_read:
             name = record.command or ""
-            text = about(commands[name]) if name in commands else ""
-            info = record.info
-            current[record.name] = _Command(info.distribution, info.version, name, text)
+            current[record.name] = name, about(commands[name]) if name in commands else ""
     if current != saved:
-        keep_text(_file(host), _COMMANDS.dump_json(current, indent=1).decode())
+        records = host.manager.records
+        entries = {_version(records[name].info): entry for name, entry in current.items()}
+        keep_text(_file(host), _COMMANDS.dump_json(entries, indent=1).decode())
 
 
 def about(command: click.Command) -> str:
@@ -54,7 +45,7 @@ def about(command: click.Command) -> str:
 
 def owner_of(host: Host, command: str) -> str | None:
     """Return the plugin of a command, which usually has its name; None if it is not known."""
-    owners = {saved.name: plugin for plugin, saved in _saved(host).items()}
+    owners = {name: plugin for plugin, (name, _) in _saved(host).items()}
     return owners.get(command, command if command in host.manager.records else None)
 
 
@@ -68,21 +59,21 @@ def helps(host: Host) -> dict[str, str] | None:
     ]
     if None in enabled:
         return None
-    return {command.name: command.help for command in enabled if command and command.name}
+    return {name: text for name, text in filter(None, enabled) if name}
 
 
-def _saved(host: Host) -> dict[str, _Command]:
+def _saved(host: Host) -> _Commands:
     """Return the saved commands of the installed versions of plugins."""
     try:
-        commands = _COMMANDS.validate_json(_file(host).read_bytes())
+        entries = _COMMANDS.validate_json(_file(host).read_bytes())
     except (OSError, ValueError):
         return {}
-    infos = {name: record.info for name, record in host.manager.records.items()}
-    return {
-        name: command
-        for name, command in commands.items()
-        if name in infos and command[:2] == (infos[name].distribution, infos[name].version)
-    }
+    versions = {name: _version(record.info) for name, record in host.manager.records.items()}
+    return {name: entries[version] for name, version in versions.items() if version in entries}
+
+
+def _version(info: PluginInfo) -> str:
+    return f"{info.name} {info.version} of {info.distribution}"
 
 
 def _file(host: Host) -> Path:

@@ -344,13 +344,10 @@ def _shared_servers(tables: Any) -> Any:
     """
     if not isinstance(tables, Mapping):
         return tables  # validation reports it
-    servers = cast("Mapping[str, Any]", tables)
-    return {
-        name: _shared_server(cast("Mapping[str, Any]", entry)) if isinstance(entry, dict) else entry
-        for name, entry in servers.items()
-    }
-
-
-def _shared_server(entry: Mapping[str, Any]) -> dict[str, Any]:
-    taken = {key: entry[key] for key in _SERVER_KEYS if key in entry}
-    return taken | ({"enabled": False} if entry.get("disabled") is True else {})
+    servers = dict(cast("Mapping[str, Any]", tables))
+    for name, entry in servers.items():
+        if isinstance(entry, dict):
+            table = cast("dict[str, Any]", entry)
+            disabled = {"enabled": False} if table.get("disabled") is True else {}
+            servers[name] = {key: table[key] for key in _SERVER_KEYS if key in table} | disabled
+    return servers

@@ -165,11 +165,6 @@ class Names:
     failed: Collection[str] = ()
 
 
-def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
-    """Return True if a glob matches a distribution, both normalized."""
-    return bool(first_match((canonicalize_name(distribution),), map(canonicalize_name, patterns)))
-
-
 def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
     """Return the message that a glob matches none of the names, with the nearest one.
 

@@ -15,7 +15,7 @@ from standards_mcp._utils.installation import HOST, install_command, own_plugins
 from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.problems import is_trusted
+from standards_mcp.config.models.tools import first_match
 from standards_mcp.errors import ConfigError
 
 from .records import PluginInfo, PluginKind
@@ -126,7 +126,8 @@ def disabled_reason(info: PluginInfo, settings: Settings) -> str:
         return f"autoload = false; set [{table}] enabled = true"
     if section.enabled is False:
         return f"[{table}] enabled = false"
-    if info.is_installed and not is_trusted(info.distribution, settings.trusted):
+    names = (canonicalize_name(info.distribution),)
+    if info.is_installed and not first_match(names, map(canonicalize_name, settings.trusted)):
         return f"trusted has no pattern for {info.distribution!r}"
     return ""
 
