@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final, cast
 
 import anyio
@@ -13,7 +12,11 @@ import click
 
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import Report, examples, offer, print_text, reports, table
-from standards_mcp.config.edits import with_plugin
+from standards_mcp.config.edits import (
+    settings_without_profile,
+    with_plugin,
+    without_plugin_disabled,
+)
 from standards_mcp.config.layers import plugin_variables, variable_name
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.schema import Key, config_keys
@@ -137,7 +140,8 @@ def info(invocation: Invocation, /, name: str) -> Report:
 def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) -> None:
     """Change the configuration file so that the plugin NAME is enabled.
 
-    A plugin that was not loaded so far needs confirmation.
+    If that is enough, the lines of `plugins disable` are removed again. A plugin that was not
+    loaded so far needs confirmation.
     """
     # Its tools are not listed first: that would run its code before the user agrees.
     _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
@@ -171,7 +175,15 @@ def _switch(
         kind = "server" if is_server else "plugin"
         return [f"all contributions of the {kind} {name!r}, whose code will run"]
 
-    edit = partial(with_plugin, name=name, enabled=enabled, table=table)
+    def edit(text: str) -> str:
+        # With `autoload = false`, the plugin needs `enabled = true`.
+        undone = without_plugin_disabled(text, name, table=table) if enabled else text
+        if undone != text and not disabled_reason(
+            plugin, settings_without_profile(invocation.sources, undone)
+        ):
+            return undone
+        return with_plugin(text, name, enabled=enabled, table=table)
+
     edit_config(invocation, edit, dry_run=dry_run, gains=gains if enabled else None, yes=yes)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import tomlkit
-from tomlkit.items import InlineTable
+from tomlkit.items import InlineTable, Item
 
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
 from standards_mcp.files import Edit, edit_text
@@ -92,6 +92,21 @@ def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") 
     """Return *text* with ``[plugins.<name>] enabled`` set, or ``[<table>.<name>]``."""
     document = tomlkit.parse(text)
     _table(_table(document, table, is_super=True), name)["enabled"] = enabled
+    return tomlkit.dumps(document)
+
+
+@keeping_style
+def without_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str:
+    """Return *text* without the key that `with_plugin` sets to disable a plugin."""
+    document = tomlkit.parse(text)
+    tables = cast("_Document", document).get(table, {})
+    if tables.get(name, {}).get("enabled") is False:
+        del tables[name]["enabled"]
+        for parent, key in ((tables, name), (document, table)):
+            item = cast("Item", parent[key])
+            if item or "#" in item.as_string() + item.trivia.comment:
+                break
+            del parent[key]
     return tomlkit.dumps(document)
 
 

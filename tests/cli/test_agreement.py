@@ -39,6 +39,30 @@ def served() -> set[str]:
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("", "greeter"),
+        ("[tools] # ours\ntimeout = 5\n", "greeter"),
+        ("[plugins.search] # ours\nmax_results = 3\n", "search"),
+        ("plugins = {search = {max_results = 3}}\n", "search"),
+        ("autoload = false\n\n[plugins.greeter]\nenabled = true\n", "greeter"),
+        ("\ufeff[tools]\r\ntimeout = 5\r\n", "greeter"),
+        ('[servers.peer] # ours\ncommand = "peer"\n', "peer"),
+    ],
+)
+def test_a_plugin_that_was_disabled_and_enabled_again_is_as_it_was(
+    install: Install, text: str, name: str
+):
+    install("greeter", GREETER)
+    FILE.write_bytes(text.encode())
+    assert run("plugins", "disable", name).exit_code == 0
+    assert FILE.read_bytes() != text.encode()
+    enabled = run("plugins", "enable", name, "--yes")
+    assert enabled.exit_code == 0, enabled.stderr
+    assert FILE.read_bytes().decode().rstrip() == text.rstrip()
+
+
+@pytest.mark.parametrize(
     ("text", "pattern", "told"),
     [
         ('profile = "p"\n[tools]\ndisable = ["grow"]\n[profiles.p]\nplugins = ["search"]\n', "grow",
