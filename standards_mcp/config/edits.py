@@ -6,10 +6,11 @@ if another program wrote the file in the meantime, see `edit_text`.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import tomlkit
 from tomlkit.items import InlineTable, Item
@@ -24,6 +25,7 @@ from .models.settings import Settings
 Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
 """Return in words the contributions that only the second settings serve."""
 
+_LAST_EMPTY_LINES: Final = re.compile(r"\n+\Z")
 _Document = MutableMapping[str, Any]
 
 
@@ -99,15 +101,11 @@ def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") 
 def without_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str:
     """Return *text* without the key that `with_plugin` sets to disable a plugin."""
     document = tomlkit.parse(text)
-    tables = cast("_Document", document).get(table, {})
-    if tables.get(name, {}).get("enabled") is False:
-        del tables[name]["enabled"]
-        for parent, key in ((tables, name), (document, table)):
-            item = cast("Item", parent[key])
-            if item or "#" in item.as_string() + item.trivia.comment:
-                break
-            del parent[key]
-    return tomlkit.dumps(document)
+    sections = cast("_Document", document).get(table, {})
+    if sections.get(name, {}).get("enabled") is False:
+        del sections[name]["enabled"]
+        _drop_empty(document, table, name)
+    return _dumps(document)
 
 
 @keeping_style
@@ -120,11 +118,13 @@ def with_tool_enabled(text: str, pattern: str) -> str:
     document = tomlkit.parse(text)
     tools = cast("_Document", document).get("tools", {})
     disabled = cast("list[str]", tools.get("disable", []))
-    enabled = cast("list[str]", tools.get("enable", ["*"]))
     if pattern in disabled:
         while pattern in disabled:
             disabled.remove(pattern)
-    elif pattern not in enabled and "*" not in enabled:
+        _drop_empty(document, "tools", "disable")
+        return _dumps(document)
+    enabled = cast("list[str]", tools.get("enable", ["*"]))
+    if pattern not in enabled and "*" not in enabled:
         enabled.append(pattern)
     return tomlkit.dumps(document)
 
@@ -182,3 +182,19 @@ def _table(parent: _Document, name: str, *, is_super: bool = False) -> _Document
         is_inline = isinstance(parent, InlineTable)
         parent[name] = tomlkit.inline_table() if is_inline else tomlkit.table(is_super)
     return cast("_Document", parent[name])
+
+
+def _drop_empty(document: _Document, table: str, key: str) -> None:
+    """Drop a list or a table that is empty and has no comment, then the table around it."""
+    parent = cast("_Document", document[table])
+    for container, name in ((parent, key), (document, table)):
+        item = cast("Item", container[name])
+        if item or "#" in item.as_string() + item.trivia.comment:
+            return
+        del container[name]
+
+
+def _dumps(document: tomlkit.TOMLDocument) -> str:
+    # tomlkit puts an empty line above a table that is added at the end, and leaves it there.
+    text = _LAST_EMPTY_LINES.sub("\n", tomlkit.dumps(document))
+    return text if text.strip() else ""
