@@ -56,6 +56,7 @@ __all__ = [
     "progress_bar",
     "progress_lines",
     "reports",
+    "table",
     "upgrade_command",
 ]
 
@@ -93,19 +94,22 @@ def print_json(data: Any) -> None:
     print_text(json.dumps(data, ensure_ascii=not unicode, indent=2))
 
 
-def print_table(rows: Iterable[Sequence[str]]) -> None:
-    """Print rows in columns; the last column is wrapped to fit the width."""
-    lines = [tuple(map(str, row)) for row in rows]
-    if not lines:
-        return
-    widths = [max(len(row[index]) for row in lines) for index in range(len(lines[0]) - 1)]
-    left = sum(widths) + 2 * len(widths)
-    for row in lines:
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows in columns, an empty string without rows; the last column is wrapped."""
+    cells = [tuple(map(str, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)][:-1]
+    left, lines = sum(widths) + 2 * len(widths), list[str]()
+    for row in cells:
         head = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
-        wrapped = textwrap.wrap(row[-1], max(_WIDTH - left, 24)) or [""]
-        print_text((head + wrapped[0]).rstrip())
-        for line in wrapped[1:]:
-            print_text(" " * left + line)
+        first, *rest = textwrap.wrap(row[-1], max(_WIDTH - left, 24)) or [""]
+        lines += [(head + first).rstrip(), *(" " * left + line for line in rest)]
+    return "\n".join(lines)
+
+
+def print_table(rows: Iterable[Sequence[str]]) -> None:
+    """Print a `table`, if there are rows."""
+    if text := table(rows):
+        print_text(text)
 
 
 def print_result(data: Any, text: Callable[[], str], *, as_json: bool) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeVar
 
 import anyio
 
-from ._utils.files import user_state_dir
 from ._utils.secrets import secrets_of
 from .calls.call import CallLog, Gate, Observer
 from .calls.content import ContentCalls
@@ -29,6 +28,7 @@ from .contributions.schemas import short
 from .contributions.selection import EVERYTHING, Access, Selection, joined_instructions, select
 from .contributions.tools import nearest_tool
 from .errors import ConfigError, RateLimitedError, UnknownToolError
+from .files import user_state_dir
 from .loading.discovery import check_sections, installed_plugins
 from .loading.lifecycle import running
 from .loading.manager import PluginManager

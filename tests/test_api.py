@@ -29,7 +29,7 @@ FOR_COMMANDS = [
     *("ask_tool", "counted", "divert_stdout", "examples", "host_source", "install_command"),
     *("json_option", "looks_secret", "offer", "print_answer", "print_json", "print_result"),
     *("print_table", "print_text", "printable", "progress_bar", "progress_lines", "reports"),
-    *("upgrade_command",),
+    *("table", "upgrade_command"),
 ]
 
 

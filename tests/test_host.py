@@ -81,7 +81,7 @@ def test_a_start_is_noted_where_others_than_the_hosts_own_plugins_are_tried(
     tried: list[bool] = []
 
     def load() -> type[Plugin]:
-        tried.append(any((tmp_path / "state").glob("quarantine*.json")))
+        tried.append(any((tmp_path / "state").glob("plugins-*.json")))
         return Acme
 
     record = PluginInfo(name="acme", load=load, distribution=distribution)

@@ -57,26 +57,19 @@ async def within_deadline(call: Call, call_next: CallNext) -> Any:
     )
 
 
-class Validation:
-    """Validates the arguments of calls; refused calls count against the rate limit, too.
+def validation(count: Callable[[Call], Awaitable[None]]) -> Step:
+    """Return the step that validates the arguments, or raises an `InvalidInputError`.
 
-    A call with many values counts before its validation, which takes long.
+    Args:
+        count: Counts a call against the rate limit: also a refused one, and one with many values
+            before its validation, which takes long.
     """
 
-    def __init__(self, count: Callable[[Call], Awaitable[None]]) -> None:
-        self._count = count
-
-    async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call with validated arguments.
-
-        Raises:
-            InvalidInputError: They do not fit.
-            RateLimitedError: They do not fit, and the caller has called too often.
-        """
+    async def validate(call: Call, call_next: CallNext) -> Any:
         arguments = call.item.arguments
         try:
             if _checked_count(call) > _MANY_VALUES:
-                await self._count(call)
+                await count(call)
             # Programs rely on everything that the REST API accepts beyond its description.
             if call.context.is_exact and (
                 mistakes := schema_errors(schema_validator(arguments.schema), call.arguments)
@@ -84,9 +77,11 @@ class Validation:
                 raise InvalidInputError(mistakes)
             call.keywords = await arguments.validate(call.arguments)
         except ToolError:
-            await self._count(call)
+            await count(call)
             raise
         return await call_next(call)
+
+    return validate
 
 
 def _checked_count(call: Call) -> int:

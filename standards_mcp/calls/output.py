@@ -12,7 +12,6 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, cast
 
 import pydantic_core
@@ -37,7 +36,7 @@ from standards_mcp.errors import (
 )
 from standards_mcp.plugin import ToolResult
 
-from .call import Call, CallNext
+from .call import Call, CallNext, Step
 from .context import InputRequiredError
 
 log = logging.getLogger(__name__)
@@ -49,38 +48,36 @@ _ERROR_TOKENS: Final = 500
 _ENDS: Final = (".", "!", "?", ":", ";")
 
 
-class Masking:
-    """Masks secrets in the messages of errors.
+def masking(secrets: Callable[[], frozenset[str]]) -> Step:
+    """Return the step that masks secrets in errors; plugins choose their answers themselves.
+
+    Errors may quote text from elsewhere, so control characters are made visible.
 
     Args:
         secrets: Returns the secrets of the configuration and of the loaded plugins.
     """
 
-    def __init__(self, secrets: Callable[[], frozenset[str]]) -> None:
-        self._secrets = secrets
-
-    async def __call__(self, call: Call, call_next: CallNext) -> Any:
-        """Answer the call; mask errors only, because the plugin chooses its answers itself.
-
-        Errors may quote text from elsewhere, so control characters are made visible.
-        """
+    async def mask_errors(call: Call, call_next: CallNext) -> Any:
         try:
             result = await call_next(call)
         except ToolError as exc:
-            exc.args = (printable(mask(str(exc), self._secrets())),)
-            exc.details = exc.details and masked_data(exc.details, self._secrets())
+            exc.args = (printable(mask(str(exc), secrets())),)
+            exc.details = exc.details and masked_data(exc.details, secrets())
             raise
         if isinstance(result, ToolResult) and result.is_error:
-            masked = partial(masked_data, secrets=self._secrets())
-            return replace(
-                result,
-                text=masked(result.text),
-                structured=masked(result.structured),
-                notes=tuple(masked(result.notes)),
-                content=tuple(masked(result.content)),
-                meta=masked(result.meta),
+            parts = (result.text, result.structured, result.notes, result.content, result.meta)
+            text, structured, notes, content, meta = masked_data(parts, secrets())
+            return ToolResult(
+                text=text,
+                structured=structured,
+                is_error=True,
+                notes=tuple(notes),
+                content=tuple(content),
+                meta=meta,
             )
         return result
+
+    return mask_errors
 
 
 async def as_results(call: Call, call_next: CallNext) -> ToolResult:
@@ -187,7 +184,8 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
     """
     if result.is_error:  # clients need the reason, however low the limit is
         limit = max(limit, _ERROR_TOKENS)
-    size, structured = tokens(_text_in(result)), result.structured
+    text = "\n".join(map(_text_of, result.content)) if result.content else result.text
+    size, structured = tokens(text), result.structured
     if structured is None:
         return result if size <= limit else _with_short_text(result, size, limit)
     full = tokens(_json(structured))
@@ -257,10 +255,6 @@ def _text_in_content(answer: PromptAnswer | Contents) -> str:
     if answer.parts is not None:
         return "\n".join(map(_text_of, answer.parts))
     return answer.data if isinstance(answer.data, str) else ""
-
-
-def _text_in(result: ToolResult) -> str:
-    return "\n".join(map(_text_of, result.content)) if result.content else result.text
 
 
 def _text_of(block: Mapping[str, Any]) -> str:

@@ -30,8 +30,8 @@ from standards_mcp.plugin import ToolResult
 from .cache import Cache, SharedRedis
 from .call import Call, Gate, Observer, Recording, Step, compose
 from .context import HostContext
-from .limits import RateLimits, Slots, Validation, admission, within_deadline
-from .output import Masking, as_results, cap_output, contain, refuse_long
+from .limits import RateLimits, Slots, admission, validation, within_deadline
+from .output import as_results, cap_output, contain, masking, refuse_long
 from .wrappers import Wrappers
 
 log = logging.getLogger(__name__)
@@ -72,14 +72,14 @@ class Pipeline:
         self.wrappers, self.invocation = Wrappers(), Invocation()
         self.recording, self.slots = Recording(observers), Slots()
         self.rate_limits = RateLimits(self._redis)
-        admitted, masking = admission(gates), Masking(secrets)
-        validation = Validation(self.rate_limits.count)
-        begin: tuple[Step, ...] = (self.recording, admitted, masking)
+        admit, mask = admission(gates), masking(secrets)
+        validate = validation(self.rate_limits.count)
+        begin: tuple[Step, ...] = (self.recording, admit, mask)
         tool: tuple[Step, ...] = (
             self.recording,
             as_results,  # also for refusals
-            admitted,
-            masking,
+            admit,
+            mask,
             cap_output,
             # Outside of errors and the deadline, so that wrappers see every failure as a result.
             self.wrappers,
@@ -87,7 +87,7 @@ class Pipeline:
             contain,
             # Before the slots: waiting for a slot is part of the time that a client waits.
             within_deadline,
-            validation,
+            validate,
             # Before the limits: a cached answer costs nothing that they protect.
             Cache(self._redis),
             self.rate_limits,
@@ -96,7 +96,7 @@ class Pipeline:
         bounded: tuple[Step, ...] = (contain, within_deadline)
         limited: tuple[Step, ...] = (self.rate_limits, self.slots)
         self._call_tool = compose(tool, self.invocation)
-        self.get = compose((*begin, refuse_long, *bounded, validation, *limited), self.invocation)
+        self.get = compose((*begin, refuse_long, *bounded, validate, *limited), self.invocation)
         # Completions follow each key that a user types, and a refusal would not be shown, so they
         # have no rate limit.
         self.complete = compose((*begin, *bounded, self.slots), self.invocation)

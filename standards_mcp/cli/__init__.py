@@ -189,7 +189,8 @@ def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     invocation = ctx.ensure_object(Invocation)
     owner = owner_of(invocation.host, name)
     if owner:
-        host = invocation.host_with(owner)
+        host = invocation.host
+        host.load(only=(owner,))  # and the providers of the services that it uses
         commands = host.manager.commands(own_names(), (owner,))
         remember(host, commands)
         if name in commands or host.manager.records[owner].reason:

@@ -11,7 +11,7 @@ import click
 
 from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp._utils.text import did_you_mean
-from standards_mcp.commands import examples, json_option, print_json, print_table, print_text
+from standards_mcp.commands import Report, examples, print_text, reports, table
 from standards_mcp.config.edits import settings_without_profile, with_token, without_token
 from standards_mcp.config.models.http import (
     ADMIN,
@@ -110,24 +110,15 @@ def new(
 
 
 @token.command("list", epilog=examples("auth token list"))
-@json_option
 @click.pass_obj
-def list_(invocation: Invocation, *, as_json: bool) -> None:
+@reports
+def list_(invocation: Invocation) -> Report:
     """List the names of the tokens, with their scopes and when they expire."""
-    tokens = _settings(invocation).tokens
-    if as_json:
-        print_json(
-            [
-                {"name": name, "scopes": each.scopes, "expires": each.expires}
-                for name, each in tokens.items()
-            ]
-        )
-    elif tokens:
-        print_table(
-            [(name, ", ".join(each.scopes), _lifetime(each)) for name, each in tokens.items()]
-        )
-    else:
-        print_text("No tokens exist; `standards-mcp auth token new NAME` makes one.")
+    tokens = _settings(invocation).tokens.items()
+    rows = [(name, ", ".join(each.scopes), _lifetime(each)) for name, each in tokens]
+    none = "No tokens exist; `standards-mcp auth token new NAME` makes one."
+    data = [{"name": name, "scopes": each.scopes, "expires": each.expires} for name, each in tokens]
+    return Report(data, lambda: table(rows) or none)
 
 
 @token.command(epilog=examples("auth token revoke ann"))

@@ -11,10 +11,9 @@ import anyio
 import click
 from pydantic import BaseModel
 
-from standards_mcp._utils.files import replace_text
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp.commands import examples, json_option, print_json, print_text
+from standards_mcp.commands import Report, examples, print_json, print_text, reports
 from standards_mcp.config.layers import key_name, leaves, toml_key, toml_value
 from standards_mcp.config.loading import config_paths, file_text
 from standards_mcp.config.models.http import HttpSettings
@@ -27,6 +26,7 @@ from standards_mcp.config.problems import (
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.contributions.overrides import value_problems
 from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.files import replace_text
 from standards_mcp.host import Host
 from standards_mcp.loading.construction import shown_values
 from standards_mcp.loading.providers import provider_of
@@ -71,29 +71,26 @@ def init(invocation: Invocation, /, file: Path | None, *, force: bool) -> None:
 
 @config.command(epilog=examples("config show --origin", "--profile teacher config show --json"))
 @click.option("--origin", is_flag=True, help="Add the source of each value.")
-@json_option
 @click.pass_obj
-def show(invocation: Invocation, *, origin: bool, as_json: bool) -> None:
+@reports
+def show(invocation: Invocation, *, origin: bool) -> Report:
     """Print the values in force, as TOML; secrets are masked."""
     host = invocation.loaded_host
     values = shown_values(host.settings, host.manager.records.values(), host.secrets())
     layers = host.layers
     sources = {path: layers.origin(path) or "default" for path in values}
-    if as_json:
-        print_json(
-            [
-                {"key": ".".join(map(toml_key, path)), "value": value, "origin": sources[path]}
-                for path, value in values.items()
-            ]
-        )
-        return
-    table: tuple[str, ...] = ()
+    data = [
+        {"key": ".".join(map(toml_key, path)), "value": value, "origin": sources[path]}
+        for path, value in values.items()
+    ]
+    lines, table = list[str](), tuple[str, ...]()
     for path, value in sorted(values.items(), key=lambda item: len(item[0]) > 1):
         if path[:-1] != table:
             table = path[:-1]
-            print_text(f"\n[{'.'.join(map(toml_key, table))}]")
+            lines.append(f"\n[{'.'.join(map(toml_key, table))}]")
         line = f"{toml_key(path[-1])} = {toml_value(value)}"
-        print_text(f"{line:<44}  # {sources[path]}" if origin else line)
+        lines.append(f"{line:<44}  # {sources[path]}" if origin else line)
+    return Report(data, lambda: "\n".join(lines))
 
 
 @config.command(epilog=examples("config check"))

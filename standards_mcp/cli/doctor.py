@@ -22,11 +22,11 @@ from standards_mcp.calls.output import definition_tokens
 from standards_mcp.commands import (
     Finding,
     Level,
+    Report,
     ServerCommand,
     examples,
-    json_option,
-    print_json,
-    print_table,
+    reports,
+    table,
 )
 from standards_mcp.config.layers import key_name
 from standards_mcp.config.models.settings import Settings
@@ -56,9 +56,9 @@ _BY_HAND: Final = "Run `standards-mcp serve` in a terminal, and read its message
 
 
 @click.command(epilog=examples("doctor", "doctor --json"))
-@json_option
 @click.pass_context
-def doctor(ctx: click.Context, *, as_json: bool) -> None:
+@reports
+def doctor(ctx: click.Context) -> Report:
     """Check everything that a client needs to be served, and suggest corrections.
 
     Exit code 1 if any check finds an error.
@@ -67,12 +67,9 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
     invocation.report_alone()
     with divert_stdout():
         findings = anyio.run(_examine, invocation)
-    if as_json:
-        print_json([dataclasses.asdict(finding) for finding in findings])
-    else:
-        print_table((_SIGNS[each.level], each.subject, each.text) for each in findings)
-    if any(finding.level == "error" for finding in findings):
-        ctx.exit(1)
+    rows = [(_SIGNS[each.level], each.subject, each.text) for each in findings]
+    code = 1 if any(finding.level == "error" for finding in findings) else 0
+    return Report([*map(dataclasses.asdict, findings)], lambda: table(rows), code)
 
 
 async def _examine(invocation: Invocation) -> list[Finding]:

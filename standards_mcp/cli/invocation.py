@@ -9,11 +9,11 @@ import sys
 import tomllib
 import traceback
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final
 
 import anyio
 import click
@@ -25,7 +25,7 @@ from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp._utils.text import describe_exception, printable
 from standards_mcp.commands import ServerCommand
-from standards_mcp.config.layers import merged, nested, variable_name
+from standards_mcp.config.layers import merged, nested, only_path, variable_name
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,
@@ -87,11 +87,6 @@ class Invocation:
         self.host.load()
         return self.host
 
-    def host_with(self, plugin: str) -> Host:
-        """Return the host with one plugin loaded, and the providers of the services it uses."""
-        self.host.load(only=(plugin,))
-        return self.host
-
     @cached_property
     def listed_host(self) -> Host:
         """The host with all tools known; other servers that are new are started for it."""
@@ -106,13 +101,16 @@ class Invocation:
         return self.loaded_host
 
     @cached_property
-    def _calls(self) -> ToolCalls:
-        return ToolCalls(self.loaded_host)
+    def _calls(self) -> tuple[asyncio.Runner, AsyncExitStack]:
+        """One event loop for all calls of tools, and the plugins that run in it."""
+        return asyncio.Runner(), AsyncExitStack()
 
     def close(self) -> None:
-        """Close what commands opened."""
+        """Stop the plugins that calls have started."""
         if "_calls" in vars(self):
-            self._calls.close()
+            runner, running = self._calls
+            with divert_stdout(), runner:
+                runner.run(running.aclose())
 
     @property
     def own_names(self) -> list[str]:
@@ -180,43 +178,18 @@ class Invocation:
         Raises:
             click.UsageError: The tool is unknown.
         """
-        return self._calls(name, arguments)
+        host, (runner, running) = self.loaded_host, self._calls
 
+        async def call() -> ToolResult:
+            # A command does not wait for the lifespan of an unrelated plugin.
+            await running.enter_async_context(host.running(host.plugins_behind(name)))
+            return await host.call_tool(name, arguments)
 
-class ToolCalls:
-    """Calls tools in one event loop, and starts each plugin for the first call that needs it.
-
-    Args:
-        host: A host with loaded plugins that does not run yet.
-    """
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._runner = asyncio.Runner()
-        self._running = AsyncExitStack()
-
-    def __call__(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool by its published or its declared name. See `Host.call_tool`.
-
-        Raises:
-            click.UsageError: The tool is unknown.
-        """
         try:
             with divert_stdout():
-                return self._runner.run(self._call(name, arguments))
+                return runner.run(call())
         except UnknownToolError as exc:
             raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
-
-    def close(self) -> None:
-        """Stop the plugins."""
-        with divert_stdout(), self._runner:
-            self._runner.run(self._running.aclose())
-
-    async def _call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        # A command does not wait for the lifespan of an unrelated plugin.
-        needed = self._host.plugins_behind(name)
-        await self._running.enter_async_context(self._host.running(needed))
-        return await self._host.call_tool(name, arguments)
 
 
 class _Failure(click.ClickException):
@@ -282,15 +255,10 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
 
 def keys_of(path: str) -> list[str]:
     """Return the keys of a path such as ``tools.overrides."a.b".timeout``; quotes hold dots."""
-    keys: list[str] = []
-    try:
-        found: Any = tomllib.loads(f"{path} = 0")
-        while isinstance(found, dict):
-            ((key, found),) = cast("dict[str, Any]", found).items()
-            keys.append(key)
-    except (ValueError, RecursionError):  # no path, which is for others to report
-        return path.strip().split(".")
-    return keys
+    with suppress(ValueError, RecursionError):  # no path, which validation reports
+        if keys := only_path(tomllib.loads(f"{path} = 0")):
+            return [*keys]
+    return path.strip().split(".")
 
 
 def _toml_value(text: str) -> Any:

@@ -11,7 +11,7 @@ import anyio
 import click
 
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
+from standards_mcp.commands import Report, examples, offer, print_text, reports, table
 from standards_mcp.config.edits import (
     settings_without_profile,
     with_plugin,
@@ -64,9 +64,9 @@ def plugins() -> None:
 
 
 @plugins.command("list", epilog=examples("plugins list", "plugins list --json"))
-@json_option
 @click.pass_obj
-def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
+@reports
+def list_plugins(invocation: Invocation) -> Report:
     """List the installed plugins, without importing them.
 
     A plugin that failed when the server last started is shown as failed, with the reason.
@@ -74,42 +74,31 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
     host = invocation.host
     host.restore()
     records = list(host.manager.records.values())
-    if as_json:
-        print_json([_as_data(record) for record in records])
-        return
-    if not records:
-        print_text("No plugin is installed.")
     # Exit code 0 also with failed plugins: a list has done its job. `plugins check` exits with 1.
-    _print(records, {})
+    return Report([*map(_as_data, records)], lambda: _rows(records, {}))
 
 
 @plugins.command(epilog=examples("plugins check"))
-@json_option
-@click.pass_context
-def check(ctx: click.Context, *, as_json: bool) -> None:
+@click.pass_obj
+@reports
+def check(invocation: Invocation) -> Report:
     """Import and start every enabled plugin, and ask it for its health.
 
     This includes plugins that are skipped because an earlier start ended or hung while it loaded
     them. The health checks run at the same time, for up to 10 seconds. Exit code 1 if any plugin
     fails.
     """
-    invocation = ctx.ensure_object(Invocation)
     invocation.report_alone(warnings=False)
     host = invocation.host
     host.load(again=True)
     with divert_stdout():
         healths = anyio.run(_healths, host)
     records = list(host.manager.records.values())
-    if as_json:
-        health_data = {name: dataclasses.asdict(health) for name, health in healths.items()}
-        print_json(
-            [_as_data(record) | {"health": health_data.get(record.name)} for record in records]
-        )
-    else:
-        _print(records, healths)
+    as_data = {name: dataclasses.asdict(health) for name, health in healths.items()}
+    data = [_as_data(record) | {"health": as_data.get(record.name)} for record in records]
     failed = any(record.status is Status.FAILED for record in records)
-    if failed or any(health.status == "failed" for health in healths.values()):
-        ctx.exit(1)
+    failed = failed or any(health.status == "failed" for health in healths.values())
+    return Report(data, lambda: _rows(records, healths), 1 if failed else 0)
 
 
 async def _healths(host: Host) -> dict[str, Health]:
@@ -120,17 +109,16 @@ async def _healths(host: Host) -> dict[str, Health]:
 
 @plugins.command(epilog=examples("plugins info search", "plugins info search --json"))
 @_name
-@json_option
 @click.pass_obj
-def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
+@reports
+def info(invocation: Invocation, /, name: str) -> Report:
     """Show the plugin NAME with its version, contributions and configuration keys."""
     invocation.report_alone(warnings=False)
     host = invocation.listed_host
     record = _record(host, name)
     keys = _keys(record)
     selection = host.visible()
-    data = _as_data(record) | _last_start(invocation, record)
-    data |= {
+    data = _as_data(record) | {
         "requires": list(record.info.requires),
         "tools": _names(selection.tools, name),
         "prompts": _names(selection.prompts, name),
@@ -139,25 +127,9 @@ def info(invocation: Invocation, /, name: str, *, as_json: bool) -> None:
         "routes": [item.declared for item in selection.routes if item.plugin == name],
         "keys": [dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys],
     }
-    if as_json:
-        print_json(data)
-        return
-    print_table((key, _text(data[key])) for key in _ABOUT if data[key])
-    if keys:
-        print_text(f"\n[plugins.{name}]")
-    print_table(_key_row(key, record) for key in keys)
-
-
-def _last_start(invocation: Invocation, record: PluginRecord) -> dict[str, Any]:
-    """Return the status of a plugin at the last start of the server, if it could be loaded now."""
-    if record.status is not Status.REGISTERED:
-        return {}
-    host = Host(invocation.load_settings())
-    host.restore()
-    listed = host.manager.records[record.name]
-    if listed.status is Status.DISCOVERED:  # the last start left no record of it
-        return {}
-    return {"status": listed.status, "reason": listed.reason or record.reason}
+    rows = [(key, _text(data[key])) for key in _ABOUT if data[key]]
+    head = f"\n\n[plugins.{name}]\n" if keys else ""
+    return Report(data, lambda: table(rows) + head + table(_key_row(key, record) for key in keys))
 
 
 @plugins.command(epilog=examples("plugins enable acme", "plugins enable acme --dry-run"))
@@ -265,11 +237,12 @@ def _as_data(record: PluginRecord) -> dict[str, Any]:
     }
 
 
-def _print(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> None:
-    print_table(
+def _rows(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> str:
+    rows = [
         (each.name, each.info.version, each.status, _remark(each, healths.get(each.name)))
         for each in records
-    )
+    ]
+    return table(rows) or "No plugin is installed."
 
 
 def _remark(record: PluginRecord, health: Health | None) -> str:

@@ -177,7 +177,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         check_exposure(settings)
     check_workers(settings)
     listening = listen(settings)
-    began, on_listening, tell_others = BEGAN, None, _ignore
+    began, on_listening, tell_others = BEGAN, None, None
     if settings.workers > 1:
         shared = shared_settings(settings)
         parent = Workers(settings.workers, listening).run()
@@ -189,7 +189,9 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     drain_now = _drains(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
-    reloading = Reloading(sources=invocation.sources, watch=watch, tell_others=tell_others)
+    reloading = Reloading(
+        sources=invocation.sources, watch=watch, tell_others=tell_others or (lambda: None)
+    )
     transport = partial(
         serve_http,
         host=host,
@@ -210,10 +212,6 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         )
 
     _run(invocation, serve_until_the_end)
-
-
-def _ignore() -> None:
-    """Do nothing: a single process has no others to reload."""
 
 
 def _drains(seconds: float) -> Callable[[], float]:

@@ -12,7 +12,17 @@ import click
 
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.calls.output import definition_tokens
-from standards_mcp.commands import examples, json_option, offer, print_json, print_table, print_text
+from standards_mcp.commands import (
+    Report,
+    examples,
+    json_option,
+    offer,
+    print_json,
+    print_table,
+    print_text,
+    reports,
+    table,
+)
 from standards_mcp.config.edits import with_tool_disabled, with_tool_enabled
 from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.models.tools import first_match
@@ -239,9 +249,9 @@ def _of_plugin(record: PluginRecord) -> dict[str, Any]:
 
 
 @click.command(epilog=examples("prompts", "prompts --json"))
-@json_option
 @click.pass_obj
-def prompts(invocation: Invocation, *, as_json: bool) -> None:
+@reports
+def prompts(invocation: Invocation) -> Report:
     """List every prompt, its tools, and the reason if it is not served."""
     entries = [
         _as_data(item)
@@ -252,28 +262,23 @@ def prompts(invocation: Invocation, *, as_json: bool) -> None:
         }
         for item in invocation.listed_host.visible().prompts
     ]
-    _show(entries, "prompt", as_json=as_json)
+    return _listed(entries, "prompt")
 
 
 @click.command(epilog=examples("resources", "resources --json"))
-@json_option
 @click.pass_obj
-def resources(invocation: Invocation, *, as_json: bool) -> None:
+@reports
+def resources(invocation: Invocation) -> Report:
     """List every resource, and the reason if it is not served."""
     entries = [
         _as_data(item) | {"uri": item.resource.uri, "mime_type": item.resource.mime_type}
         for item in invocation.listed_host.visible().resources
     ]
-    _show(entries, "resource", as_json=as_json)
+    return _listed(entries, "resource")
 
 
-def _show(entries: list[dict[str, Any]], kind: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(entries)
-        return
-    if not entries:
-        print_text(f"No plugin contributes a {kind}; see `standards-mcp plugins list`.")
-    print_table(
+def _listed(entries: list[dict[str, Any]], kind: str) -> Report:
+    rows = [
         (
             entry["name"],
             entry["plugin"],
@@ -281,7 +286,9 @@ def _show(entries: list[dict[str, Any]], kind: str, *, as_json: bool) -> None:
             "served" if entry["served"] else f"not served: {entry['reason']}",
         )
         for entry in entries
-    )
+    ]
+    none = f"No plugin contributes a {kind}; see `standards-mcp plugins list`."
+    return Report(entries, lambda: table(rows) or none)
 
 
 def _as_data(item: Contribution) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias, cast
 import tomlkit
 from tomlkit.items import InlineTable, Item
 
-from standards_mcp._utils.files import Edit, edit_text
 from standards_mcp._utils.text import BYTE_ORDER_MARK, keeping_style
+from standards_mcp.files import Edit, edit_text
 
 from .layers import key_name, leaves, toml_value
 from .loading import Sources, user_config_file

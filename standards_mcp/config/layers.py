@@ -222,7 +222,7 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     for end in range(1, len(lines) + 1):
         # A value may have many lines: it ends as soon as the text so far is valid TOML.
         try:
-            keys = _only_path(tomllib.loads("\n".join(lines[start:end])))
+            keys = only_path(tomllib.loads("\n".join(lines[start:end])))
         except ValueError:
             continue
         if lines[start].lstrip().startswith("["):
@@ -232,7 +232,7 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
         start = end
 
 
-def _only_path(value: Any) -> tuple[str, ...]:
+def only_path(value: Any) -> tuple[str, ...]:
     """Return the keys that lead into a statement's value, also through inline tables."""
     keys: list[str] = []
     while isinstance(value, dict) and len(cast("dict[str, Any]", value)) == 1:

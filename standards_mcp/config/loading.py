@@ -52,8 +52,6 @@ _OTHER_VARIABLES: Final = (CONFIG_VARIABLE, "STANDARDS_MCP_EMBEDDING_API_KEY")
 _MOVED: Final = ("catalog", ("plugins", "catalog"))
 _PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
 _WINDOWS_PATH: Final = re.compile(r'"(?:[A-Za-z]:|\\)\\[^"]*"')
-_CURLY_QUOTES: Final = re.compile("[\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u201b]")
-_BOOLEANS: Final = re.compile(r"\b(True|False)\b")
 _BACKSLASH: Final = "a backslash starts an escape in double quotes; write the path in single quotes"
 # TOML reads the \t of "C:\temp" as a tab.
 _ESCAPED_PATH: Final = re.compile(r"[A-Za-z]:[\b\t\n\f\r]")
@@ -186,6 +184,20 @@ def file_text(file: Path) -> str:
     return file.read_text(encoding="utf-8-sig")
 
 
+def _read(file: Path) -> str:
+    """Return the text of a file. See `file_text`.
+
+    Raises:
+        ConfigError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return file_text(file)
+    except OSError as exc:
+        raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{file}: {describe_decoding(exc)}") from None
+
+
 def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
     """Read the variables of the environment or of ``.env``.
 
@@ -233,12 +245,8 @@ def _dot_env_layer() -> Layer:
     # Imported here, since few users have such a file and the import takes 10 ms of each start.
     from pydantic_settings import BaseSettings, DotEnvSettingsSource  # noqa: PLC0415
 
-    try:
-        variables = DotEnvSettingsSource(BaseSettings, file).env_vars
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f".env: {describe_decoding(exc)}") from None
-    except OSError as exc:
-        raise ConfigError(f".env: cannot be read: {exc.strerror}") from None
+    _read(file)  # explains a file that pydantic-settings cannot read
+    variables = DotEnvSettingsSource(BaseSettings, file).env_vars
     if CONFIG_VARIABLE.lower() in variables:
         raise ConfigError(
             f".env: {CONFIG_VARIABLE}: it is read from the environment only; set it there, or "
@@ -271,12 +279,7 @@ def _file_layer(file: Path, text: str | None) -> Layer:
     Raises:
         ConfigError: It cannot be read, or is not TOML.
     """
-    try:
-        text = file_text(file) if text is None else text.removeprefix(BYTE_ORDER_MARK)
-    except OSError as exc:
-        raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f"{file}: {describe_decoding(exc)}") from None
+    text = _read(file) if text is None else text.removeprefix(BYTE_ORDER_MARK)
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as exc:  # also for an endless number or nesting
@@ -292,22 +295,15 @@ def _file_layer(file: Path, text: str | None) -> Layer:
 
 
 def _explain(text: str, error: str) -> str:
-    """Return the line and the reason of a TOML error, or the correction of a usual mistake.
+    """Return the line and the reason of a TOML error; a path of Windows is the usual one.
 
     The message quotes no value, since it may be secret.
     """
     lines, place = text.rstrip().split("\n"), _PLACE.search(error)
     number = int(place[1] or len(lines)) if place else 0
     line = "".join(lines[number - 1 : number]) if number else ""
-    advice = ""
-    if _WINDOWS_PATH.search(line):
-        advice = _BACKSLASH
-    elif quote := _CURLY_QUOTES.search(line):
-        advice = f"{quote[0]} is a curly quote; write a straight one, before the text and behind it"
-    elif boolean := _BOOLEANS.search(line):
-        advice = f"TOML booleans are lowercase: write {boolean[1].lower()}"
     where = f":{number}" if number else ""
-    return f"{where}: not valid TOML: {advice or error}"
+    return f"{where}: not valid TOML: {_BACKSLASH if _WINDOWS_PATH.search(line) else error}"
 
 
 def _with_shared_servers(layers: Layers) -> Layers:
@@ -329,12 +325,9 @@ def _read_servers(file: Path) -> Any:
     Raises:
         ConfigError: It cannot be read, or holds no such table.
     """
+    text = _read(file)
     try:
-        data = json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as exc:
-        raise ConfigError(f"{file}: cannot be read: {exc.strerror}") from None
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f"{file}: {describe_decoding(exc)}") from None
+        data = json.loads(text)
     except (ValueError, RecursionError) as exc:
         raise ConfigError(f"{file}: not valid JSON: {describe_exception(exc)}") from None
     tables: Mapping[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
@@ -351,13 +344,10 @@ def _shared_servers(tables: Any) -> Any:
     """
     if not isinstance(tables, Mapping):
         return tables  # validation reports it
-    servers = cast("Mapping[str, Any]", tables)
-    return {
-        name: _shared_server(cast("Mapping[str, Any]", entry)) if isinstance(entry, dict) else entry
-        for name, entry in servers.items()
-    }
-
-
-def _shared_server(entry: Mapping[str, Any]) -> dict[str, Any]:
-    taken = {key: entry[key] for key in _SERVER_KEYS if key in entry}
-    return taken | ({"enabled": False} if entry.get("disabled") is True else {})
+    servers = dict(cast("Mapping[str, Any]", tables))
+    for name, entry in servers.items():
+        if isinstance(entry, dict):
+            table = cast("dict[str, Any]", entry)
+            disabled = {"enabled": False} if table.get("disabled") is True else {}
+            servers[name] = {key: table[key] for key in _SERVER_KEYS if key in table} | disabled
+    return servers

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
+from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -45,7 +46,6 @@ _MESSAGES: Final = {
     "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
 }
 _ADDRESSES: Final = ("https://", "http://", "${")
-_SEPARATORS: Final = re.compile(r"[-_.]+")
 _LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
 
 
@@ -165,20 +165,6 @@ class Names:
     failed: Collection[str] = ()
 
 
-def canonical_name(distribution: str) -> str:
-    """Normalize the name of a distribution.
-
-    https://packaging.python.org/en/latest/specifications/name-normalization/
-    """
-    return _SEPARATORS.sub("-", distribution).lower()
-
-
-def is_trusted(distribution: str, patterns: Iterable[str]) -> bool:
-    """Return True if a glob matches a distribution, both normalized."""
-    canonical = [canonical_name(pattern) for pattern in patterns]
-    return bool(first_match((canonical_name(distribution),), canonical))
-
-
 def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
     """Return the message that a glob matches none of the names, with the nearest one.
 
@@ -189,7 +175,8 @@ def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
     listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind.partition(',')[0])}`"
     # A warning, because the pattern may be for a plugin that is not loaded here; `strict` makes it
     # an error.
-    return f"{pattern!r} matches no {_singular(kind)}{hint or listed}"
+    singular = re.sub(r"s\b", "", kind)
+    return f"{pattern!r} matches no {singular}{hint or listed}"
 
 
 def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
@@ -213,8 +200,8 @@ def _patterns(
     settings: Settings, names: Names, profiles: Iterable[str]
 ) -> Iterator[tuple[tuple[str, ...], Iterable[str], str, Collection[str]]]:
     """Yield the keys with patterns: their patterns, and the kind and the names to match."""
-    distributions = set(map(canonical_name, names.distributions))
-    yield ("trusted",), map(canonical_name, settings.trusted), "distributions", distributions
+    distributions = set(map(canonicalize_name, names.distributions))
+    yield ("trusted",), map(canonicalize_name, settings.trusted), "distributions", distributions
     for profile in profiles:
         patterns = settings.profiles[profile].plugins
         yield ("profiles", profile, "plugins"), patterns, "plugins", names.plugins
@@ -229,10 +216,6 @@ def _patterns(
             path = ("server", "auth", "scopes", name)
             patterns = scope.names if isinstance(scope, Scope) else scope
             yield path, patterns, "tools, prompts or resources", all_names
-
-
-def _singular(kind: str) -> str:
-    return re.sub(r"s\b", "", kind)
 
 
 def _process_limits(settings: Settings) -> Iterator[Problem]:

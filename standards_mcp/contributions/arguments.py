@@ -100,9 +100,7 @@ class ModelArguments:
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
-            model = self.model.model_validate(
-                _given(fitted(arguments, self.schema, booleans=False), self.schema)
-            )
+            model = self.model.model_validate(_given(fitted(arguments, self.schema), self.schema))
         except ValidationError as exc:
             items = exc.errors(include_url=False, include_input=False)
             mistakes = [(item["loc"], plain(item["type"], item["msg"])) for item in items]
@@ -293,18 +291,13 @@ def plain(kind: str, message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def fitted(
-    arguments: Mapping[str, Any], schema: _Schema, *, booleans: bool = True
-) -> dict[str, Any]:
+def fitted(arguments: Mapping[str, Any], schema: _Schema) -> dict[str, Any]:
     """Return *arguments* with values in place of the texts for them.
 
     Args:
         schema: The schema of all arguments, without references.
-        booleans: False to leave "true" to pydantic, which refuses it for a `StrictBool`.
     """
-    return {
-        name: _fitted(value, _child(schema, name), booleans) for name, value in arguments.items()
-    }
+    return {name: _fitted(value, _child(schema, name)) for name, value in arguments.items()}
 
 
 def decoded_texts(value: object, schema: object) -> Iterator[str]:
@@ -322,13 +315,13 @@ def admits_null(schema: object) -> bool:
     return "null" in _types(schema)
 
 
-def _fitted(value: Any, schema: object, booleans: bool) -> Any:  # noqa: FBT001  - as in `fitted`
+def _fitted(value: Any, schema: object) -> Any:
     if isinstance(value, str):
         if "string" in (types := _types(schema)):
             return value
-        value = _decoded(value, types if booleans else types - {"boolean"})
+        value = _decoded(value, types)
     if isinstance(value, list | dict):
-        fit = {key: _fitted(item, _child(schema, key), booleans) for key, item in _items(value)}
+        fit = {key: _fitted(item, _child(schema, key)) for key, item in _items(value)}
         return fit if isinstance(value, dict) else list(fit.values())
     return value
 
@@ -385,22 +378,15 @@ def _child(schema: object, key: str | int) -> object:
     if not isinstance(schema, Mapping):
         return True
     definition = cast("_Schema", schema)
-    own = _property(definition, key) if isinstance(key, str) else _element(definition, key)
-    kind = "object" if isinstance(key, str) else "array"
+    if isinstance(key, str):
+        kind, properties = "object", cast("_Schema", definition.get("properties", {}))
+        others = "patternProperties" in definition or definition.get("additionalProperties", True)
+        own = properties.get(key, others)
+    else:
+        kind, leading = "array", cast("list[object]", definition.get("prefixItems", []))
+        own = leading[key] if key < len(leading) else definition.get("items", True)
     combined = [
         {"anyOf": [_child(option, key) for option in options if kind in _types(option)]}
         for options in _alternatives(definition)
     ]
     return {"allOf": [own, *combined]} if combined else own
-
-
-def _property(schema: _Schema, key: str) -> object:
-    properties: _Schema = schema.get("properties", {})
-    if key in properties or "patternProperties" in schema:
-        return properties.get(key, True)
-    return schema.get("additionalProperties", True)
-
-
-def _element(schema: _Schema, at: int) -> object:
-    leading: list[object] = schema.get("prefixItems", [])
-    return leading[at] if at < len(leading) else schema.get("items", True)

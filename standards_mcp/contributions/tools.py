@@ -50,7 +50,7 @@ _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _MISSPELT: Final = 0.85
 """The similarity, from 0 to 1, from which a name counts as the same name with a typo."""
-_SHORTEST: Final = 4
+_ENDING: Final = re.compile(r"(?<=...)(s|es|ed|ing|er)$")
 _LONGEST: Final = 100
 
 
@@ -217,35 +217,25 @@ def _failure(plugin: str, item: Filter, cause: BaseException) -> FilterFailedErr
 def nearest_tool(name: str, tools: Iterable[RegisteredTool]) -> str:
     """Suggest the closest tool for an unknown name, or return an empty string.
 
-    A typo comes first, then the tool that has most words of the name. The words of a tool come
-    from its name, where they count double, its plugin's name, its title and the first sentence of
-    its description: the rest often describes other tools. More than half of the words must fit.
+    A typo comes first, then the tool with most words of the name, more than half of them. The words
+    of a tool come from its name, its plugin's name, its title and the first sentence of its
+    description: the rest often describes other tools.
     """
     name = name[:_LONGEST]  # clients send names of any length
     by_name = {item.published: item for item in tools}
     close = nearest(name, by_name)
     if close and SequenceMatcher(None, name.lower(), close.lower()).ratio() >= _MISSPELT:
         return close
-    words, scores = _words(name), dict[str, int]()
+    stems, scores = _stems(name), dict[str, int]()
     for tool, item in by_name.items():
-        in_name = _shared(words, _words(f"{tool} {item.plugin}"))
-        about = f"{item.title or ''} {item.description.partition('. ')[0]}"
-        in_any = in_name | _shared(words, _words(about))
-        if 2 * len(in_any) > len(words):
-            scores[tool] = len(in_name) + len(in_any)
+        about = f"{tool} {item.plugin} {item.title or ''} {item.description.partition('. ')[0]}"
+        shared = len(stems & _stems(about))
+        if 2 * shared > len(stems):
+            scores[tool] = shared
     best = [tool for tool, score in scores.items() if score == max(scores.values())]
-    return best[0] if len(best) == 1 else nearest(name, best or by_name) or close
+    return best[0] if len(best) == 1 else nearest(name, best or by_name)
 
 
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORDS.findall(text)}
-
-
-def _shared(words: set[str], others: set[str]) -> set[str]:
-    """Return the words that others have in any form: search, searches, searched."""
-    return {word for word in words if any(_same(word, other) for other in others)}
-
-
-def _same(first: str, second: str) -> bool:
-    short, long = sorted((first, second), key=len)
-    return long == short or (len(short) >= _SHORTEST and long.startswith(short))
+def _stems(text: str) -> set[str]:
+    """Return the words without their endings, so that "search" is also "searches"."""
+    return {_ENDING.sub("", word.lower()) for word in _WORDS.findall(text)}

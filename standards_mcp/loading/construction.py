@@ -37,29 +37,21 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
         PluginError: It is not a plugin, or its settings have problems.
         BaseException: Whatever its code raises.
     """
-    try:
-        return _constructed(record, context, loaded)
-    except InvalidSettingsError as exc:  # also one of a server, which checks its variables here
-        record.problems = exc.problems
-        lines = (problem.line(record.layers(loaded.layers)) for problem in exc.problems)
-        # Without the cause: it holds the values, and the secrets among them.
-        raise PluginError(record.name, "; ".join(lines)) from None
-
-
-def _constructed(
-    record: PluginRecord, context: PluginContext, loaded: LoadedSettings
-) -> Plugin[Any]:
     # Only its class declares secrets. Before the import, values of variables count as secrets.
     record.secrets = _set_by_variables(record.name, loaded)
     plugin_type = _plugin_type(record.info.load())
     if plugin_type is None:
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
     record.provides = callable(getattr(plugin_type, "register_services", None))
-    settings = record.info.settings
-    if settings is None:
-        settings = _validated(record, plugin_type.settings_type, loaded)
-    record.secrets |= secrets_of(settings)
-    plugin = plugin_type(settings, context)
+    try:
+        settings = record.info.settings or _validated(record, plugin_type.settings_type, loaded)
+        record.secrets |= secrets_of(settings)
+        plugin = plugin_type(settings, context)
+    except InvalidSettingsError as exc:  # also one of a server, which checks its variables here
+        record.problems = exc.problems
+        lines = (problem.line(record.layers(loaded.layers)) for problem in exc.problems)
+        # Without the cause: it holds the values, and the secrets among them.
+        raise PluginError(record.name, "; ".join(lines)) from None
     record.title = _text(record.name, "title", plugin.title)
     record.instructions = _text(record.name, "instructions", plugin.instructions)
     return plugin

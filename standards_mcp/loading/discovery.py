@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 import importlib_metadata
+from packaging.utils import canonicalize_name
 
 from standards_mcp._utils.installation import HOST, install_command, own_plugins
 from standards_mcp._utils.text import describe_exception, did_you_mean
 from standards_mcp.config.loading import LoadedSettings
 from standards_mcp.config.models.settings import Settings
-from standards_mcp.config.problems import canonical_name, is_trusted
+from standards_mcp.config.models.tools import first_match
 from standards_mcp.errors import ConfigError
 
 from .records import PluginInfo, PluginKind
@@ -42,7 +43,7 @@ def _readable_entry_points() -> list[Any]:
     for distribution in metadata.distributions():
         try:
             # The first of a name on the path counts, as it does for imports.
-            name = canonical_name(distribution.name)
+            name = canonicalize_name(distribution.name)
             points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
         except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
             where = getattr(distribution, "_path", "a distribution")
@@ -73,7 +74,7 @@ def incompatibility(requires: Iterable[str]) -> str:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue
-        if canonical_name(requirement.name) != HOST:
+        if canonicalize_name(requirement.name) != HOST:
             continue
         if requirement.marker and not requirement.marker.evaluate():
             continue
@@ -125,7 +126,8 @@ def disabled_reason(info: PluginInfo, settings: Settings) -> str:
         return f"autoload = false; set [{table}] enabled = true"
     if section.enabled is False:
         return f"[{table}] enabled = false"
-    if info.is_installed and not is_trusted(info.distribution, settings.trusted):
+    names = (canonicalize_name(info.distribution),)
+    if info.is_installed and not first_match(names, map(canonicalize_name, settings.trusted)):
         return f"trusted has no pattern for {info.distribution!r}"
     return ""
 

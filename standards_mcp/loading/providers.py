@@ -98,20 +98,17 @@ def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Con
     for record, provider in providers:
         unknown = "" if provider.is_known else _UNKNOWN
         reason = mask(provider.problem or unknown or provider.notice, record.secrets)
-        taken = _without_conflicts(provider.contributions, others)
+        own = provider.contributions
+        taken = Contributions(
+            _with_conflicts(own.tools, others.tools),
+            _with_conflicts(own.prompts, others.prompts),
+            _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
+        )
         others = Contributions.merged((others, taken))
         yield record, taken, reason
 
 
 _UNKNOWN = "its tools are not known yet: it is started with the server"
-
-
-def _without_conflicts(own: Contributions, others: Contributions) -> Contributions:
-    return Contributions(
-        _with_conflicts(own.tools, others.tools),
-        _with_conflicts(own.prompts, others.prompts),
-        _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
-    )
 
 
 def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]:

@@ -1,9 +1,9 @@
 """Leave out plugins that end or hang a start, and remember how each plugin started last.
 
-A file names the plugin that is being loaded. If a start finds a name there, the previous start
-ended at this plugin: the plugin ended it, or hung until a client gave up, or a client ended it by
-chance. A trial in another process decides. A plugin that ends or hangs this process, too, is left
-out for a day. Any other plugin is loaded.
+One file has a note about each plugin, also that its code runs now. If a start finds such a note of
+a process that has ended, the plugin ended that process, or hung until a client gave up, or a client
+ended it by chance. A trial in another process decides. A plugin that ends or hangs this process,
+too, is left out for a day. Any other plugin is loaded.
 """
 
 from __future__ import annotations
@@ -16,32 +16,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
-from standards_mcp._utils.files import (
-    FILE_MODE,
-    keep_text,
-    of_environment,
-    private_folder,
-    write_private,
-)
 from standards_mcp.config.timing import Timing
+from standards_mcp.files import FILE_MODE, of_environment, private_folder, write_private
 
 from .records import PluginInfo, PluginRecord, Status
 
 log = logging.getLogger(__name__)
 
 QUARANTINE_SECONDS: Final = 86_400.0
-_NAME: Final = "quarantine"
-_OUTCOMES_NAME: Final = "last-start"
+_LOCK_SECONDS: Final = 2.0
+_TIME: Final = "%Y-%m-%d %H:%M UTC"
 _UNDECIDED: Final = (
     "an earlier start ended or hung while it was loading, and a trial in a process of its own is "
     "not over yet; the next start knows the outcome"
 )
-
-_T = TypeVar("_T")
 
 Step: TypeAlias = Literal["loading", "starting"]
 Trial: TypeAlias = Callable[[PluginInfo, Step], str]
@@ -52,10 +44,13 @@ Returns how that process ended or hung, else an empty string.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    """A plugin whose code runs, or at which a start ended.
+class _Note:
+    """How a plugin was loaded or started last, and the step that runs or at which a start ended.
 
     Attributes:
+        step: The last step with an outcome.
+        time: The time of the outcome, as a text for people.
+        attempt: The step whose code runs, or at which a start ended, or None.
         since: Seconds since 1970: of the attempt, of the trial, or of the verdict.
         is_suspect: True if a start ended at this plugin.
         verdict: The reason why it is left out, or an empty string.
@@ -63,26 +58,18 @@ class _Entry:
 
     distribution: str
     version: str
-    step: Step
-    since: float
+    status: Status = Status.DISCOVERED
+    reason: str = ""
+    step: Step = "loading"
+    time: str = ""
+    attempt: Step | None = None
+    since: float = 0.0
     is_suspect: bool = False
     verdict: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    """How a plugin was loaded or started last; *time* is a text for people."""
-
-    distribution: str
-    version: str
-    status: Status
-    reason: str
-    step: Step
-    time: str
-
-
-_ENTRIES: Final = TypeAdapter(dict[str, _Entry])
-_OUTCOMES: Final = TypeAdapter(dict[str, _Outcome])
+_Notes: TypeAlias = dict[str, _Note]
+_NOTES: Final = TypeAdapter(_Notes)
 _TRIED: Final = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 
 
@@ -101,7 +88,6 @@ class Quarantine:
         self._trial = trial
         self._folder = folder
         self._is_locked = False
-        self._entries: dict[str, _Entry] = {}
         self._step: Step = "loading"
 
     def judge(self, info: PluginInfo, *, again: bool) -> str:
@@ -110,43 +96,39 @@ class Quarantine:
         Args:
             again: Also try a plugin that failed a trial, and wait for the end of this trial.
         """
-        entry = self._entries.get(info.name)
-        if entry is None or not _is_of(info, entry):
+        note = self._notes().get(info.name)
+        if note is None or note.attempt is None or not _is_of(info, note):
             return ""
-        age = time.time() - entry.since
-        if entry.verdict and age < QUARANTINE_SECONDS and not again:
-            return entry.verdict
+        age = time.time() - note.since
+        if note.verdict and age < QUARANTINE_SECONDS and not again:
+            return note.verdict
         # Without the lock, another process runs the plugin's code now. It may hang there.
         if not (self._is_locked or again) and age < self._timing.hung:
-            return _UNDECIDED if entry.is_suspect else ""
-        suspect = replace(entry, since=time.time(), is_suspect=True, verdict="")
-        self._set(info.name, suspect)
+            return _UNDECIDED if note.is_suspect else ""
+        self._change(info, since=time.time(), is_suspect=True, verdict="")
         log.warning(
             "an earlier start ended at plugin %r: it is tried in another process first", info.name
         )
+        verdicts: list[str] = []
         # A trial may take longer than clients wait, so the server starts without its outcome.
-        trial = threading.Thread(target=self._try, args=(info, suspect, entry.since), daemon=True)
+        trial = threading.Thread(target=self._try, args=(info, note, verdicts), daemon=True)
         trial.start()
         trial.join(None if again else self._timing.patience)
-        if trial.is_alive():
-            return _UNDECIDED
-        judged = self._entries.get(info.name)
-        return judged.verdict if judged else ""
+        return verdicts[0] if verdicts else _UNDECIDED
 
-    def _try(self, info: PluginInfo, suspect: _Entry, ended: float) -> None:
-        """Try a plugin, and keep the verdict, even after the start; *ended* is a time of it."""
-        how = self._trial(info, suspect.step)
-        if not self._is_locked:  # the start is over, and another may have written since
-            self._entries = self._read(_NAME, _ENTRIES)
-        if not how:
-            self._set(info.name, None)
-            return
-        verdict = (
-            f"the start of {datetime.fromtimestamp(ended, UTC):%Y-%m-%d %H:%M} UTC ended "
-            f"or hung while it was loading, and so did a trial in a process of its own ({how}). It "
-            "is left out for a day; `standards-mcp plugins check` tries it again"
-        )
-        self._set(info.name, replace(suspect, since=time.time(), verdict=verdict))
+    def _try(self, info: PluginInfo, note: _Note, verdicts: list[str]) -> None:
+        """Try a plugin at which a start ended, and keep the verdict, even after this start."""
+        how, verdict = self._trial(info, note.attempt or "loading"), ""
+        if how:
+            verdict = (
+                f"the start of {datetime.fromtimestamp(note.since, UTC).strftime(_TIME)} ended "
+                "or hung while it was loading, and so did a trial in a process of its own "
+                f"({how}). It is left out for a day; `standards-mcp plugins check` tries it again"
+            )
+            self._change(info, since=time.time(), verdict=verdict)
+        else:
+            self._change(info, attempt=None, is_suspect=False)
+        verdicts.append(verdict)
 
     @contextmanager
     def watch(self, step: Step, records: Iterable[PluginRecord]) -> Generator[None]:
@@ -163,14 +145,13 @@ class Quarantine:
 
         self._step = step
         lock: filelock.BaseFileLock | None = None
-        # The system releases the lock when a process ends. So an entry that is read with the lock
+        # The system releases the lock when a process ends. So an attempt that is read with the lock
         # belongs to a process that has ended.
         with suppress(OSError, filelock.Timeout):
-            file = of_environment(private_folder(self._folder), _NAME, ".lock")
+            file = of_environment(private_folder(self._folder), "start", ".lock")
             lock = filelock.FileLock(file, mode=FILE_MODE)
             lock.acquire(timeout=0)
             self._is_locked = True
-        self._entries = self._read(_NAME, _ENTRIES)
         try:
             yield
         finally:
@@ -191,19 +172,14 @@ class Quarantine:
         timer.daemon = True
         timer.start()
         if self._is_locked:
-            entry = _Entry(
-                distribution=info.distribution,
-                version=info.version,
-                step=self._step,
-                since=time.time(),
-            )
-            self._set(info.name, entry)
+            now = time.time()
+            self._change(info, attempt=self._step, since=now, is_suspect=False, verdict="")
         try:
             yield
         finally:
             timer.cancel()
             if self._is_locked:
-                self._set(info.name, None)
+                self._change(info, attempt=None)
 
     def save(self, records: Iterable[PluginRecord], step: Step) -> None:
         """Write the outcome of each plugin that was tried, if the folder is writable.
@@ -212,57 +188,63 @@ class Quarantine:
             step: The last step. Loading says nothing about starting, so a failure to start stays
                 until the next start.
         """
-        if self._folder is None:
-            return
-        earlier = self._read(_OUTCOMES_NAME, _OUTCOMES)
-        outcomes = {
-            record.name: _outcome(record, earlier.get(record.name), step)
-            for record in records
-            if record.status in _TRIED
-        }
-        text = _OUTCOMES.dump_json(earlier | outcomes, indent=1).decode()
-        keep_text(of_environment(self._folder, _OUTCOMES_NAME, ".json"), text)
+
+        def save(notes: _Notes) -> _Notes:
+            outcomes = {
+                record.name: _outcome(record, notes.get(record.name), step)
+                for record in records
+                if record.status in _TRIED
+            }
+            return notes | outcomes
+
+        self._update(save)
 
     def restore(self, records: Iterable[PluginRecord]) -> None:
         """Set the status of discovered plugins to the outcome of their last start.
 
         Outcomes of other versions or distributions are ignored.
         """
-        outcomes = self._read(_OUTCOMES_NAME, _OUTCOMES)
-        entries = self._read(_NAME, _ENTRIES)  # a trial may have ended after the start
+        notes = self._notes()
         for record in records:
-            if record.status is not Status.DISCOVERED:
-                continue
-            outcome, entry = outcomes.get(record.name), entries.get(record.name)
-            if entry and entry.verdict and _is_of(record.info, entry):
-                record.status, record.reason = Status.FAILED, entry.verdict
-            elif outcome and _is_of(record.info, outcome):
-                reason = f"{outcome.reason} (at the last start, {outcome.time})"
-                record.status, record.reason = outcome.status, reason if outcome.reason else ""
+            if record.status is Status.DISCOVERED:
+                note = _note_of(record.info, notes.get(record.name))
+                reason = f"{note.reason} (at the last start, {note.time})" if note.reason else ""
+                record.status = Status.FAILED if note.verdict else note.status
+                record.reason = note.verdict or reason
 
-    def _read(self, name: str, content: TypeAdapter[dict[str, _T]]) -> dict[str, _T]:
-        """Return the content of a file by plugin name; empty if it is missing or damaged."""
+    def _notes(self) -> _Notes:
+        """Return the notes by plugin name; none if the file is missing or damaged."""
         try:
-            folder = self._folder
-            return content.validate_json(
-                of_environment(folder, name, ".json").read_bytes() if folder else b"{}"
-            )
+            return _NOTES.validate_json(self._file.read_bytes()) if self._folder else {}
         except (OSError, ValueError):
             return {}
 
-    def _set(self, name: str, entry: _Entry | None) -> None:
-        """Keep the entry of a plugin, or forget it."""
-        self._entries.pop(name, None)
-        if entry:
-            self._entries[name] = entry
-        if self._folder is None:
+    @property
+    def _file(self) -> Path:
+        return of_environment(self._folder or Path(), "plugins", ".json")
+
+    def _change(self, info: PluginInfo, **fields: Any) -> None:
+        """Change some fields in the note about a plugin."""
+
+        def change(notes: _Notes) -> _Notes:
+            return notes | {info.name: replace(_note_of(info, notes.get(info.name)), **fields)}
+
+        self._update(change)
+
+    def _update(self, change: Callable[[_Notes], _Notes]) -> None:
+        """Apply a change to the notes as they are now, if the folder is writable."""
+        notes = self._notes()
+        if self._folder is None or change(notes) == notes:
             return
-        file = of_environment(self._folder, _NAME, ".json")
-        with suppress(OSError):
-            if self._entries:
-                write_private(file, _ENTRIES.dump_json(self._entries))
-            else:
-                file.unlink(missing_ok=True)
+        import filelock  # noqa: PLC0415  - takes 10 ms, and most commands change nothing
+
+        with suppress(OSError):  # this includes filelock.Timeout
+            lock = of_environment(private_folder(self._folder), "plugins", ".lock")
+            with filelock.FileLock(lock, _LOCK_SECONDS, FILE_MODE):
+                # Renamed, so that a client that kills this process leaves no half of a file.
+                scratch = self._file.with_suffix(".new")
+                write_private(scratch, _NOTES.dump_json(change(self._notes()), indent=1))
+                scratch.replace(self._file)
 
 
 def _may_crash(record: PluginRecord) -> bool:
@@ -270,23 +252,24 @@ def _may_crash(record: PluginRecord) -> bool:
     return not record.info.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
 
 
-def _outcome(record: PluginRecord, earlier: _Outcome | None, step: Step) -> _Outcome:
-    if earlier and _is_of(record.info, earlier):
-        # Most commands only load plugins; they must not overwrite the last start.
-        if record.status is Status.REGISTERED and earlier.step == "starting":
-            return earlier
-        # It failed when it was loaded for this start, and was not started.
-        if record.status is Status.FAILED and earlier.reason == record.reason:
-            step = earlier.step
-    return _Outcome(
-        distribution=record.info.distribution,
-        version=record.info.version,
-        status=record.status,
-        reason=record.reason,
-        step=step,
-        time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-    )
+def _outcome(record: PluginRecord, earlier: _Note | None, step: Step) -> _Note:
+    note = _note_of(record.info, earlier)
+    # Most commands only load plugins; they must not overwrite the last start.
+    if record.status is Status.REGISTERED and note.step == "starting":
+        return note
+    # It failed when it was loaded for this start, and was not started.
+    if record.status is Status.FAILED and note.reason == record.reason:
+        step = note.step
+    now = datetime.now(UTC).strftime(_TIME) if record.reason else ""
+    return replace(note, status=record.status, reason=record.reason, step=step, time=now)
 
 
-def _is_of(info: PluginInfo, noted: _Entry | _Outcome) -> bool:
-    return (noted.distribution, noted.version) == (info.distribution, info.version)
+def _note_of(info: PluginInfo, note: _Note | None) -> _Note:
+    """Return the note, or a new one if it is about another version or distribution."""
+    if note and _is_of(info, note):
+        return note
+    return _Note(distribution=info.distribution, version=info.version)
+
+
+def _is_of(info: PluginInfo, note: _Note) -> bool:
+    return (note.distribution, note.version) == (info.distribution, info.version)

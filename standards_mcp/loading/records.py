@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from standards_mcp._utils.installation import HOST
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.config.layers import Layers, with_variables
-from standards_mcp.config.problems import Problem, canonical_name
+from standards_mcp.config.problems import Problem
 from standards_mcp.contributions.selection import Contributions
 from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Plugin, PluginSettings
@@ -70,7 +72,7 @@ class PluginInfo:
     @property
     def is_own(self) -> bool:
         """True if it comes with the host."""
-        return canonical_name(self.distribution) == HOST
+        return canonicalize_name(self.distribution) == HOST
 
 
 @dataclass(slots=True)

@@ -4,22 +4,12 @@ A plugin never gets the server object. It returns tools, prompts, resources, fil
 data, and the host serves them.
 """
 
-from standards_mcp._utils.addresses import (
-    ApiKey,
-    ServiceUrl,
-    is_loopback,
-    is_unencrypted,
-    may_use_proxy,
-)
-
 from .base import (
     MissingServiceError,
     Plugin,
     PluginContext,
-    PluginSettings,
     Service,
     SettingsT,
-    Variable,
     service_name,
 )
 from .calls import (
@@ -34,6 +24,15 @@ from .calls import (
     ToolResult,
 )
 from .declared import Completer, Filter, Prompt, Resource, Route, Tool
+from .settings import (
+    ApiKey,
+    PluginSettings,
+    ServiceUrl,
+    Variable,
+    is_loopback,
+    is_unencrypted,
+    may_use_proxy,
+)
 
 __all__ = [
     "AnswerT",

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, overload
 
-from pydantic import ConfigDict
 from typing_extensions import TypeVar
 
-from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.logs import PLUGIN_LOGGERS
 from standards_mcp.errors import PluginError
 
 from .calls import Health
+from .settings import PluginSettings
 
 T = TypeVar("T")
 
@@ -59,44 +58,6 @@ class MissingServiceError(LookupError):
     """No plugin provides a service; the message says why, with the remedy."""
 
 
-class PluginSettings(Documented):
-    """Base class for the model of a plugin's own keys in its table ``[plugins.<name>]``.
-
-    The host reserves ``enabled``, ``required``, ``isolate``, ``python``, ``memory``,
-    ``processes`` and ``env``.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    def folders_to_make(self) -> Mapping[str, Path]:
-        """Return the folders that the plugin makes at their first use, by their keys.
-
-        ``config check`` reports a folder whose parent does not exist, which usually is a typing
-        error.
-        """
-        return {}
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """An environment variable of its own for a key of a plugin, as metadata of its field.
-
-    ``api_key: Annotated[SecretStr | None, Variable("SEARCH_API_KEY")] = None`` is set by that
-    variable of the environment or of ``.env``, which counts more than the configuration file.
-
-    Attributes:
-        only: True for a key that the configuration file and the command line must not give, as
-            others can read them.
-    """
-
-    name: str
-    only: bool = False
-
-
-def _ignored(*_: object) -> None:
-    """Ignore the notification, outside a server."""
-
-
 def _no_service(wanted: Callable[..., Any]) -> Any:
     raise LookupError(wanted)
 
@@ -127,8 +88,12 @@ class PluginContext:
     open_service: Callable[[Callable[..., Any]], Any] = field(
         default=_no_service, repr=False, compare=False
     )
-    contributions_changed: Callable[[], None] = field(default=_ignored, repr=False, compare=False)
-    resource_updated: Callable[[str], None] = field(default=_ignored, repr=False, compare=False)
+    contributions_changed: Callable[[], None] = field(
+        default=lambda: None, repr=False, compare=False
+    )
+    resource_updated: Callable[[str], None] = field(
+        default=lambda _: None, repr=False, compare=False
+    )
 
     @overload
     def service(self, wanted: Callable[..., T], /) -> T: ...

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
-from standards_mcp._utils.files import FILE_MODE, private_folder, replace_privately
 from standards_mcp._utils.text import describe_exception
+from standards_mcp.files import FILE_MODE, private_folder, replace_privately
 
 log = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import anyio
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from standards_mcp._utils.files import keep_text
 from standards_mcp._utils.secrets import mask, secrets_of
 from standards_mcp.config.models.settings import Expansion, VariableError
 from standards_mcp.config.problems import InvalidSettingsError, Problem
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ApiError, PluginError
+from standards_mcp.files import keep_text
 from standards_mcp.hookspecs import hookimpl
 from standards_mcp.loading.providers import Provider
 from standards_mcp.plugin import Health, Plugin, PluginContext, SettingsT

@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from standards_mcp._utils.files import FILE_MODE, private_folder, write_private
 from standards_mcp._utils.full_disk import reason_of
 from standards_mcp._utils.secrets import MASK, looks_secret, mask, masked_data
 from standards_mcp.calls.call import NO_ERRORS, CallRecord, Observer
 from standards_mcp.errors import NotAuditedError, StandardsMcpError
+from standards_mcp.files import FILE_MODE, private_folder, write_private
 from standards_mcp.host import Host
 
 log = logging.getLogger(__name__)

@@ -24,10 +24,9 @@ from standards_mcp.plugin import Health, Plugin, PluginContext
 
 from . import Allowed, Uses
 from .advice import declaration_faults, needs_faults, settings_faults
-from .blocking import LoopMonitor
 from .imports import import_faults
 from .serving import PluginUnderTest, connected, route_client
-from .side_effects import SideEffects
+from .side_effects import LoopMonitor, SideEffects
 
 _ROUNDS: Final = ("", " the second time")
 _FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)

@@ -98,14 +98,10 @@ def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
         except subprocess.TimeoutExpired:
             return None, f"it takes more than {_TIMEOUT} seconds"
         if not report.exists():
-            return None, _last_line(done.stderr)
+            lines = done.stderr.decode(errors="replace").strip().splitlines()
+            return None, lines[-1] if lines else "it ends the process"
         data: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         return data, done.stdout.decode(errors="replace").strip()
-
-
-def _last_line(output: bytes) -> str:
-    lines = output.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it ends the process"
 
 
 def main(module: str, report: str) -> None:

@@ -139,24 +139,6 @@ def test_a_command_starts_the_plugins_that_it_needs_once(run: Run, install: Call
     assert lives == ["alpha starts", "beta starts", "beta stops", "alpha stops"]
 
 
-def test_search_shows_codes_and_texts_within_80_columns(run: Run):
-    text = "comparing fractions with fraction strips"
-    outcome = run("search", text, "--grade", "3", "--top", "2")
-    assert outcome.code == 0
-    assert "1. CCSS.Math.Content.3.NF" in outcome.out
-    assert "Found 2 matching standards" in outcome.out
-    assert max(map(len, outcome.out.splitlines())) <= 80
-
-
-def test_search_as_json_is_the_answer_of_the_tool(run: Run):
-    searched = run("search", "telling time", "--top", "2", "--json")
-    arguments = json.dumps({"activity": "telling time", "max_results": 2})
-    called = run("call", "find_relevant_standards", "--args", arguments)
-    assert searched.code == called.code == 0
-    assert searched.data == called.data
-    assert len(searched.data["results"]) == 2
-
-
 def test_a_call_prints_the_answer_and_the_note_that_it_was_cut(run: Run):
     cut = ("--set", "tools.max_output_tokens=400", "call", "find_relevant_standards")
     command = (*cut, "--args", '{"activity": "telling time"}')
@@ -168,84 +150,6 @@ def test_a_call_prints_the_answer_and_the_note_that_it_was_cut(run: Run):
     whole = run(*command, "--json").data
     assert whole["structured"] == json.loads(whole["text"]) == outcome.data
     assert (whole["notes"], whole["is_error"]) == ([note], False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error_type", "told"),
-    [
-        (["search", "counting", "--grade", "pre-k"], "no_results", "Search again without grade"),
-        (["lookup", "3.NF.A.9"], "not_found", "Standard '3.NF.A.9' not found. Try: standards-mcp"),
-        (["lookup", "3.NF.A.9"], "not_found", "Nearest codes: CCSS.Math.Content.3.NF.A"),
-    ],
-)
-def test_what_is_not_found_exits_with_1(run: Run, arguments: list[str], error_type: str, told: str):
-    outcome = run(*arguments)
-    assert (outcome.code, outcome.out) == (1, "")
-    assert told in outcome.err.replace("\n", " ")
-    as_json = run(*arguments, "--json")
-    assert (as_json.code, as_json.data["error_type"]) == (1, error_type)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["search", "counting", "--grade", "banana"], "banana"),
-        (["search", "counting", "--top", "99"], "--top: "),
-        (["search", " "], "TEXT is empty."),
-        (["lookup", " ", "MP1"], "ID is empty."),
-        (["lookup", "x" * 600], "use `standards-mcp search`"),
-    ],
-)
-def test_wrong_input_exits_with_2_in_the_words_of_the_command(
-    run: Run, arguments: list[str], told: str
-):
-    outcome = run(*arguments)
-    assert outcome.code == 2
-    assert told in outcome.err.replace("\n", " ")
-    as_json = run(*arguments, "--json")
-    assert (as_json.code, as_json.data["error_type"]) == (2, "invalid_input")
-    assert told not in as_json.data["message"] or told == "banana"
-
-
-def test_lookup_shows_the_standard_and_its_neighbours(run: Run):
-    outcome = run("lookup", "3.NF.A.2")
-    assert outcome.code == 0
-    assert outcome.out.startswith("CCSS.Math.Content.3.NF.A.2\n")
-    for text in ("ancestors:", "children:", "CCSS.Math.Content.3.NF.A.2a", "siblings:"):
-        assert text in outcome.out
-    assert max(map(len, outcome.out.splitlines())) <= 80
-
-
-@pytest.mark.slow
-def test_a_standard_without_a_code_is_headed_by_its_parent(run: Run, tmp_path: Path):
-    rows = "id,code,text,parent\nG1,P,Pottery,\nG2,,At the wheel,P\nG3,,Students centre clay.,G2\n"
-    (tmp_path / "arts.csv").write_text(f"{rows}G4,,Kilns glow.,\n", encoding="utf-8")
-    settings = (f"plugins.catalog.path={tmp_path / 'arts'}", "plugins.catalog.local.model=none")
-    options = [part for setting in settings for part in ("--set", setting)]
-    assert run(*options, "data", "import", str(tmp_path / "arts.csv")).code == 0
-    searched = run(*options, "search", "students centre clay", "--top", "1").out
-    assert searched.startswith("1. (no code) under P Pottery  (score ")
-    assert "\n   id G3\n" in searched
-    assert run(*options, "search", "kilns glow", "--top", "1").out.startswith("1. (no code)  (")
-    looked_up = run(*options, "lookup", "G3").out
-    assert looked_up.startswith("(no code) under P Pottery\n")
-    assert "\n    At the wheel\n" in looked_up
-    assert run(*options, "lookup", "G4").out.startswith("(no code)\n  Kilns glow.")
-
-
-def test_lookup_of_several_in_one_text_lists_the_missing_ones(run: Run):
-    texts = ("MP1 and MP2, 111.5.b.3", "RL.4.3")
-    outcome = run("lookup", *texts)
-    assert outcome.code == 1
-    codes = [f"CCSS.{code}" for code in ("Math.Practice.MP1", "Math.Practice.MP2")]
-    codes += ["CCSS.ELA-Literacy.RL.4.3"]
-    assert [line for line in outcome.out.splitlines() if line.startswith("CCSS")] == codes
-    assert "Not found: '111.5.b.3' (Family: the Texas Essential" in outcome.err.replace("\n", " ")
-    as_json = run("lookup", *texts, "--json")
-    assert (as_json.code, as_json.data["not_found"]) == (1, ["111.5.b.3"])
-    assert [result["statement_notation"] for result in as_json.data["results"]] == codes
-    assert "111.5.b.3" in as_json.data["message"]
-    assert run("lookup", "MP1", "RL.4.3").code == 0
 
 
 @pytest.mark.usefixtures("greeter")
@@ -291,17 +195,6 @@ def test_a_pattern_without_effect_is_reported_with_the_nearest_tool(run: Run):
     assert (strict.code, strict.out) == (2, "")
     assert f"standards-mcp: {warning}" in strict.err
     assert run("--set", "tools.enable=['*', 'get.*', 'get_*']", "tools").err.count("warning") == 1
-
-
-@pytest.mark.parametrize(
-    ("command", "tool"),
-    [("search", "find_relevant_standards"), ("lookup", "get_standard_details")],
-)
-def test_a_command_with_a_disabled_tool_quotes_the_rule(run: Run, command: str, tool: str):
-    refused = run("--set", f"tools.disable=['{tool}']", command, "MP1")
-    told = " ".join(refused.err.split())
-    assert refused.code == 1
-    assert f"`standards-mcp {command}` is not served here ([tools] disable has '{tool}')" in told
 
 
 @pytest.mark.usefixtures("greeter")
@@ -509,31 +402,3 @@ def test_a_failure_to_start_is_still_listed_after_commands_that_start_nothing(
     for command in (["tools"], ["--help"], ["plugins", "list"]):
         assert run(*command).code == 0
         assert "its lifespan failed: RuntimeError: not before noon" in run("plugins", "list").out
-
-
-@pytest.mark.slow
-def test_data_build_rebuilds_the_index(run: Run, own_catalog: Path):
-    del own_catalog  # only to be the configured one, in place of that of all tests
-    outcome = run("data", "build")
-    assert outcome.code == 0
-    assert "Built the index of" in outcome.out
-
-
-@pytest.mark.smoke
-@pytest.mark.slow
-def test_imported_standards_are_found(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("STANDARDS_MCP_PLUGINS__CATALOG__PATH", str(tmp_path / "own"))
-    Path("own.csv").write_text(run("data", "template", "csv").out, encoding="utf-8")
-    for new in (3, 0):
-        assert run("data", "import", "own.csv", "--json").data["new"] == new
-    exported = [json.loads(line) for line in run("data", "export").out.splitlines()]
-    own = {each["_id"]: each for each in exported if each.get("text_status") != "paraphrase"}
-    assert len(own) == 3
-    *_, last = own.values()
-    found = run("lookup", last["statement_notation"], "--json").data
-    assert last["_id"] in {record["_id"] for record in found["results"]}
-    assert run("search", last["description"], "--json").data["results"][0]["_id"] in own
-    assert run("data", "remove", "starter", "--yes").code == 0
-    status = run("data", "status", "--json").data
-    assert (status["backend"], status["records"]) == ("local", 3)
-    assert status["location"] == str(tmp_path / "own")

@@ -144,65 +144,6 @@ def test_a_service_that_cannot_be_used_is_an_error(monkeypatch: pytest.MonkeyPat
     assert "`standards-mcp data status` says more" in plugin["message"]
 
 
-def edit_entries(edit: Callable[[dict[str, Any]], object]) -> None:
-    """Change the entries in the file of the client Cursor."""
-    file = Path.home() / ".cursor" / "mcp.json"
-    data = json.loads(file.read_text())
-    edit(data["mcpServers"])
-    file.write_text(json.dumps(data))
-
-
-def test_an_entry_with_a_missing_program_is_an_error():
-    FILE.write_text("[plugins.search]\nenabled = false\n")
-    assert run("install", "cursor", "--env", "STANDARDS_MCP_PLUGINS__CATALOG__PATH").exit_code == 0
-    assert run("install", "windsurf").exit_code == 0
-    lost = ["--config", "/nowhere/school.toml", "--profile", "teacher"]
-    edit_entries(
-        lambda servers: servers.update(
-            gone={"command": "/nowhere/standards-mcp"},
-            loose={"command": "uvx", "args": ["standards-mcp"]},
-            lost=servers["standards"] | {"args": lost},
-            another={"command": "/nowhere/another"},
-        )
-    )
-    (Path.home() / ".codeium" / "windsurf" / "mcp_config.json").write_text("{")
-    found = findings(code=1)
-    assert [(each["level"], each["message"]) for each in found["Cursor"][1:]] == [
-        ("error", "'gone' starts /nowhere/standards-mcp, which does not exist"),
-        ("warning", "'loose' starts 'uvx', which the client may not find"),
-        ("error", "'lost' names the configuration /nowhere/school.toml, which does not exist"),
-    ]
-    fine, gone, _, astray = found["Cursor"]
-    assert fine["level"] == "ok"
-    assert gone["fix"] == "Run `standards-mcp install cursor --name gone` again."
-    assert "install" not in astray["fix"]
-    assert "cannot be edited as JSON" in found["Windsurf"][0]["message"]
-    assert found["Windsurf"][0]["level"] == "error"
-
-
-def test_an_entry_that_lacks_settings_of_this_folder_is_a_warning():
-    FILE.write_text("[profiles.class]")
-    Path(".env").write_text("PINECONE_NAMESPACE=opensesame\n")
-    path = "STANDARDS_MCP_PLUGINS__CATALOG__PATH"
-    assert run("install", "cursor", "--profile", "class", "--env", path).exit_code == 0
-
-    def add(servers: dict[str, Any]) -> None:
-        entry = servers["standards"]
-        servers["elsewhere"] = {"command": entry["command"]}
-        servers["whole"] = entry | {"env": entry["env"] | {"PINECONE_NAMESPACE": "n"}}
-
-    edit_entries(add)
-    lacking, elsewhere, whole = findings(code=0)["Cursor"]
-    assert lacking["level"] == "warning"
-    assert lacking["message"] == (
-        "'standards' starts a server without these variables of .env or the environment: "
-        "PINECONE_NAMESPACE"
-    )
-    fix = f"Run `standards-mcp --config {FILE.resolve()} --profile class install cursor "
-    assert lacking["fix"].startswith(f"{fix}--name standards --env PINECONE_NAMESPACE` here")
-    assert (elsewhere["level"], whole["level"]) == ("ok", "ok")
-
-
 def test_nothing_served_is_an_error_and_a_pattern_without_effect_a_warning():
     found = findings("--set", "tools.disable=['*', 'x.*']", code=1)
     assert found["tools"][0]["message"] == "no tool is served"

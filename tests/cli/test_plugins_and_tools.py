@@ -200,22 +200,6 @@ def test_a_pattern_without_match_is_reported_with_the_failed_plugins(install: In
     assert done("config", "check") == "ok: standards-mcp.toml\n"
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("acme")
-def test_a_plugin_is_shown_in_the_state_in_which_it_is_listed():
-    def states() -> list[str]:
-        listed = data("plugins", "list")
-        shown = data("plugins", "info", "acme")
-        (status,) = (each["status"] for each in listed if each["name"] == "acme")
-        return [status, shown["status"]]
-
-    assert states() == ["discovered", "registered"]
-    assert states() == ["registered", "registered"]
-    done("plugins", "check")
-    assert states() == ["started", "started"]
-    assert states() == ["started", "started"]
-
-
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -254,15 +238,6 @@ def test_a_profile_limits_the_tools_and_is_kept_by_install():
         result = run(*arguments)
         assert result.exit_code == 2
         assert "no table [profiles.techer]; did you mean 'teacher'?" in result.stderr
-
-
-def test_a_client_is_given_the_file_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    FILE.write_text("")
-    named = tmp_path / "named.toml"
-    named.write_text("")
-    monkeypatch.setenv("STANDARDS_MCP_CONFIG", str(named))
-    entry = json.loads(done("install", "cursor", "--print"))
-    assert entry["mcpServers"]["standards"]["args"][-2:] == ["--config", str(named)]
 
 
 @pytest.mark.parametrize("pattern", ["standards_mcp_*", "Standards.MCP-Acme"])

@@ -302,14 +302,9 @@ class Odd(PluginSettings):
         ),
         (with_tool(description="x" * 1025), "its description has 1025 characters"),
         (
-            with_tool(function=lambda number: number, description="x"),
-            "its argument 'number' has no annotation",
-        ),
-        (
             with_tool(read_only=False),
             "tool 'made': without a flag, clients assume that it may delete or overwrite",
         ),
-        (with_schema(type="array"), "has an array without 'items' at a"),
         (with_schema(type="integer"), "its argument 'a' is not described"),
         (plugin(register_tools=lambda _: raise_(OSError("no file"))), "OSError: no file"),
     ],

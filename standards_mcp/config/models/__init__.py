@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import TypeIs
 
-from standards_mcp._utils.documented import Documented
+from standards_mcp.plugin.settings import Documented
 
 
 def _refuse_flag(value: object) -> object:

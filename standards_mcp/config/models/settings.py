@@ -21,10 +21,10 @@ from pydantic import (
     model_validator,
 )
 
-from standards_mcp._utils.documented import Documented
 from standards_mcp._utils.secrets import SHORTEST_SECRET, looks_secret, query_secrets
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.plugin import PluginSettings
+from standards_mcp.plugin.settings import Documented
 
 from . import AtStart, Like, Seconds, Table
 from .http import HttpSettings, Scope
@@ -253,15 +253,6 @@ class Settings(Table):
     server: HttpSettings = Field(default_factory=HttpSettings)
     servers: dict[str, ServerSection] = Field(default_factory=dict[str, ServerSection])
     servers_file: Path | None = None
-
-    @field_validator("profile", mode="before")
-    @classmethod
-    def _check_is_name(cls, profile: object) -> object:
-        if isinstance(profile, dict):  # [profile.x]
-            table = cast("dict[str, object]", profile)
-            name = next((key for key, value in table.items() if isinstance(value, dict)), "NAME")
-            raise ValueError(f"it names one of the profiles; for the table write [profiles.{name}]")  # noqa: TRY004  for pydantic
-        return profile
 
     @field_validator("profile")
     @classmethod

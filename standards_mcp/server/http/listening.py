@@ -21,9 +21,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from standards_mcp._utils.addresses import is_loopback
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.plugin import is_loopback
 
 from .guards import MCP
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp._utils.files import (
+from standards_mcp.files import (
     Edit,
     diff,
     edit_text,
