@@ -13,8 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, Va
 from standards_mcp import InvalidInputError
 
 from .import_markdown import UnreadableError, read_file, read_headings
-from .origins import SOURCE_KEY, STORED, Reading, origins_in
-from .records import LARGEST_ID, Document, Draft
+from .records import LARGEST_ID, SOURCE_KEY, STORED, Document, Draft, origins_in
 from .schemas import Skipped, no_surrogates
 
 Split: TypeAlias = Literal["file", "headings"]
@@ -50,11 +49,6 @@ class Source:
         """Report an unreadable part, which may hold memories."""
         self.skip(where, reason)
         self.is_damaged = True
-
-    def reading(self) -> Reading:
-        """Return the files, and the texts that they state."""
-        origins = [draft.origin for draft in self.drafts if draft.origin]
-        return Reading(self.files, {origin.statement for origin in origins})
 
     def check(self) -> None:
         """Check that there are files to import.

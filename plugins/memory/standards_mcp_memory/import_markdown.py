@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from .origins import Origin
-from .records import TAGS_MARK, Draft, preview_of, tags_in
+from .records import TAGS_MARK, Draft, Origin, preview_of, tags_in
 from .schemas import Skipped
 
 _FRONT: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)

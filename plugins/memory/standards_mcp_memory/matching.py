@@ -1,58 +1,58 @@
-"""Match the drafts of an import with the stored memories that they are versions of."""
+"""Match the drafts of an import with the stored memories that they are versions of.
+
+A memory has one origin for each file and heading that states it, and `STORED` if a tool or a line
+of JSONL stored it. An import adds the origins that it reads, and takes their places from the other
+memories. It rewrites a memory for an edited file only if nothing else states the old text;
+otherwise it makes a new memory. A prune removes the origins that are gone, and deletes a memory
+without origins. `STORED` is never gone.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from pathlib import Path, PurePath
+from typing import Final, NamedTuple, TypeAlias
 
-from .origins import STORED, Origin, Reading, with_origin, without_places
-from .records import LARGEST_ID, Document, Draft, Replaced
+from .records import LARGEST_ID, STORED, Document, Draft, Origin, Replaced, Statement
 
 # Ids of headings come from hashes and not from places, so that a new section does not change the
 # ids of others. Longer hashes would hardly collide, but models copy short ids without mistakes.
 _IDS_OF_HEADINGS: Final = 1000
 
+Origins: TypeAlias = tuple[Origin, ...]
+_Rule: TypeAlias = Callable[[Origins, Document | Draft], Iterable[Hashable]]
+
 
 @dataclass(frozen=True, slots=True)
-class StoredParts:
-    """The parts of a stored memory that a draft can change, in a compact form."""
+class Reading:
+    """The files that an import has read, and the texts that they state."""
 
-    content_hash: str
-    body: bytes
-    preview: str
-    tags: list[str] | None
-    origins: tuple[Origin, ...]
+    files: AbstractSet[str]
+    statements: AbstractSet[Statement]
 
     @classmethod
-    def of(cls, document: Document) -> StoredParts:
-        """Return the parts of a memory."""
-        body = _digest(document.content)
-        return cls(
-            document.content_hash, body, document.preview, document.own_tags, document.origins
-        )
+    def of(cls, drafts: Iterable[Draft], files: Iterable[str] = ()) -> Reading:
+        """Return the files of these drafts, and more files without any."""
+        origins = [draft.origin for draft in drafts if draft.origin]
+        statements = {origin.statement for origin in origins}
+        return cls({*files, *(origin.file for origin in origins)}, statements)
 
-    @classmethod
-    def of_draft(cls, draft: Draft) -> StoredParts:
-        """Return the parts of a draft that rules compare, without preview and tags."""
-        origins = (draft.origin,) if draft.origin else ()
-        return cls(draft.content_hash, _digest(draft.content), "", None, origins)
-
-    def says(self, draft: Draft) -> bool:
-        """Return True if writing the draft would change nothing."""
-        if draft.origins not in (None, self.origins):
+    def lacks(self, origin: Origin) -> bool:
+        """Return True if the file of an origin no longer states the memory."""
+        if origin == STORED:
             return False
-        return draft.replaces == "origins" or (
-            draft.content_hash == self.content_hash
-            and draft.preview in (None, self.preview)
-            and (draft.tags is None or list(draft.tags) == self.tags)
-        )
+        if origin.file in self.files:
+            return origin.statement not in self.statements
+        # If the folder around it is missing too, it may be on another disk or machine.
+        return os.path.exists(Path(origin.root).parent) and _is_gone(origin.file)  # noqa: PTH110
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A draft with the id and the origins that it gets.
 
     Attributes:
@@ -80,23 +80,19 @@ class Matcher:
 
     def __init__(
         self,
-        stored: Mapping[int, StoredParts],
+        stored: Mapping[int, Document],
         new_id: Callable[[int], int],
         drafts: Sequence[Draft],
     ) -> None:
         self._stored, self._new_id, self._drafts = stored, new_id, drafts
-        origins = [draft.origin for draft in drafts if draft.origin]
-        files = {origin.file for origin in origins}
-        self._reading = Reading(files, {origin.statement for origin in origins})
-        self._parts = [StoredParts.of_draft(draft) for draft in drafts]
+        self._reading = Reading.of(drafts)
         self._allowed = [_allowed_ids(draft.origin) for draft in drafts]
-        # Ids by the index of the draft in the list, by the place of its origin, and by its hash.
+        # Ids by the index of the draft in the list, by the place of its origin, and by its text.
         self._ids: dict[int, int] = {}
         self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
-        self._by_hash: dict[str, int] = {}
+        self._by_text: dict[Hashable, int] = {}
         self._taken: set[int] = set()
         self._rewritten: set[int] = set()
-        self._highest = max(stored, default=0)
 
     def match(self) -> list[Match]:
         """Return a match for each draft, in the same order."""
@@ -115,11 +111,11 @@ class Matcher:
                 self._ids_by_place.setdefault(origin.place, set()).add(identifier)
         return self._matches()
 
-    def forgotten(self) -> dict[int, tuple[Origin, ...]]:
+    def forgotten(self) -> dict[int, Origins]:
         """Return the remaining origins of unmatched memories that lost places to drafts."""
         left = {
-            identifier: without_places(parts.origins, self._places_of_others(identifier))
-            for identifier, parts in self._stored.items()
+            identifier: _without_places(document.origins, self._places_of_others(identifier))
+            for identifier, document in self._stored.items()
             if identifier not in self._taken
         }
         return {
@@ -128,35 +124,22 @@ class Matcher:
             if origins != self._stored[identifier].origins
         }
 
-    def _give_new_ids(self) -> None:
-        # Ids of front matters first, so that no other draft gets one of them.
-        for index, allowed in enumerate(self._allowed):
-            if allowed and not self._share(index):
-                self._take_one_of(index, allowed)
-        for index, allowed in enumerate(self._allowed):
-            if not allowed and not self._share(index):
-                self._take(index, self._new())
-            self._highest = max(self._highest, self._ids.get(index, 0))
-
-    def _assign(
-        self, rule: Callable[[StoredParts], Iterable[Hashable]], fits: Callable[[int, int], bool]
-    ) -> set[int]:
+    def _assign(self, rule: _Rule, fits: Callable[[int, int], bool]) -> set[int]:
         """Give memories to drafts with a common key, in the order of ids, and return their ids."""
         free: dict[Hashable, list[int]] = {}
         for identifier in sorted(self._stored.keys() - self._taken):
-            for key in rule(self._stored[identifier]):
+            document = self._stored[identifier]
+            for key in rule(document.origins, document):
                 free.setdefault(key, []).append(identifier)
         assigned: set[int] = set()
-        for index, parts in enumerate(self._parts):
+        for index, draft in enumerate(self._drafts):
             if index in self._ids:
                 continue
-            candidates = chain.from_iterable(free.get(key, ()) for key in rule(parts))
-            fitting = (
-                identifier
-                for identifier in candidates
-                if identifier not in assigned and fits(identifier, index)
-            )
-            if (best := next(fitting, None)) is not None:
+            keys = rule(draft.own_origins, draft)
+            candidates = chain.from_iterable(free.get(key, ()) for key in keys)
+            fitting = (doc_id for doc_id in candidates if doc_id not in assigned)
+            best = next((doc_id for doc_id in fitting if fits(doc_id, index)), None)
+            if best is not None:
                 self._take(index, best)
                 assigned.add(best)
         return assigned
@@ -164,11 +147,11 @@ class Matcher:
     def _take(self, index: int, identifier: int) -> None:
         self._ids[index] = identifier
         self._taken.add(identifier)
-        self._by_hash[self._drafts[index].content_hash] = identifier
+        self._by_text[_text(self._drafts[index])] = identifier
 
     def _share(self, index: int) -> bool:
         """Give a draft the memory of an equal draft; return True if it has an id now."""
-        identifier = self._by_hash.get(self._drafts[index].content_hash)
+        identifier = self._by_text.get(_text(self._drafts[index]))
         if index not in self._ids and identifier is not None and self._fits(identifier, index):
             self._ids[index] = identifier
         return index in self._ids
@@ -185,21 +168,27 @@ class Matcher:
             for stored in self._stored[identifier].origins
         )
 
-    def _take_one_of(self, index: int, allowed: range) -> None:
-        """Give a draft one of its allowed ids for a new memory, if one is free."""
-        origin = self._drafts[index].origin
-        # The heading decides, not its position, so each new collection gets the same ids.
-        start = int.from_bytes(_digest((origin and origin.heading) or "")) % len(allowed)
-        for identifier in (*allowed[start:], *allowed[:start]):
-            if identifier not in self._stored and identifier not in self._taken:
-                self._take(index, identifier)
-                return
-
-    def _new(self) -> int:
-        identifier = self._new_id(self._highest)
-        while identifier in self._taken:
-            identifier = self._new_id(identifier)
-        return identifier
+    def _give_new_ids(self) -> None:
+        # Ids of front matters first, so that no other draft gets one of them.
+        for index, allowed in enumerate(self._allowed):
+            if allowed and not self._share(index):
+                origin = self._drafts[index].origin
+                # The heading decides, not its position, so each new collection gets the same ids.
+                heading = (origin and origin.heading) or ""
+                start = int.from_bytes(hashlib.sha256(heading.encode()).digest()) % len(allowed)
+                in_turn = chain(allowed[start:], allowed[:start])
+                free = (one for one in in_turn if one not in self._stored)
+                identifier = next((one for one in free if one not in self._taken), None)
+                if identifier is not None:
+                    self._take(index, identifier)
+        highest = max(self._stored, default=0)
+        for index, allowed in enumerate(self._allowed):
+            if not allowed and not self._share(index):
+                highest = self._new_id(highest)
+                while highest in self._taken:
+                    highest = self._new_id(highest)
+                self._take(index, highest)
+            highest = max(highest, self._ids.get(index, 0))
 
     def _matches(self) -> list[Match]:
         indexes: dict[int, list[int]] = {}
@@ -222,34 +211,34 @@ class Matcher:
                 )
         return matches
 
-    def _origins(self, identifier: int, indexes: Iterable[int]) -> tuple[Origin, ...]:
+    def _origins(self, identifier: int, indexes: Iterable[int]) -> Origins:
         """Return the origins of a memory after these drafts are written."""
-        parts = self._stored.get(identifier)
-        origins = parts.origins if parts and identifier not in self._rewritten else ()
+        document = self._stored.get(identifier)
+        origins = document.origins if document and identifier not in self._rewritten else ()
         for draft in map(self._drafts.__getitem__, indexes):
-            for new in (draft.origin,) if draft.origin else draft.origins or (STORED,):
+            for new in draft.own_origins or draft.origins or (STORED,):
                 origins = with_origin(origins, new)
-        return without_places(origins, self._places_of_others(identifier))
+        return _without_places(origins, self._places_of_others(identifier))
 
     def _places_of_others(self, identifier: int) -> set[tuple[str, str | None]]:
         """Return the places of a memory whose drafts were matched with other memories."""
-        parts = self._stored.get(identifier)
+        document = self._stored.get(identifier)
         return {
             origin.place
-            for origin in (parts.origins if parts else ())
+            for origin in (document.origins if document else ())
             if (ids := self._ids_by_place.get(origin.place)) and identifier not in ids
         }
 
     def _replaced(self, index: int) -> Replaced:
         """Return the parts of the memory that a draft replaces."""
-        draft, parts = self._drafts[index], self._stored.get(self._ids[index])
-        if draft.origin is None or parts is None:
+        draft, document = self._drafts[index], self._stored.get(self._ids[index])
+        if draft.origin is None or document is None:
             return "stated"
-        before = [origin for origin in parts.origins if origin.place == draft.origin.place]
-        if draft.origin.version in {origin.version for origin in before or parts.origins}:
+        before = [origin for origin in document.origins if origin.place == draft.origin.place]
+        if draft.origin.version in {origin.version for origin in before or document.origins}:
             # The file has not changed, but a tool may have changed the memory since.
             return "origins"
-        return "all" if before or draft.content_hash != parts.content_hash else "stated"
+        return "all" if before or _text(draft) != _text(document) else "stated"
 
     def _problem(self, index: int) -> str | None:
         allowed = self._allowed[index]
@@ -258,6 +247,38 @@ class Matcher:
         if len(allowed) == 1:
             return f"names id {allowed[0]}, which another memory has"
         return f"names ids {allowed[0]} to {allowed[-1]}, which other memories have"
+
+
+def with_origin(origins: Origins, new: Origin) -> Origins:
+    """Return origins with a new one, which replaces an origin of the same place."""
+    before = next((origin for origin in origins if origin.place == new.place), None)
+    if before is None:
+        return (*origins, new)
+    if PurePath(new.root).is_relative_to(before.root):
+        # A single file that is imported again still belongs to the folder imported before.
+        new = replace(new, root=before.root)
+    return tuple(new if origin is before else origin for origin in origins)
+
+
+def _without_places(origins: Origins, places: Collection[tuple[str, str | None]]) -> Origins:
+    """Return the origins outside of these places.
+
+    If no origin is left, return all of them without versions, so that a prune still knows the
+    folder of the memory.
+    """
+    left = tuple(origin for origin in origins if origin.place not in places)
+    return left or tuple(replace(origin, version="") for origin in origins)
+
+
+def _is_gone(file: str) -> bool:
+    """Return True if the file is missing. A file in an unreadable folder counts as present."""
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _allowed_ids(origin: Origin | None) -> range | None:
@@ -274,47 +295,37 @@ def _allowed_ids(origin: Origin | None) -> range | None:
     return range(first, first + width) if 1 <= first <= LARGEST_ID - width + 1 else None
 
 
-def _digest(content: str) -> bytes:
-    return hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).digest()
+def _text(item: Document | Draft) -> Hashable:
+    return item.title, item.content
 
 
-_EMPTY: Final = _digest("")
+def _unchanged_place(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
+    return [origin.statement for origin in origins if origin != STORED]
 
 
-def _rewritable(parts: StoredParts) -> list[Origin]:
-    """Return the origins whose text belongs to this memory alone."""
-    return [origin for origin in parts.origins if origin.version]
+def _same_text(_origins: Origins, item: Document | Draft) -> Iterable[Hashable]:
+    return [_text(item)]
 
 
-def _statements(parts: StoredParts) -> Iterable[Hashable]:
-    return [origin.statement for origin in parts.origins if origin != STORED]
+def _key_at_place(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
+    return [(origin.key, origin.place) for origin in origins if origin.version and origin.key]
 
 
-def _hashes(parts: StoredParts) -> Iterable[Hashable]:
-    return [parts.content_hash]
+def _key(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
+    keyed = [origin for origin in origins if origin.version and origin.key]
+    return [(origin.root, origin.key, origin.heading) for origin in keyed]
 
 
-def _keys(parts: StoredParts) -> Iterable[Hashable]:
-    origins = [origin for origin in _rewritable(parts) if origin.key]
-    return [(origin.root, origin.key, origin.heading) for origin in origins]
+def _place(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
+    return [origin.place for origin in origins if origin.version]
 
 
-def _keys_at_places(parts: StoredParts) -> Iterable[Hashable]:
-    return [(origin.key, origin.place) for origin in _rewritable(parts) if origin.key]
+def _renamed_heading(origins: Origins, item: Document | Draft) -> Iterable[Hashable]:
+    body = item.content.strip()
+    named = [origin for origin in origins if origin.version and origin.heading is not None]
+    return [(origin.file, body) for origin in named if body]
 
 
-def _last_places(parts: StoredParts) -> Iterable[Hashable]:
-    return [origin.place for origin in _rewritable(parts)[-1:]]
-
-
-def _headings(parts: StoredParts) -> Iterable[Hashable]:
-    return [origin.place for origin in _rewritable(parts)]
-
-
-def _renamed(parts: StoredParts) -> Iterable[Hashable]:
-    named = [origin for origin in _rewritable(parts) if origin.heading is not None]
-    return [(origin.file, parts.body) for origin in named if parts.body != _EMPTY]
-
-
-_UNCHANGED: Final = (_statements, _hashes)
-_EDITED: Final = (_keys_at_places, _keys, _last_places, _headings, _renamed)
+# An origin without a version belongs to a memory whose place has another memory now.
+_UNCHANGED: Final[Sequence[_Rule]] = (_unchanged_place, _same_text)
+_EDITED: Final[Sequence[_Rule]] = (_key_at_place, _key, _place, _renamed_heading)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from standards_mcp import ApiError, NotFoundError
 
-from .encoders import Encoder, make_encoder
+from .encoders import Encoder
 from .records import Document, Vectors
 from .rendering import left_out, one_line, without_words
 from .schemas import BatchAnswer, CollectionsAnswer, DocumentAnswer, Reference, SearchAnswer
@@ -42,6 +41,7 @@ class Memory:
         Raises:
             ToolError: The store or the encoder fails, or the collection has another model.
         """
+        answer: SearchAnswer = {"collection": collection, "query": query, "count": 0, "results": []}
         try:
             described = await self._describe_and_open(collection)
             await self.check_model(described)
@@ -49,11 +49,11 @@ class Memory:
             await self.check_dimensions(described, vectors)
             hits, odd_ids = await self.store.search(described, vectors[0], query, limit)
         except MissingCollectionError as error:
-            return {**_search_answer(collection, query, []), "collections": error.names}, ()
+            return {**answer, "collections": error.names}, ()
         notes = [left_out(odd_ids)] if odd_ids else []
         if not described.has_words:
             notes.append(without_words(collection))
-        return _search_answer(collection, query, hits), tuple(notes)
+        return {**answer, "count": len(hits), "results": hits}, tuple(notes)
 
     async def fetch(self, doc_id: int, collection: str) -> DocumentAnswer:
         """Return a memory in full.
@@ -99,14 +99,13 @@ class Memory:
         Raises:
             ToolError: The store fails.
         """
-        collections: list[Collection] = []
-        for name in await self.store.run(collection_jobs.names):
-            with suppress(MissingCollectionError):  # deleted meanwhile
-                collections.append(await self.describe_any(name))
+        names = await self.store.run(collection_jobs.names)
+        entries = [await self.find(name) for name in names]  # None if it was deleted meanwhile
         return {
             "collections": [
                 {"name": entry.name, "count": entry.count, "model": entry.model}
-                for entry in collections
+                for entry in entries
+                if entry
             ]
         }
 
@@ -121,10 +120,9 @@ class Memory:
         """
         offset: object = None
         while True:
-            job = partial(
-                point_jobs.page, name=collection, offset=offset, with_payload=with_payload
+            documents, offset = await self.store.run(
+                point_jobs.page, collection, offset, point_jobs.PAGE, with_payload=with_payload
             )
-            documents, offset = await self.store.run(job)
             for document in documents:
                 yield document
             if offset is None:
@@ -139,45 +137,56 @@ class Memory:
             ToolError: The store fails.
         """
         try:
-            described = await self.describe_any(collection)
+            described = await self.store.run(collection_jobs.describe, collection)
         except MissingCollectionError as error:
-            if collection + REEMBEDDED in error.names and await self.second(collection):
+            if collection + REEMBEDDED in error.names and await self.copy_of(collection):
                 raise _half_replaced(collection) from None
             raise
         if described.reembedded == collection:
-            copy = await self.second(collection)
+            copy = await self.copy_of(collection)
             if copy is not None and copy.form == described.form:
                 raise _half_replaced(collection)
         return described
 
-    async def describe_any(self, collection: str) -> Collection:
-        """Return the description of a collection, even after an interrupted `reembed`.
-
-        Raises:
-            MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
-        """
-        return await self.store.run(lambda client: collection_jobs.describe(client, collection))
-
-    async def second(self, collection: str) -> Collection | None:
-        """Return the copy that `reembed` made to replace a collection.
+    async def find(self, collection: str) -> Collection | None:
+        """Return the description of a collection, even after an interrupted `reembed`, or None.
 
         Raises:
             ToolError: The store fails.
         """
         with suppress(MissingCollectionError):
-            copy = await self.describe_any(collection + REEMBEDDED)
-            return copy if copy.reembedded == collection else None
+            return await self.store.run(collection_jobs.describe, collection)
         return None
 
-    async def count(self, collection: str) -> int:
-        """Return the exact number of memories; the count of a server's description is rough.
+    async def copy_of(self, collection: str) -> Collection | None:
+        """Return the copy that `reembed` made to replace a collection.
 
         Raises:
-            MissingCollectionError: The collection does not exist.
             ToolError: The store fails.
         """
-        return await self.store.run(lambda client: collection_jobs.count(client, collection))
+        copy = await self.find(collection + REEMBEDDED)
+        return copy if copy and copy.reembedded == collection else None
+
+    async def create(self, name: str, reembedded: str | None = None) -> Collection:
+        """Create a collection for vectors of the encoder.
+
+        Raises:
+            InvalidInputError: The store does not accept its name.
+            ToolError: The store or the encoder fails.
+        """
+        model = await self.encoder.name()
+        vectors = await self.encoder.encode(["memory"], "document")
+        new = Collection(name, 0, model, vectors.shape[1], reembedded, has_words=True)
+        await self.store.change(collection_jobs.create, new)
+        return new
+
+    async def count(self, collection: str) -> int:
+        """Return the exact number of memories in a collection.
+
+        Raises:
+            ToolError: The store fails.
+        """
+        return await self.store.run(collection_jobs.count, collection)
 
     async def check_model(self, collection: Collection) -> None:
         """Check that the encoder's model made the vectors of a collection.
@@ -204,11 +213,6 @@ class Memory:
         if collection.dimensions != vectors.shape[1]:
             raise _other_model(collection, await self.encoder.name(), vectors.shape[1])
 
-    async def aclose(self) -> None:
-        """Close the store and the encoder."""
-        await self.store.aclose()
-        await self.encoder.aclose()
-
     async def _describe_and_open(self, collection: str) -> Collection:
         # Both at once: opening the store and the encoder takes seconds at the first call.
         described, name = await asyncio.gather(
@@ -223,9 +227,7 @@ class Memory:
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         documents: dict[int, Document] = {}
         with suppress(MissingCollectionError):
-            documents = await self.store.run(
-                lambda client: point_jobs.retrieve(client, collection, ids)
-            )
+            documents = await self.store.run(point_jobs.retrieve, collection, ids)
         if len(documents) < len(ids):
             await self.describe(collection)  # raises if they may be in a copy
         return documents
@@ -240,11 +242,11 @@ async def open_memory(
     Args:
         encoder_threads: Number of threads of the built-in encoder; None for one per processor.
     """
-    memory = Memory(make_store(settings, state_dir), make_encoder(settings, encoder_threads))
+    memory = Memory(make_store(settings, state_dir), Encoder(settings, encoder_threads))
     try:
         yield memory
     finally:
-        await memory.aclose()
+        await memory.store.aclose()
 
 
 def make_store(settings: MemorySettings, state_dir: Path) -> Store:
@@ -270,18 +272,6 @@ def _document_answer(document: Document, collection: str) -> DocumentAnswer:
         "preview": document.preview,
         "content": document.content,
         "tags": document.tags,
-    }
-
-
-def _search_answer(collection: str, query: str, hits: Sequence[point_jobs.Hit]) -> SearchAnswer:
-    return {
-        "collection": collection,
-        "query": query,
-        "count": len(hits),
-        "results": [
-            {"id": hit.id, "title": hit.title, "preview": hit.preview, "score": hit.score}
-            for hit in hits
-        ],
     }
 
 

@@ -18,6 +18,7 @@ from qdrant_client import QdrantClient, models
 
 from standards_mcp import ApiError
 from standards_mcp_memory import reembedding
+from standards_mcp_memory.store import collections as collection_jobs
 
 Run = Callable[..., Any]
 DECISIONS = Path(__file__).parents[3] / "docs/decisions.md"
@@ -380,11 +381,11 @@ def test_changes_during_an_interrupted_reembed_are_kept(
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     run("import", "m.jsonl", "--collection", "c")
 
-    async def killed(*_: Any) -> None:
+    def killed(*_: Any) -> None:
         raise ApiError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(reembedding, "_drop", killed)
+        patched.setattr(collection_jobs, "drop", killed)
         assert "killed" in run("reembed", "c", "--model", other, status=1).stderr
     run("delete", "c", "3")
     # Back at the old model, nothing of the other one is taken over.

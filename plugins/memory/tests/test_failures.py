@@ -144,11 +144,9 @@ async def test_a_server_with_endless_answers_takes_a_bounded_number_of_threads(
             async with anyio.create_task_group() as group:
                 for _ in range(16):
                     group.start_soon(ask)
-        kind, message = said[-1]
-        assert (said[0][0], kind) == ("timeout", "api_error")
-        assert "[plugins.memory] url" in message
+        assert {kind for kind, _ in said} == {"timeout"}
         # Each has one thread here, and one of the server that drips.
-        assert threading.active_count() - threads <= 2 * 32 + 16
+        assert threading.active_count() - threads <= 2 * 16 + 16
         qdrant.drips = False
         for _ in range(200):
             if not (await client.call_tool("memory_search", SEARCH)).is_error:

@@ -28,11 +28,11 @@ import os, random, signal, sys, time
 from pathlib import Path
 import qdrant_client
 from standards_mcp_memory.commands import Place
-from standards_mcp_memory.import_commands import import_commands
+from standards_mcp_memory.import_commands import import_memories
 from standards_mcp_memory.settings import MemorySettings
 
 settings = MemorySettings(path=sys.argv[2], model=sys.argv[3])
-(command,) = [each for each in import_commands(Place(settings, Path())) if each.name == "import"]
+command = Place(settings, Path()).bound(import_memories)
 chance = random.Random(17)
 
 def written():

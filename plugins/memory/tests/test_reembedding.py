@@ -15,6 +15,8 @@ from mcp import Client
 
 from standards_mcp import ApiError
 from standards_mcp_memory import reembedding
+from standards_mcp_memory.store import collections as collection_jobs
+from standards_mcp_memory.store import points as point_jobs
 
 Run = Callable[..., Any]
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
@@ -49,24 +51,24 @@ def names(run: Run) -> list[str]:
 def killed(run: Run, other: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that ends `reembed` at a point of its way."""
 
-    async def end(*_: Any) -> None:
+    def end(*_: Any) -> None:
         raise ApiError("killed")
 
-    async def end_in_swap(memory: Any, collection: Any, points: Any) -> None:
+    def end_in_swap(client: Any, collection: Any, points: Any) -> Any:
         if collection.name == "c" and points[0].id > 1:
             raise ApiError("killed")
-        await upsert(memory, collection, points)
+        return upsert(client, collection, points)
 
     def end_after_removal(path: str, **more: Any) -> None:
         remove(path, **more)
         raise ApiError("killed")
 
-    upsert, remove = reembedding._upsert, shutil.rmtree
+    upsert, remove = point_jobs.upsert, shutil.rmtree
     points: dict[str, tuple[Any, str, Any]] = {
-        "before the first is deleted": (reembedding, "_drop", end),
+        "before the first is deleted": (collection_jobs, "drop", end),
         "while the first is deleted": (shutil, "rmtree", end_after_removal),
         "after the first was deleted": (reembedding, "_take_over", end),
-        "in the swap": (reembedding, "_upsert", end_in_swap),
+        "in the swap": (point_jobs, "upsert", end_in_swap),
     }
 
     def kill(point: str) -> None:

@@ -138,23 +138,6 @@ def test_a_new_file_of_an_old_name_takes_nothing_from_the_renamed_one(run: Run, 
     assert pruned == [{"id": 1, "title": "Log"}]
 
 
-def test_a_memory_whose_last_statement_is_at_a_place_goes_first(run: Run, notes: Path):
-    def origin(name: str, version: str) -> dict[str, str]:
-        file = str(notes / name)
-        return {"root": str(notes), "file": file, "heading": "Log", "hash": version}
-
-    january = [origin("current.md", "1"), origin("jan.md", "1")]
-    lines = [
-        {"id": 1, "title": "Log", "content": "January.", "source": january},
-        {"id": 2, "title": "Log", "content": "February.", "source": [origin("current.md", "2")]},
-    ]
-    (notes.parent / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    imported(run, "m.jsonl")
-    (notes / "current.md").write_text("## Log\n\nFebruary, edited.\n")
-    assert counts(imported(run, "notes/current.md")) == (0, 1, 0)
-    assert contents(run) == {1: "January.", 2: "February, edited."}
-
-
 def test_an_edited_file_keeps_its_memory_where_a_missing_one_had_the_same_id(run: Run, notes: Path):
     for name in ("a", "b"):
         (notes / f"{name}.md").write_text(f"---\nid: note\n---\nThis is {name}.\n")

@@ -87,15 +87,14 @@ def test_an_index_that_was_changed_scores_like_a_new_one(
     stored: dict[int, Document] = {}
     for identifier, title in changes[:at_first]:
         stored[identifier] = memory(identifier, title)
-    changed = WordIndex(stored[each] for each in sorted(stored))
+    changed = WordIndex(stored[identifier] for identifier in sorted(stored))
     for identifier, title in changes[at_first:]:
         if title:
             stored[identifier] = memory(identifier, title)
-            changed.put(stored[identifier])
         else:
             stored.pop(identifier, None)
-            changed.remove(identifier)
-    new = WordIndex(stored[each] for each in sorted(stored))
+        changed.change({identifier: stored.get(identifier)})
+    new = WordIndex(stored[identifier] for identifier in sorted(stored))
     words = query_words("bees hum")
     expected = new.scores(words, 20, [1, 5, 77])
     assert changed.scores(words, 20, [1, 5, 77]) == pytest.approx(expected, rel=1e-2, abs=1e-3)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import AsyncGenerator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
-from standards_mcp_memory.records import Document, Point, Vectors
+import anyio
 
-from . import collections as collection_jobs
+from standards_mcp import TimedOutError
+from standards_mcp_memory.records import Document, Vectors
+
 from . import points as point_jobs
 from .collections import Collection
 from .points import Hits
@@ -17,22 +21,35 @@ from .points import Hits
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
+P = ParamSpec("P")
 T = TypeVar("T")
-Job: TypeAlias = "Callable[[QdrantClient], T]"
+Changes: TypeAlias = Mapping[int, Document | None] | None
+"""The memories that a job wrote, None for deleted ones; None for a job on a whole collection."""
+ChangesT = TypeVar("ChangesT", bound=Changes)
 
 
 class Store(ABC):
-    """Runs jobs on Qdrant's client in a thread, because the client blocks.
+    """Runs jobs on Qdrant's client in threads of its own, because the client blocks.
 
-    Attributes:
-        place: The folder or the address, without secrets.
+    A job that outlives its call keeps its thread. So the threads stay few, even if a server never
+    ends its answers: later jobs wait for one in vain, and time out.
+
+    Args:
+        name: The subject of messages, with the folder or the address.
+        timeout: Seconds for one job.
+        threads: The most jobs at a time.
     """
 
-    place: str
+    _client: QdrantClient | None = None
 
-    @abstractmethod
-    async def run(self, job: Job[T]) -> T:
-        """Run a job, and return its result.
+    def __init__(self, name: str, timeout: float, threads: int) -> None:
+        self.name, self._timeout = name, timeout
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="memory-store")
+
+    async def run(
+        self, job: Callable[Concatenate[QdrantClient, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a job with these arguments, and return its result.
 
         Raises:
             ApiError: The store cannot be reached or opened.
@@ -40,97 +57,45 @@ class Store(ABC):
             NotFoundError: The job needs a missing collection or memory.
         """
 
+        def translated() -> T:
+            assert self._client is not None  # noqa: S101  - `_open` has opened it
+            with self._translated():
+                return job(self._client, *args, **kwargs)
+
+        async with self.held():
+            try:
+                await self._open()
+                with anyio.fail_after(self._timeout):
+                    return await self._in_thread(translated)
+            except TimeoutError:
+                raise TimedOutError(
+                    f"{self.name} did not answer within {self._timeout:g} s. Try again, or "
+                    "set [plugins.memory] timeout."
+                ) from None
+
+    async def change(
+        self,
+        job: Callable[Concatenate[QdrantClient, Collection, P], ChangesT],
+        collection: Collection,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> ChangesT:
+        """Run a job that changes a collection, and return the changes.
+
+        Raises:
+            ToolError: See `run`.
+        """
+        return await self.run(job, collection, *args, **kwargs)
+
     async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:
         """Return the memories that are nearest to a query; *vector* is its embedding.
 
         Raises:
-            MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
+            ToolError: See `run`.
         """
         if collection.has_words:
-            return await self.run(
-                lambda client: self._search(client, collection.name, vector, query, limit)
-            )
-        return await self.run(
-            lambda client: point_jobs.search(client, collection.name, vector, limit)
-        )
-
-    async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
-        """Write memories; they replace the ones with their ids.
-
-        Raises:
-            ToolError: The store fails.
-        """
-
-        def write(client: QdrantClient) -> None:
-            with self._changing(collection.name) as changed:
-                point_jobs.upsert(client, collection, points)
-                changed.extend(Document(point.id, point.payload) for point in points)
-
-        await self.run(write)
-
-    async def insert(self, collection: Collection, points: Sequence[Point]) -> dict[int, Document]:
-        """Write memories whose ids are free, and return the memories that have these ids now.
-
-        Raises:
-            ToolError: The store fails.
-        """
-
-        def write(client: QdrantClient) -> dict[int, Document]:
-            with self._changing(collection.name) as changed:
-                stored = point_jobs.insert(client, collection, points)
-                changed.extend(stored.values())
-                return stored
-
-        return await self.run(write)
-
-    async def delete(self, collection: str, ids: Sequence[int]) -> list[int]:
-        """Delete memories, and return the ids that existed.
-
-        Raises:
-            MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
-        """
-
-        def delete(client: QdrantClient) -> list[int]:
-            with self._changing(collection) as changed:
-                deleted = point_jobs.delete(client, collection, ids)
-                changed.extend(deleted)
-                return deleted
-
-        return await self.run(delete)
-
-    async def create(self, collection: Collection) -> None:
-        """Create a collection.
-
-        Raises:
-            InvalidInputError: The store does not accept its name.
-            ToolError: The store fails.
-        """
-        await self.run(lambda client: collection_jobs.create(client, collection))
-
-    async def drop(self, collection: str) -> None:
-        """Delete a collection with its memories.
-
-        Raises:
-            ToolError: The store fails.
-        """
-
-        def drop(client: QdrantClient) -> None:
-            with self._changing(collection):
-                client.delete_collection(collection)
-
-        await self.run(drop)
-
-    def _search(
-        self, client: QdrantClient, name: str, vector: Vectors, query: str, limit: int
-    ) -> Hits:
-        return point_jobs.search_server(client, name, vector, query, limit)
-
-    @contextmanager
-    def _changing(self, collection: str) -> Generator[list[Document | int]]:  # noqa: ARG002  - for embedded stores
-        """Collect the memories that a job writes, and the ids that it deletes."""
-        yield []
+            return await self.run(point_jobs.search_server, collection.name, vector, query, limit)
+        return await self.run(point_jobs.search, collection.name, vector, limit)
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
@@ -140,3 +105,14 @@ class Store(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Close the store."""
+
+    @abstractmethod
+    async def _open(self) -> None:
+        """Set the client, if it is not open."""
+
+    @abstractmethod
+    def _translated(self) -> AbstractContextManager[None]:
+        """Convert the errors of the client for users."""
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)

@@ -113,7 +113,7 @@ def describe(client: QdrantClient, name: str) -> Collection:
 
 
 def count(client: QdrantClient, name: str) -> int:
-    """Return the exact number of memories in a collection.
+    """Return the exact number of memories; the count of a server's description is rough.
 
     Raises:
         MissingCollectionError: The collection does not exist.
@@ -148,6 +148,11 @@ def create(client: QdrantClient, collection: Collection) -> None:
         raise
     except ValueError as error:
         raise InvalidInputError(f"collection: {error}. Choose another name.") from None
+
+
+def drop(client: QdrantClient, collection: Collection) -> None:
+    """Delete a collection with its memories, if it exists."""
+    client.delete_collection(collection.name)
 
 
 def is_server(client: QdrantClient) -> bool:
