@@ -123,8 +123,8 @@ def _read(source: Source, file: Path, where: str, split: Split) -> None:
             source.drafts.append(item)
         else:
             version = item.version(item.origin.key)
-            origin = replace(
-                item.origin, root=source.root, file=str(file.resolve()), version=version
+            origin = item.origin._replace(
+                root=source.root, file=str(file.resolve()), version=version
             )
             source.drafts.append(replace(item, origin=origin))
 

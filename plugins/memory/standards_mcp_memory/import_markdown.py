@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from io import StringIO
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple, cast
@@ -25,15 +26,6 @@ _NOTE_CONTENT: Final = "**Content:**"
 
 class UnreadableError(ValueError):
     """A file is damaged; the message continues its name."""
-
-
-class Note(NamedTuple):
-    """The fields of a text that `read_note` understands."""
-
-    title: str
-    preview: str | None
-    content: str
-    tags: tuple[str, ...]
 
 
 class _Front(NamedTuple):
@@ -59,7 +51,7 @@ def read_file(text: str, where: str) -> Iterator[Draft]:
     front, body = _split_front(_with_newlines(text))
     origin = Origin(key=front.key)
     if front == _Front(key=front.key) and (note := read_note(body)):
-        yield Draft(note.title, note.content, note.preview, note.tags, where=where, origin=origin)
+        yield replace(note, where=where, origin=origin)
         return
     headings = (section.title for section in _sections(body) if section.level == 1)
     content = body.strip()
@@ -95,7 +87,7 @@ def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
             yield {"where": place, "reason": "is outside of the second-level headings"}
 
 
-def read_note(text: str) -> Note | None:
+def read_note(text: str) -> Draft | None:
     """Return the fields of a note with bold field names; None for any other text.
 
     **Title:** Retry on 502
@@ -112,19 +104,10 @@ def read_note(text: str) -> Note | None:
     fields = {
         name: " ".join(value.split()) for name, value in zip(parts[::2], parts[1::2], strict=True)
     }
-    return Note(
-        title=fields["Title"],
-        preview=fields.get("Preview") or fields.get("Description"),
-        content=_without_tags(rest).strip(),
-        tags=tuple(tags_in(rest)),
-    )
-
-
-def _without_tags(text: str) -> str:
-    lines = text.rstrip().split("\n")
-    if lines and lines[-1].startswith(TAGS_MARK):
-        lines.pop()
-    return "\n".join(lines)
+    body, _, last_line = rest.rstrip().rpartition("\n")
+    content = body if last_line.startswith(TAGS_MARK) else rest
+    preview = fields.get("Preview") or fields.get("Description")
+    return Draft(fields["Title"], content.strip(), preview, tuple(tags_in(rest)))
 
 
 def _with_newlines(text: str) -> str:

@@ -16,16 +16,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from .records import LARGEST_ID, STORED, Document, Draft, Origin, Replaced, Statement
+from .records import LARGEST_ID, STORED, Document, Draft, Origin, Replaced
 
 # Ids of headings come from hashes and not from places, so that a new section does not change the
 # ids of others. Longer hashes would hardly collide, but models copy short ids without mistakes.
 _IDS_OF_HEADINGS: Final = 1000
 
 Origins: TypeAlias = tuple[Origin, ...]
-_Rule: TypeAlias = Callable[[Origins, Document | Draft], Iterable[Hashable]]
+_Rule: TypeAlias = Callable[[Origin, Document | Draft], Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Reading:
     """The files that an import has read, and the texts that they state."""
 
     files: AbstractSet[str]
-    statements: AbstractSet[Statement]
+    statements: AbstractSet[tuple[str, str | None, str]]
 
     @classmethod
     def of(cls, drafts: Iterable[Draft], files: Iterable[str] = ()) -> Reading:
@@ -52,17 +52,33 @@ class Reading:
         return os.path.exists(Path(origin.root).parent) and _is_gone(origin.file)  # noqa: PTH110
 
 
-class Match(NamedTuple):
-    """A draft with the id and the origins that it gets.
+@dataclass(slots=True)
+class Match:
+    """A draft with the memory that it is a version of.
 
     Attributes:
+        draft: `Matcher.match` gives it the id, and the origins to store.
+        allowed: The ids that its front matter allows; None for any.
         is_repeated: True if another draft of the import writes the memory.
-        problem: The reason why it cannot be written; None if it can.
     """
 
     draft: Draft
+    allowed: range | None
+    id: int | None = None
     is_repeated: bool = False
-    problem: str | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """The reason why the draft cannot be written; None if it can."""
+        if self.id is not None or self.allowed is None:
+            return None
+        if len(self.allowed) == 1:
+            return f"names id {self.allowed[0]}, which another memory has"
+        return f"names ids {self.allowed[0]} to {self.allowed[-1]}, which other memories have"
+
+    def fits(self, doc_id: int) -> bool:
+        """Return True if the draft may have this id."""
+        return self.allowed is None or doc_id in self.allowed
 
 
 class Matcher:
@@ -84,169 +100,149 @@ class Matcher:
         new_id: Callable[[int], int],
         drafts: Sequence[Draft],
     ) -> None:
-        self._stored, self._new_id, self._drafts = stored, new_id, drafts
+        self._stored, self._new_id = stored, new_id
         self._reading = Reading.of(drafts)
-        self._allowed = [_allowed_ids(draft.origin) for draft in drafts]
-        # Ids by the index of the draft in the list, by the place of its origin, and by its text.
-        self._ids: dict[int, int] = {}
-        self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
-        self._by_text: dict[Hashable, int] = {}
-        self._taken: set[int] = set()
+        self._matches = [Match(draft, _allowed_ids(draft.origin)) for draft in drafts]
+        # The ids that drafts have, and by the texts of the drafts.
+        self._taken_ids: set[int] = set()
+        self._taken: dict[Hashable, int] = {}
         self._rewritten: set[int] = set()
+        self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
 
     def match(self) -> list[Match]:
         """Return a match for each draft, in the same order."""
-        for index, draft in enumerate(self._drafts):
-            if draft.id is not None:
-                self._take(index, draft.id)
+        for match in self._matches:
+            if match.draft.id is not None:
+                self._take(match, match.draft.id)
         for rule in _UNCHANGED:
-            self._assign(rule, self._fits)
-        for index in range(len(self._drafts)):
-            self._share(index)
+            self._assign(rule, Match.fits)
+        for match in self._matches:
+            self._share(match)
         for rule in _EDITED:
             self._rewritten |= self._assign(rule, self._may_rewrite)
         self._give_new_ids()
-        for index, identifier in self._ids.items():
-            if origin := self._drafts[index].origin:
-                self._ids_by_place.setdefault(origin.place, set()).add(identifier)
-        return self._matches()
+        self._complete()
+        return self._matches
 
     def forgotten(self) -> dict[int, Origins]:
         """Return the remaining origins of unmatched memories that lost places to drafts."""
         left = {
-            identifier: _without_places(document.origins, self._places_of_others(identifier))
-            for identifier, document in self._stored.items()
-            if identifier not in self._taken
+            doc_id: _without_places(document.origins, self._places_of_others(doc_id))
+            for doc_id, document in self._stored.items()
+            if doc_id not in self._taken_ids
         }
         return {
-            identifier: origins
-            for identifier, origins in left.items()
-            if origins != self._stored[identifier].origins
+            doc_id: origins
+            for doc_id, origins in left.items()
+            if origins != self._stored[doc_id].origins
         }
 
-    def _assign(self, rule: _Rule, fits: Callable[[int, int], bool]) -> set[int]:
+    def _assign(self, rule: _Rule, fits: Callable[[Match, int], bool]) -> set[int]:
         """Give memories to drafts with a common key, in the order of ids, and return their ids."""
         free: dict[Hashable, list[int]] = {}
-        for identifier in sorted(self._stored.keys() - self._taken):
-            document = self._stored[identifier]
-            for key in rule(document.origins, document):
-                free.setdefault(key, []).append(identifier)
+        for doc_id in sorted(self._stored.keys() - self._taken_ids):
+            document = self._stored[doc_id]
+            for key in _keys(rule, document.origins, document):
+                free.setdefault(key, []).append(doc_id)
         assigned: set[int] = set()
-        for index, draft in enumerate(self._drafts):
-            if index in self._ids:
+        for match in self._matches:
+            if match.id is not None:
                 continue
-            keys = rule(draft.own_origins, draft)
-            candidates = chain.from_iterable(free.get(key, ()) for key in keys)
+            keys = _keys(rule, match.draft.own_origins or (STORED,), match.draft)
+            candidates = [doc_id for key in keys for doc_id in free.get(key, ())]
             fitting = (doc_id for doc_id in candidates if doc_id not in assigned)
-            best = next((doc_id for doc_id in fitting if fits(doc_id, index)), None)
+            best = next((doc_id for doc_id in fitting if fits(match, doc_id)), None)
             if best is not None:
-                self._take(index, best)
+                self._take(match, best)
                 assigned.add(best)
         return assigned
 
-    def _take(self, index: int, identifier: int) -> None:
-        self._ids[index] = identifier
-        self._taken.add(identifier)
-        self._by_text[_text(self._drafts[index])] = identifier
+    def _take(self, match: Match, doc_id: int) -> None:
+        match.id = doc_id
+        self._taken_ids.add(doc_id)
+        self._taken[_text(match.draft)] = doc_id
 
-    def _share(self, index: int) -> bool:
+    def _share(self, match: Match) -> bool:
         """Give a draft the memory of an equal draft; return True if it has an id now."""
-        identifier = self._by_text.get(_text(self._drafts[index]))
-        if index not in self._ids and identifier is not None and self._fits(identifier, index):
-            self._ids[index] = identifier
-        return index in self._ids
+        doc_id = self._taken.get(_text(match.draft))
+        if match.id is None and doc_id is not None and match.fits(doc_id):
+            match.id = doc_id
+        return match.id is not None
 
-    def _fits(self, identifier: int, index: int) -> bool:
-        allowed = self._allowed[index]
-        return allowed is None or identifier in allowed
-
-    def _may_rewrite(self, identifier: int, index: int) -> bool:
+    def _may_rewrite(self, match: Match, doc_id: int) -> bool:
         """Return True if nothing else states the memory."""
-        origin = self._drafts[index].origin
-        return self._fits(identifier, index) and all(
-            (origin and stored.place == origin.place) or self._reading.lacks(stored)
-            for stored in self._stored[identifier].origins
+        places = {origin.place for origin in match.draft.own_origins}
+        return match.fits(doc_id) and all(
+            origin.place in places or self._reading.lacks(origin)
+            for origin in self._stored[doc_id].origins
         )
 
     def _give_new_ids(self) -> None:
         # Ids of front matters first, so that no other draft gets one of them.
-        for index, allowed in enumerate(self._allowed):
-            if allowed and not self._share(index):
-                origin = self._drafts[index].origin
+        for match in self._matches:
+            if match.allowed and not self._share(match):
                 # The heading decides, not its position, so each new collection gets the same ids.
-                heading = (origin and origin.heading) or ""
-                start = int.from_bytes(hashlib.sha256(heading.encode()).digest()) % len(allowed)
-                in_turn = chain(allowed[start:], allowed[:start])
-                free = (one for one in in_turn if one not in self._stored)
-                identifier = next((one for one in free if one not in self._taken), None)
-                if identifier is not None:
-                    self._take(index, identifier)
+                heading = (match.draft.origin and match.draft.origin.heading) or ""
+                digest = int.from_bytes(hashlib.sha256(heading.encode()).digest())
+                start = digest % len(match.allowed)
+                in_turn = chain(match.allowed[start:], match.allowed[:start])
+                free = (doc_id for doc_id in in_turn if doc_id not in self._stored)
+                doc_id = next((doc_id for doc_id in free if doc_id not in self._taken_ids), None)
+                if doc_id is not None:
+                    self._take(match, doc_id)
         highest = max(self._stored, default=0)
-        for index, allowed in enumerate(self._allowed):
-            if not allowed and not self._share(index):
+        for match in self._matches:
+            if not match.allowed and not self._share(match):
                 highest = self._new_id(highest)
-                while highest in self._taken:
+                while highest in self._taken_ids:
                     highest = self._new_id(highest)
-                self._take(index, highest)
-            highest = max(highest, self._ids.get(index, 0))
+                self._take(match, highest)
+            highest = max(highest, match.id or 0)
 
-    def _matches(self) -> list[Match]:
-        indexes: dict[int, list[int]] = {}
-        for index, identifier in sorted(self._ids.items()):
-            indexes.setdefault(identifier, []).append(index)
-        matches = [
-            Match(draft, problem=self._problem(index)) for index, draft in enumerate(self._drafts)
-        ]
-        for identifier, equal in indexes.items():
-            origins = self._origins(identifier, equal)
-            is_named = any(self._drafts[index].id is not None for index in equal)
-            replaces = {index: self._replaced(index) for index in equal}
+    def _complete(self) -> None:
+        """Give the drafts of each memory its id and its origins."""
+        equal_by_id: dict[int, list[Match]] = {}
+        for match in self._matches:
+            if match.id is not None:
+                equal_by_id.setdefault(match.id, []).append(match)
+                if origin := match.draft.origin:
+                    self._ids_by_place.setdefault(origin.place, set()).add(match.id)
+        for doc_id, equal in equal_by_id.items():
+            document = self._stored.get(doc_id)
+            origins = document.origins if document and doc_id not in self._rewritten else ()
+            for match in equal:
+                for new in match.draft.own_origins or match.draft.origins or (STORED,):
+                    origins = with_origin(origins, new)
+            origins = _without_places(origins, self._places_of_others(doc_id))
+            is_named = any(match.draft.id is not None for match in equal)
+            parts = [_replaced(match.draft, document) for match in equal]
             # A changed draft writes the memory, not an equal one that is unchanged.
-            writer = min(equal, key=lambda index: replaces[index] == "origins")
-            for index in equal:
-                draft = self._drafts[index]
-                matches[index] = Match(
-                    replace(draft, id=identifier, origins=origins, replaces=replaces[index]),
-                    is_repeated=draft.id is None and (is_named or index != writer),
+            writer = next((i for i, part in enumerate(parts) if part != "origins"), 0)
+            for index, match in enumerate(equal):
+                match.is_repeated = match.draft.id is None and (is_named or index != writer)
+                match.draft = replace(
+                    match.draft, id=doc_id, origins=origins, replaces=parts[index]
                 )
-        return matches
 
-    def _origins(self, identifier: int, indexes: Iterable[int]) -> Origins:
-        """Return the origins of a memory after these drafts are written."""
-        document = self._stored.get(identifier)
-        origins = document.origins if document and identifier not in self._rewritten else ()
-        for draft in map(self._drafts.__getitem__, indexes):
-            for new in draft.own_origins or draft.origins or (STORED,):
-                origins = with_origin(origins, new)
-        return _without_places(origins, self._places_of_others(identifier))
-
-    def _places_of_others(self, identifier: int) -> set[tuple[str, str | None]]:
+    def _places_of_others(self, doc_id: int) -> set[tuple[str, str | None]]:
         """Return the places of a memory whose drafts were matched with other memories."""
-        document = self._stored.get(identifier)
+        document = self._stored.get(doc_id)
         return {
             origin.place
             for origin in (document.origins if document else ())
-            if (ids := self._ids_by_place.get(origin.place)) and identifier not in ids
+            if (ids := self._ids_by_place.get(origin.place)) and doc_id not in ids
         }
 
-    def _replaced(self, index: int) -> Replaced:
-        """Return the parts of the memory that a draft replaces."""
-        draft, document = self._drafts[index], self._stored.get(self._ids[index])
-        if draft.origin is None or document is None:
-            return "stated"
-        before = [origin for origin in document.origins if origin.place == draft.origin.place]
-        if draft.origin.version in {origin.version for origin in before or document.origins}:
-            # The file has not changed, but a tool may have changed the memory since.
-            return "origins"
-        return "all" if before or _text(draft) != _text(document) else "stated"
 
-    def _problem(self, index: int) -> str | None:
-        allowed = self._allowed[index]
-        if index in self._ids or allowed is None:
-            return None
-        if len(allowed) == 1:
-            return f"names id {allowed[0]}, which another memory has"
-        return f"names ids {allowed[0]} to {allowed[-1]}, which other memories have"
+def _replaced(draft: Draft, document: Document | None) -> Replaced:
+    """Return the parts of the memory that a draft replaces."""
+    if draft.origin is None or document is None:
+        return "stated"
+    before = [origin for origin in document.origins if origin.place == draft.origin.place]
+    if draft.origin.version in {origin.version for origin in before or document.origins}:
+        # The file has not changed, but a tool may have changed the memory since.
+        return "origins"
+    return "all" if before or _text(draft) != _text(document) else "stated"
 
 
 def with_origin(origins: Origins, new: Origin) -> Origins:
@@ -256,7 +252,7 @@ def with_origin(origins: Origins, new: Origin) -> Origins:
         return (*origins, new)
     if PurePath(new.root).is_relative_to(before.root):
         # A single file that is imported again still belongs to the folder imported before.
-        new = replace(new, root=before.root)
+        new = new._replace(root=before.root)
     return tuple(new if origin is before else origin for origin in origins)
 
 
@@ -267,7 +263,7 @@ def _without_places(origins: Origins, places: Collection[tuple[str, str | None]]
     folder of the memory.
     """
     left = tuple(origin for origin in origins if origin.place not in places)
-    return left or tuple(replace(origin, version="") for origin in origins)
+    return left or tuple(origin._replace(version="") for origin in origins)
 
 
 def _is_gone(file: str) -> bool:
@@ -299,33 +295,24 @@ def _text(item: Document | Draft) -> Hashable:
     return item.title, item.content
 
 
-def _unchanged_place(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
-    return [origin.statement for origin in origins if origin != STORED]
+def _keys(rule: _Rule, origins: Origins, item: Document | Draft) -> list[Hashable]:
+    return [key for origin in origins if (key := rule(origin, item))]
 
 
-def _same_text(_origins: Origins, item: Document | Draft) -> Iterable[Hashable]:
-    return [_text(item)]
-
-
-def _key_at_place(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
-    return [(origin.key, origin.place) for origin in origins if origin.version and origin.key]
-
-
-def _key(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
-    keyed = [origin for origin in origins if origin.version and origin.key]
-    return [(origin.root, origin.key, origin.heading) for origin in keyed]
-
-
-def _place(origins: Origins, _item: Document | Draft) -> Iterable[Hashable]:
-    return [origin.place for origin in origins if origin.version]
-
-
-def _renamed_heading(origins: Origins, item: Document | Draft) -> Iterable[Hashable]:
+def _renamed_heading(origin: Origin, item: Document | Draft) -> Hashable:
     body = item.content.strip()
-    named = [origin for origin in origins if origin.version and origin.heading is not None]
-    return [(origin.file, body) for origin in named if body]
+    return body and origin.version and origin.heading is not None and (origin.file, body)
 
 
-# An origin without a version belongs to a memory whose place has another memory now.
-_UNCHANGED: Final[Sequence[_Rule]] = (_unchanged_place, _same_text)
-_EDITED: Final[Sequence[_Rule]] = (_key_at_place, _key, _place, _renamed_heading)
+# A rule returns a key that an origin of a memory and the origin of a draft have in common, or a
+# false value. An origin without a version belongs to a memory whose place has another one now.
+_UNCHANGED: Final[Sequence[_Rule]] = (
+    lambda origin, _item: origin.version and origin.statement,
+    lambda _origin, item: _text(item),
+)
+_EDITED: Final[Sequence[_Rule]] = (
+    lambda origin, _item: origin.version and origin.key and (origin.key, origin.place),
+    lambda origin, _item: origin.version and origin.key and (origin.root, *origin[2:4]),
+    lambda origin, _item: origin.version and origin.place,
+    _renamed_heading,
+)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from standards_mcp import ApiError, Health, Plugin, Tool, ToolError, ToolResult, hookimpl
+from standards_mcp import Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 
 from .records import Draft
 from .rendering import render_batch, render_document, render_search
@@ -69,7 +69,8 @@ class MemoryPlugin(Plugin[MemorySettings]):
     Before you solve a problem, search for memories of it with {memory_search}.
     """
 
-    _parts: tuple[Memory, Writer] | None = None
+    _memory: Memory
+    _writer: Writer
 
     @hookimpl
     @asynccontextmanager
@@ -79,7 +80,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
         # searches at once are faster.
         opened = open_memory(self.settings, self.context.state_dir, encoder_threads=1)
         async with opened as memory:
-            self._parts = memory, Writer(memory)
+            self._memory, self._writer = memory, Writer(memory)
             yield
 
     @hookimpl
@@ -194,19 +195,6 @@ class MemoryPlugin(Plugin[MemorySettings]):
     async def delete(self, doc_id: DocumentId, collection: CollectionName) -> ToolResult:
         """Delete a memory."""
         return _result(await self._writer.delete_one(doc_id, collection))
-
-    @property
-    def _memory(self) -> Memory:
-        return self._started()[0]
-
-    @property
-    def _writer(self) -> Writer:
-        return self._started()[1]
-
-    def _started(self) -> tuple[Memory, Writer]:
-        if self._parts is None:
-            raise ApiError("The memory plugin has not started.")
-        return self._parts
 
 
 def _unique(tags: list[str] | None) -> tuple[str, ...] | None:

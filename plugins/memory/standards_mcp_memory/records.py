@@ -28,20 +28,11 @@ SOURCE_KEY: Final = "source"
 """The payload key of the origins of a memory."""
 
 
-class Statement(NamedTuple):
-    """A version of the text at one place of a file."""
-
-    file: str
-    heading: str | None
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The file and heading that a memory was imported from.
 
     Paths are absolute, so that a folder and one of its files give one memory. Another machine has
-    other paths; there, unchanged texts are found by their hash.
+    other paths; there, unchanged texts are found by their title and content.
 
     Attributes:
         root: The absolute path of the file or folder that was imported.
@@ -61,35 +52,26 @@ class Origin:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Origin:
         """Return a stored origin; `STORED` for a value that another program wrote."""
-        names = ("root", "file", "heading", "id", "hash")
-        root, file, heading, key, version = map(stored.get, names)
-        if not (isinstance(root, str) and isinstance(file, str) and file):
+        texts = {name: text for name, text in stored.items() if isinstance(text, str)}
+        if not (texts.get("file") and "root" in texts):
             return STORED
-        return cls(
-            root,
-            file,
-            heading if isinstance(heading, str) else None,
-            key if isinstance(key, str) else None,
-            version if isinstance(version, str) else "",
-        )
+        optional = texts.get("heading"), texts.get("id"), texts.get("hash", "")
+        return cls(texts["root"], texts["file"], *optional)
 
     def as_payload(self) -> dict[str, str]:
         """Return the fields for a payload; empty for `STORED`."""
-        if self == STORED:
-            return {}
-        optional = {"heading": self.heading, "id": self.key}
-        present = {name: value for name, value in optional.items() if value is not None}
-        return {"root": self.root, "file": self.file, **present, "hash": self.version}
-
-    @property
-    def statement(self) -> Statement:
-        """Its place with the version."""
-        return Statement(self.file, self.heading, self.version)
+        values = zip(("root", "file", "heading", "id", "hash"), self, strict=True)
+        return {} if self == STORED else {name: text for name, text in values if text is not None}
 
     @property
     def place(self) -> tuple[str, str | None]:
         """Its file and heading."""
         return self.file, self.heading
+
+    @property
+    def statement(self) -> tuple[str, str | None, str]:
+        """Its place with the version of the text."""
+        return self.file, self.heading, self.version
 
     def is_within(self, path: str) -> bool:
         """Return True if its file is at a path or below it."""
@@ -215,7 +197,8 @@ class Draft:
                 preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
-        return {**payload, **own, **tags, "content_hash": hash_of(self.title, self.content)}
+        text = f"{self.title}\n{self.content}".encode("utf-8", "surrogatepass")
+        return {**payload, **own, **tags, "content_hash": hashlib.sha256(text).hexdigest()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,13 +219,6 @@ def origins_in(stored: object) -> tuple[Origin, ...]:
         if isinstance(entry, Mapping)
     ]
     return tuple(dict.fromkeys(origins)) or (STORED,)
-
-
-def hash_of(title: str, content: str) -> str:
-    """Return the SHA-256 of a title and a content."""
-    # A line break ends the title. A title with line breaks is hashed as JSON, which has none.
-    texts = json.dumps([title, content]) if "\n" in title else f"{title}\n{content}"
-    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def tags_in(content: str) -> list[str]:

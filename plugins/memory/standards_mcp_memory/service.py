@@ -9,21 +9,22 @@ from pathlib import Path
 
 from standards_mcp import ApiError, NotFoundError
 
-from .encoders import Encoder
+from .encoders import Encoder, Kind
 from .records import Document, Vectors
 from .rendering import left_out, one_line, without_words
 from .schemas import BatchAnswer, CollectionsAnswer, DocumentAnswer, Reference, SearchAnswer
 from .settings import MemorySettings
-from .store import Store
+from .store import RemoteStore, Store
 from .store import collections as collection_jobs
 from .store import points as point_jobs
 from .store.collections import REEMBEDDED, Collection, MissingCollectionError
 from .store.embedded import EmbeddedStore
-from .store.remote import RemoteStore
 
 
 class Memory:
     """Searches and reads memories.
+
+    All methods raise a `ToolError` if the store or the encoder fails.
 
     Attributes:
         store: The Qdrant store of the memories.
@@ -43,10 +44,10 @@ class Memory:
         """
         answer: SearchAnswer = {"collection": collection, "query": query, "count": 0, "results": []}
         try:
-            described = await self._describe_and_open(collection)
+            # Both at once: opening the store and the encoder takes seconds at the first call.
+            described, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
             await self.check_model(described)
-            vectors = await self.encoder.encode([query], "query")
-            await self.check_dimensions(described, vectors)
+            vectors = await self.encode(described, [query], "query")
             hits, odd_ids = await self.store.search(described, vectors[0], query, limit)
         except MissingCollectionError as error:
             return {**answer, "collections": error.names}, ()
@@ -60,7 +61,6 @@ class Memory:
 
         Raises:
             NotFoundError: The memory or the collection does not exist.
-            ToolError: The store fails.
         """
         documents = await self._retrieve(collection, [doc_id])
         if doc_id not in documents:
@@ -68,11 +68,7 @@ class Memory:
         return _document_answer(documents[doc_id], collection)
 
     async def batch_fetch(self, references: Sequence[tuple[int, str]]) -> BatchAnswer:
-        """Return memories in full, in the order of the references.
-
-        Raises:
-            ToolError: The store fails.
-        """
+        """Return memories in full, in the order of the references."""
         ids_by_collection: dict[str, dict[int, None]] = {}
         for doc_id, name in references:
             ids_by_collection.setdefault(name, {})[doc_id] = None
@@ -94,11 +90,7 @@ class Memory:
         return {"count": len(documents_found), "documents": documents_found, "not_found": missing}
 
     async def collections(self) -> CollectionsAnswer:
-        """Return all collections, by name.
-
-        Raises:
-            ToolError: The store fails.
-        """
+        """Return all collections, by name."""
         names = await self.store.run(collection_jobs.names)
         entries = [await self.find(name) for name in names]  # None if it was deleted meanwhile
         return {
@@ -116,7 +108,6 @@ class Memory:
 
         Raises:
             MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
         """
         offset: object = None
         while True:
@@ -134,7 +125,6 @@ class Memory:
         Raises:
             MissingCollectionError: The collection does not exist.
             ApiError: An interrupted `reembed` left its memories only in the copy.
-            ToolError: The store fails.
         """
         try:
             described = await self.store.run(collection_jobs.describe, collection)
@@ -149,21 +139,13 @@ class Memory:
         return described
 
     async def find(self, collection: str) -> Collection | None:
-        """Return the description of a collection, even after an interrupted `reembed`, or None.
-
-        Raises:
-            ToolError: The store fails.
-        """
+        """Return the description of a collection, even after an interrupted `reembed`, or None."""
         with suppress(MissingCollectionError):
             return await self.store.run(collection_jobs.describe, collection)
         return None
 
     async def copy_of(self, collection: str) -> Collection | None:
-        """Return the copy that `reembed` made to replace a collection.
-
-        Raises:
-            ToolError: The store fails.
-        """
+        """Return the copy that `reembed` made to replace a collection."""
         copy = await self.find(collection + REEMBEDDED)
         return copy if copy and copy.reembedded == collection else None
 
@@ -172,7 +154,6 @@ class Memory:
 
         Raises:
             InvalidInputError: The store does not accept its name.
-            ToolError: The store or the encoder fails.
         """
         model = await self.encoder.name()
         vectors = await self.encoder.encode(["memory"], "document")
@@ -181,11 +162,7 @@ class Memory:
         return new
 
     async def count(self, collection: str) -> int:
-        """Return the exact number of memories in a collection.
-
-        Raises:
-            ToolError: The store fails.
-        """
+        """Return the exact number of memories in a collection."""
         return await self.store.run(collection_jobs.count, collection)
 
     async def check_model(self, collection: Collection) -> None:
@@ -204,25 +181,16 @@ class Memory:
             vectors = await self.encoder.encode(["memory"], "query")
             raise _other_model(collection, name, vectors.shape[1])
 
-    async def check_dimensions(self, collection: Collection, vectors: Vectors) -> None:
-        """Check that vectors of the encoder have the length of a collection's vectors.
+    async def encode(self, collection: Collection, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Return vectors of texts for a collection.
 
         Raises:
-            ApiError: They have another length.
+            ApiError: They have another length than the vectors of the collection.
         """
+        vectors = await self.encoder.encode(texts, kind)
         if collection.dimensions != vectors.shape[1]:
             raise _other_model(collection, await self.encoder.name(), vectors.shape[1])
-
-    async def _describe_and_open(self, collection: str) -> Collection:
-        # Both at once: opening the store and the encoder takes seconds at the first call.
-        described, name = await asyncio.gather(
-            self.describe(collection), self.encoder.name(), return_exceptions=True
-        )
-        if isinstance(described, BaseException):
-            raise described
-        if isinstance(name, BaseException):
-            raise name
-        return described
+        return vectors
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         documents: dict[int, Document] = {}

@@ -49,6 +49,8 @@ class Stale(NamedTuple):
 class Writer:
     """Writes memories, one job after another.
 
+    All methods raise a `ToolError` if the store or the encoder fails.
+
     It never gives the id of a deleted memory to a new one.
     """
 
@@ -58,11 +60,7 @@ class Writer:
         self._highest: dict[str, int] = {}
 
     async def store(self, draft: Draft, collection: str) -> StoreAnswer:
-        """Write a memory, if its title and content are new.
-
-        Raises:
-            ToolError: The store or the encoder fails.
-        """
+        """Write a memory, if its title and content are new."""
         async with self._writing, self._memory.store.held():
             target = await self._prepare(collection)
             twin = await self._memory.store.run(
@@ -103,7 +101,6 @@ class Writer:
 
         Raises:
             MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
         """
         async with self._writing, self._memory.store.held():
             target = await self._memory.describe(collection)
@@ -116,7 +113,6 @@ class Writer:
 
         Raises:
             NotFoundError: The memory or the collection does not exist.
-            ToolError: The store fails.
         """
         if not await self.delete([doc_id], collection):
             raise missing_document(doc_id, collection)
@@ -173,9 +169,6 @@ class Writer:
             ids: The memories that the import has matched: they stay.
             reading: The files that the import has read.
             root: The file or folder.
-
-        Raises:
-            ToolError: The store fails.
         """
         stale: list[Stale] = []
         with suppress(MissingCollectionError):
@@ -191,9 +184,6 @@ class Writer:
         """Delete memories without origins, and return them; update the origins of the others.
 
         Memories that were changed meanwhile stay as they are.
-
-        Raises:
-            ToolError: The store fails.
         """
         async with self._memory.store.held():
             ids = [memory.document.id for memory in stale]
@@ -283,8 +273,7 @@ class Writer:
         vectors = await self._memory.store.run(point_jobs.vectors_of, target.name, unchanged)
         if changed := [document for document in documents if document.id not in vectors]:
             texts = [text(document) for document in changed]
-            rows = await self._memory.encoder.encode(texts, "document")
-            await self._memory.check_dimensions(target, rows)
+            rows = await self._memory.encode(target, texts, "document")
             vectors |= {document.id: row for document, row in zip(changed, rows, strict=True)}
         return [
             Point(document.id, vectors[document.id], document.payload) for document in documents

@@ -91,13 +91,8 @@ def existing(client: QdrantClient, name: str) -> Generator[None]:
 
 
 def describe(client: QdrantClient, name: str) -> Collection:
-    """Return the description of a collection.
-
-    Raises:
-        MissingCollectionError: The collection does not exist.
-    """
-    with existing(client, name):
-        info = client.get_collection(name)
+    """Return the description of a collection."""
+    info = client.get_collection(name)
     metadata = info.config.metadata or {}
     model, reembedded = metadata.get(_MODEL_KEY), metadata.get(_REEMBEDDED_KEY)
     return Collection(
@@ -118,8 +113,7 @@ def count(client: QdrantClient, name: str) -> int:
     Raises:
         MissingCollectionError: The collection does not exist.
     """
-    with existing(client, name):
-        return client.count(name, exact=True).count
+    return client.count(name, exact=True).count
 
 
 def create(client: QdrantClient, collection: Collection) -> None:

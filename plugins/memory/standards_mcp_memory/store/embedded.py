@@ -66,7 +66,7 @@ class EmbeddedStore(Store):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> ChangesT:
-        def change(client: QdrantClient) -> ChangesT:
+        def change(client: QdrantClient, collection: Collection) -> ChangesT:
             # The index is dropped first, because a failed job may have written some memories.
             index = self._words.pop(collection.name, None)
             changes = job(client, collection, *args, **kwargs)
@@ -77,21 +77,20 @@ class EmbeddedStore(Store):
                 self._words[collection.name] = index
             return changes
 
-        return await self.run(change)
+        return await self.run(change, collection)
 
     @override
     async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:
         if not collection.has_words:
             return await super().search(collection, vector, query, limit)
-        name = collection.name
-        if name not in self._words:
+        if collection.name not in self._words:
             # A large index takes seconds to make, so this is a job with its own deadline.
-            await self.run(self._index, name)
-        return await self.run(
-            lambda client: search_embedded(
-                client, name, vector, query, limit, self._index(client, name)
-            )
-        )
+            await self.run(self._index, collection.name)
+
+        def search(client: QdrantClient, name: str) -> Hits:
+            return search_embedded(client, name, vector, query, limit, self._index(client, name))
+
+        return await self.run(search, collection.name)
 
     @override
     @asynccontextmanager
@@ -177,10 +176,15 @@ class EmbeddedStore(Store):
 
     def _wait_for_others(self, folder: Path, until: float) -> None:
         """Wait for other programs of Qdrant, which do not know the lock of this plugin."""
-        while _is_locked(folder):
-            if time.monotonic() > until:
-                raise self._in_use()
-            time.sleep(_POLL)
+        import portalocker  # noqa: PLC0415  - comes with qdrant-client
+
+        wait = max(0.0, until - time.monotonic())
+        lock = portalocker.Lock(folder / ".lock", "r+", timeout=wait, check_interval=_POLL)
+        try:
+            with suppress(FileNotFoundError), lock:
+                pass
+        except portalocker.LockException:
+            raise self._in_use() from None
 
     def _close(self) -> None:
         client, self._client = self._client, None
@@ -222,21 +226,6 @@ def _client(path: str) -> QdrantClient:
     if path == IN_MEMORY:
         return QdrantClient(path, force_disable_check_same_thread=True)
     return QdrantClient(path=path, force_disable_check_same_thread=True)
-
-
-def _is_locked(folder: Path) -> bool:
-    import portalocker  # noqa: PLC0415  - comes with qdrant-client
-
-    try:
-        with (folder / ".lock").open("r+") as file:
-            flags = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
-            portalocker.lock(file, flags)
-            portalocker.unlock(file)
-    except FileNotFoundError:
-        return False
-    except portalocker.exceptions.LockException:
-        return True
-    return False
 
 
 def _repair(folder: Path) -> None:

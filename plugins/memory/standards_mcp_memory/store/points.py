@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast
 
 from standards_mcp import ApiError
 from standards_mcp_memory.records import Document, Point, Vectors
 from standards_mcp_memory.schemas import Preview
 
-from .collections import WORDS, Collection, existing, is_server
+from .collections import WORDS, Collection, is_server
 from .words import fused, query_words, word_weights
 
 if TYPE_CHECKING:
@@ -27,18 +27,8 @@ _MORE_CANDIDATES: Final = 20
 _INSERT_ONLY_SINCE: Final = (1, 17)
 
 
-class Hits(NamedTuple):
-    """The result of a search, best first, and the number of hits left out for their UUIDs."""
-
-    hits: list[Preview]
-    odd_ids: int
-
-
-class Page(NamedTuple):
-    """Some memories, and the offset of the next page; None after the last."""
-
-    documents: list[Document]
-    next_offset: Any
+Hits: TypeAlias = tuple[list[Preview], int]
+"""The previews of a search, best first, and the number of hits left out for their UUIDs."""
 
 
 def search(client: QdrantClient, name: str, vector: Vectors, limit: int) -> Hits:
@@ -78,8 +68,9 @@ def search_embedded(
     scores = fused({**dict.fromkeys(words, farthest), **cosines}, words)
     best = sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))[:limit]
     documents |= retrieve(client, name, [*{*best} - documents.keys()], _SHOWN)
-    hits = [_hit(documents[doc_id], scores[doc_id]) for doc_id in best if doc_id in documents]
-    return Hits(_ordered(hits), sum(not is_number(point.id) for point in points[:limit]))
+    best_documents = [documents[doc_id] for doc_id in best if doc_id in documents]
+    odd_ids = sum(not is_number(point.id) for point in points[:limit])
+    return _previews(best_documents, scores), odd_ids
 
 
 def retrieve(
@@ -92,8 +83,7 @@ def retrieve(
     """
     if not ids:
         return {}
-    with existing(client, name):
-        rows = client.retrieve(name, ids=list(ids), with_payload=keys or True, with_vectors=False)
+    rows = client.retrieve(name, ids=list(ids), with_payload=keys or True, with_vectors=False)
     return _by_id(rows)
 
 
@@ -103,13 +93,11 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
 
     if not ids:
         return {}
-    with existing(client, name):
-        rows = client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=True)
-    return {
-        row.id: np.asarray(_dense(row.vector), dtype=np.float32)
-        for row in rows
-        if is_number(row.id)
-    }
+    vectors: dict[int, Vectors] = {}
+    for row in client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=True):
+        dense = row.vector[""] if isinstance(row.vector, dict) else row.vector
+        vectors[cast("int", row.id)] = np.asarray(dense, dtype=np.float32)
+    return vectors
 
 
 def twin(client: QdrantClient, name: str, title: str, content: str) -> Document | None:
@@ -117,26 +105,30 @@ def twin(client: QdrantClient, name: str, title: str, content: str) -> Document 
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     # The stored hash does not help: other programs edit texts without updating it.
-    same = models.Filter(must=[_is("title", title), _is("content", content)])
-    with existing(client, name):
-        # Qdrant returns numbers before UUIDs, so the first row is enough.
-        rows, _ = client.scroll(name, scroll_filter=same, limit=1, with_payload=True)
+    texts = {"title": title, "content": content}
+    same = models.Filter(
+        must=[
+            models.FieldCondition(key=key, match=models.MatchValue(value=text))
+            for key, text in texts.items()
+        ]
+    )
+    # Qdrant returns numbers before UUIDs, so the first row is enough.
+    rows, _ = client.scroll(name, scroll_filter=same, limit=1, with_payload=True)
     return next(iter(_by_id(rows).values()), None)
 
 
 def page(
     client: QdrantClient, name: str, offset: Any, limit: int, *, with_payload: bool = True
-) -> Page:
-    """Return a page of the memories of a collection, by id.
+) -> tuple[list[Document], Any]:
+    """Return a page of the memories of a collection, by id, and the offset of the next page.
 
     Args:
-        offset: `Page.next_offset` of the page before; None for the first page.
+        offset: The offset of this page; None for the first page. The last page returns None.
     """
-    with existing(client, name):
-        rows, next_offset = client.scroll(
-            name, limit=limit, offset=offset, with_payload=with_payload, with_vectors=False
-        )
-    return Page(list(_by_id(rows).values()), next_offset)
+    rows, next_offset = client.scroll(
+        name, limit=limit, offset=offset, with_payload=with_payload, with_vectors=False
+    )
+    return list(_by_id(rows).values()), next_offset
 
 
 def upsert(
@@ -181,10 +173,9 @@ def delete(client: QdrantClient, collection: Collection, ids: Sequence[int]) -> 
 def _query(
     client: QdrantClient, name: str, limit: int, **query: Any
 ) -> Sequence[models.ScoredPoint]:
-    with existing(client, name):
-        return client.query_points(
-            name, limit=limit, with_payload=_SHOWN, with_vectors=False, **query
-        ).points
+    return client.query_points(
+        name, limit=limit, with_payload=_SHOWN, with_vectors=False, **query
+    ).points
 
 
 def _write(
@@ -192,16 +183,8 @@ def _write(
 ) -> None:
     if points:
         structs = [_struct(client, collection, point) for point in points]
-        with existing(client, collection.name), one_sync(client, collection.name):
+        with one_sync(client, collection.name):
             client.upsert(collection.name, points=structs, wait=True, **options)
-
-
-def _is(key: str, text: str) -> models.Filter:
-    from qdrant_client import models  # noqa: PLC0415  - takes seconds
-
-    equal = models.FieldCondition(key=key, match=models.MatchValue(value=text))
-    missing = models.IsEmptyCondition(is_empty=models.PayloadField(key=key))
-    return models.Filter(should=[equal] if text else [equal, missing])
 
 
 def _check_version(client: QdrantClient) -> None:
@@ -232,27 +215,22 @@ def _struct(client: QdrantClient, collection: Collection, point: Point) -> model
     return models.PointStruct(id=point.id, vector=vectors, payload=dict(point.payload))
 
 
-def _dense(vector: Any) -> Any:
-    return cast("dict[str, Any]", vector)[""] if isinstance(vector, dict) else vector
-
-
 def _hits(points: Sequence[models.ScoredPoint]) -> Hits:
-    documents = _by_id(points)
-    hits = [_hit(documents[point.id], point.score) for point in points if is_number(point.id)]
-    return Hits(_ordered(hits), len(points) - len(hits))
+    scores = {point.id: point.score for point in points if is_number(point.id)}
+    return _previews(_by_id(points).values(), scores), len(points) - len(scores)
 
 
-def _hit(document: Document, score: float) -> Preview:
-    return {
-        "id": document.id,
-        "title": document.title,
-        "preview": document.preview,
-        "score": round(score, _DIGITS),
-    }
-
-
-def _ordered(hits: Sequence[Preview]) -> list[Preview]:
-    return sorted(hits, key=lambda hit: (-hit["score"], hit["id"]))
+def _previews(documents: Iterable[Document], scores: Mapping[int, float]) -> list[Preview]:
+    previews: list[Preview] = [
+        {
+            "id": document.id,
+            "title": document.title,
+            "preview": document.preview,
+            "score": round(scores[document.id], _DIGITS),
+        }
+        for document in documents
+    ]
+    return sorted(previews, key=lambda preview: (-preview["score"], preview["id"]))
 
 
 def _by_id(rows: Sequence[models.Record | models.ScoredPoint]) -> dict[int, Document]:
