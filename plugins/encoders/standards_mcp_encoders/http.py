@@ -136,15 +136,15 @@ class EmbeddingClient:
     @cached_property
     def _options(self) -> dict[str, Any]:
         uses_proxy = may_use_proxy(self._url)
-        options: dict[str, Any] = {
+        # Reading the certificates of all authorities takes a tenth of a second. Without TLS, each
+        # new client would read them for nothing.
+        is_encrypted = self._url.startswith("https:")
+        return {
             "headers": self._headers,
             "timeout": self._timeout,
             "trust_env": uses_proxy,
+            "verify": is_encrypted and httpx2.create_ssl_context(trust_env=uses_proxy),
         }
-        if self._url.startswith("https:"):
-            # Reading the certificates of all authorities takes a tenth of a second.
-            options["verify"] = httpx2.create_ssl_context(trust_env=uses_proxy)
-        return options
 
     def _requests(
         self, texts: Sequence[str], fields: dict[str, Any]

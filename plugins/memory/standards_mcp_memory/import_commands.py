@@ -16,7 +16,8 @@ from standards_mcp import InvalidInputError
 from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
 from .commands import Place, collection_argument, pass_place, valid_name
-from .import_files import Source, Split, line_of, read_source
+from .import_files import Source, line_of, read_source
+from .import_markdown import Split
 from .matching import Reading
 from .records import Document
 from .rendering import document_for_terminal, left_out, one_line, previews_for_terminal

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
@@ -164,10 +164,11 @@ class Draft:
     origins: tuple[Origin, ...] | None = None
     replaces: Replaced = "stated"
 
-    def version(self, key: str | None) -> str:
-        """Return the hash of all fields that a file states; *key* is its front matter's `id`."""
-        texts = json.dumps([self.title, self.content, self.preview, self.tags, key])
-        return hashlib.sha256(texts.encode()).hexdigest()
+    def stated_by(self, origin: Origin) -> Draft:
+        """Return the draft of a Markdown file, with the version of its text."""
+        texts = json.dumps([self.title, self.content, self.preview, self.tags, origin.key])
+        version = hashlib.sha256(texts.encode()).hexdigest()
+        return replace(self, origin=origin._replace(version=version))
 
     @property
     def own_origins(self) -> tuple[Origin, ...]:

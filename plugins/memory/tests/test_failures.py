@@ -188,7 +188,7 @@ async def test_a_store_in_use_by_another_program_is_waited_for_and_reported(
 
 
 async def test_two_servers_take_turns_with_a_folder(open_memory: OpenMemory, tmp_path: Path):
-    place = {"path": str(tmp_path / "memories"), "lock_wait": 10}
+    place: dict[str, Any] = {"path": str(tmp_path / "memories"), "lock_wait": 10}
     async with (
         open_memory(**place, idle_close=0.1) as one,
         open_memory(**place, idle_close=3600) as two,
@@ -196,6 +196,7 @@ async def test_two_servers_take_turns_with_a_folder(open_memory: OpenMemory, tmp
         await store(one)
         found = await call(two, "memory_search", **SEARCH)
         assert found["count"] == 1, "the other has let go of it"
+    place["lock_wait"] = 0.3
     async with open_memory(**place, idle_close=3600) as one, open_memory(**place) as two:
         await store(one)
         with anyio.fail_after(60):

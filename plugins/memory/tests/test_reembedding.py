@@ -20,7 +20,7 @@ from standards_mcp_memory.store import points as point_jobs
 
 Run = Callable[..., Any]
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
-COUNT = 150
+COUNT = 70  # more than a batch
 
 
 @pytest.fixture
@@ -36,10 +36,6 @@ def before(run: Run, tmp_path: Path) -> str:
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     run("import", "m.jsonl", "--collection", "c")
     return run("export", "c").stdout
-
-
-def with_model(model: str) -> tuple[str, str]:
-    return ("--set", f"plugins.memory.model={model}")
 
 
 def names(run: Run) -> list[str]:
@@ -97,7 +93,7 @@ def test_reembed_that_was_killed_loses_nothing_for_either_model(
     assert f"{COUNT} memories of c" in run("reembed", "c", "--model", model).stdout
     assert run("export", "c").stdout == before
     assert names(run) == ["c"]
-    assert "t7" in run("search", "c", "c7", options=with_model(model)).stdout
+    assert "t7" in run("search", "c", "c7", model=model).stdout
 
 
 def test_a_collection_that_is_half_replaced_is_refused_by_all_that_would_miss_memories(
@@ -114,7 +110,7 @@ def test_a_collection_that_is_half_replaced_is_refused_by_all_that_would_miss_me
         ("import", "m.jsonl", "--collection", "c"),
         ("import", "m.jsonl", "--collection", "c", "--dry-run"),
     ):
-        assert "is being reembedded" in run(*command, status=1, options=with_model(other)).stderr
+        assert "is being reembedded" in run(*command, status=1, model=other).stderr
     assert run("show", "c", "1").stdout.startswith("t1\n"), "the remaining collection is complete"
 
     async def fetch() -> Any:
@@ -186,8 +182,7 @@ def test_a_count_that_a_server_only_estimates_refuses_nothing(run: Run, qdrant: 
     qdrant.RequestHandlerClass = type(
         "Estimating", (qdrant.RequestHandlerClass,), {"_result": estimating}
     )
-    server = ("--set", f"plugins.memory.url={qdrant.url}")
     Path("a.md").write_text("Text.")
-    run("import", "a.md", "--collection", "c", options=server)
-    run("reembed", "c", "--model", other, options=server)
-    assert run("export", "c", options=server).stderr == "", "no memory is reported as left out"
+    run("import", "a.md", "--collection", "c", url=qdrant.url)
+    run("reembed", "c", "--model", other, url=qdrant.url)
+    assert run("export", "c", url=qdrant.url).stderr == "", "no memory is reported as left out"

@@ -556,7 +556,6 @@ def test_a_server_that_cannot_write_only_where_an_id_is_free_is_refused(
 ):
     assert notes
     qdrant.version = "1.16.3"
-    options = ("--set", f"plugins.memory.url={qdrant.url}")
-    refused = run("import", "notes", "--collection", "c", status=1, options=options).stderr
+    refused = run("import", "notes", "--collection", "c", status=1, url=qdrant.url).stderr
     assert "The Qdrant server is version 1.16.3" in refused
     assert "update it to 1.17 or later" in refused

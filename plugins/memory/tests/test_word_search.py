@@ -203,16 +203,15 @@ def test_an_old_collection_is_searched_as_before_until_it_is_reembedded(
 ):
     where = {"path": str(tmp_path / "memories")} if kind == "path" else {"url": qdrant.url}
     old(where)
-    options = ("--set", f"plugins.memory.{kind}={where[kind]}")
     search = ("search", "api", TITLES[3], "--json")
-    before = run(*search, options=options)
+    before = run(*search, **where)
     assert "Run `standards-mcp memory reembed` for it" in before.stderr
     assert [each["id"] for each in json.loads(before.stdout)["results"]] == [1, 2, 3, 4]
     (tmp_path / "new.jsonl").write_text('{"title": "New", "content": "Added."}\n')
-    run("import", "new.jsonl", "--collection", "api", options=options)
-    assert "memory reembed" in run(*search, options=options).stderr, "it is still an old one"
-    assert "5 memories of api have vectors of" in run("reembed", "api", options=options).stdout
-    after = run(*search, options=options)
+    run("import", "new.jsonl", "--collection", "api", **where)
+    assert "memory reembed" in run(*search, **where).stderr, "it is still an old one"
+    assert "5 memories of api have vectors of" in run("reembed", "api", **where).stdout
+    after = run(*search, **where)
     assert after.stderr == ""
     assert json.loads(after.stdout)["results"][0]["id"] == 4
 
