@@ -27,7 +27,7 @@ from .schemas import (
     check_name,
 )
 from .service import Memory, open_memory
-from .settings import IN_MEMORY, MemorySettings, check_spec
+from .settings import IN_MEMORY, MemorySettings
 from .store import collections as collection_jobs
 from .store.collections import Collection
 from .writing import Writer
@@ -176,14 +176,11 @@ def reembed_memories(place: Place, collection: str, *, model: str | None) -> Non
     target = place
     if model is not None:
         try:
-            check_spec(model)
             values = {**place.settings.model_dump(), "model": model}
             target = replace(place, settings=MemorySettings.model_validate(values))
         except ValidationError as error:  # its text has several lines, with the settings
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise click.BadParameter(reason, param_hint="--model") from None
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--model") from None
     with progress_bar("Encoding") as progress:
         done = target.run(lambda memory: reembed(memory, collection, progress))
     print_text(f"{done.count} memories of {collection} have vectors of {done.model}.")
