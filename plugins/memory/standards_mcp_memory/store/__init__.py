@@ -89,11 +89,7 @@ class Store(ABC):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> ChangesT:
-        """Run a job that changes a collection, and return the changes.
-
-        Raises:
-            ToolError: See `run`.
-        """
+        """Run a job that changes a collection, and return the changes. See `run` for errors."""
         return await self.run(job, collection, *args, **kwargs)
 
     async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:

@@ -80,12 +80,10 @@ def existing(client: QdrantClient, name: str) -> Generator[None]:
 
     try:
         yield
-    except UnexpectedResponse as error:
-        if error.status_code != _NOT_FOUND:
-            raise
-        raise MissingCollectionError(name, names(client)) from None
-    except ValueError as error:  # of the embedded store
-        if str(error) != f"Collection {name} not found":
+    except (UnexpectedResponse, ValueError) as error:
+        status = error.status_code if isinstance(error, UnexpectedResponse) else None
+        # The embedded store has no status.
+        if status != _NOT_FOUND and str(error) != f"Collection {name} not found":
             raise
         raise MissingCollectionError(name, names(client)) from None
 

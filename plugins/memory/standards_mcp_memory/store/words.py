@@ -134,17 +134,20 @@ class WordIndex:
             words.extend(counted)
             counts.extend(counted.values())
             sizes.append(len(counted))
-        self._ids = np.array(ids, dtype=np.int64)
-        self._words = np.array(words, dtype=np.uint32)
+        # The last row belongs to no memory, so that an empty index needs no branches.
+        self._ids = np.array([*ids, 0], dtype=np.int64)
+        self._is_current = self._ids > 0
+        row_type = np.min_scalar_type(len(ids))  # two bytes if possible: there are millions
+        rows = np.repeat(np.arange(len(ids), dtype=row_type), np.array(sizes, dtype=np.int64))
         count_array = np.array(counts, dtype=np.float32)
-        rows = np.repeat(np.arange(len(ids), dtype=np.uint32), np.array(sizes, dtype=np.int64))
         lengths = np.bincount(rows, count_array, len(ids)).astype(np.float32)
         weights = word_weight(count_array, lengths[rows])
         # Sorted by word, so that the rows of a word are one slice.
-        order = np.argsort(self._words, kind="stable")
-        self._words, self._rows = self._words[order], rows[order]
-        self._weights = weights[order].astype(np.float16)  # there are millions
-        self._is_current = np.ones(len(ids), dtype=bool)
+        word_array = np.array(words, dtype=np.uint32)
+        order = np.argsort(word_array, kind="stable")
+        self._rows, self._weights = rows[order], weights[order].astype(np.float16)
+        self._words, starts = np.unique(word_array[order], return_index=True)
+        self._bounds = np.append(starts, len(order))
         # Few memories change while a store is open, so a search reads them one by one.
         self._changed: dict[int, dict[int, float]] = {}
 
@@ -169,8 +172,9 @@ class WordIndex:
         changed = dict.fromkeys(self._changed, 0.0)
         count = int(self._is_current.sum()) + len(changed)
         for word in words:
-            start = np.searchsorted(self._words, np.uint32(word), "left")
-            end = np.searchsorted(self._words, np.uint32(word), "right")
+            at = int(np.searchsorted(self._words, np.uint32(word)))
+            is_indexed = at < len(self._words) and self._words[at] == word
+            start, end = self._bounds[at : at + 2] if is_indexed else (0, 0)
             rows = self._rows[start:end]
             is_current = self._is_current[rows]
             rows, weights = rows[is_current], self._weights[start:end][is_current]
@@ -185,7 +189,8 @@ class WordIndex:
             for doc_id, weight in holders.items():
                 changed[doc_id] += rarity * weight
         extra_rows = np.flatnonzero(np.isin(self._ids, np.array(extra_ids, dtype=np.int64)))
-        rows = np.union1d(np.argsort(-total)[:limit], extra_rows)
+        best = np.argpartition(-total, min(limit, len(total) - 1))[:limit]
+        rows = np.union1d(best, extra_rows)
         stored: dict[int, float] = dict(
             zip(self._ids[rows].tolist(), total[rows].tolist(), strict=True)
         )
