@@ -89,8 +89,8 @@ class Writer:
             if doc_id not in stored:
                 raise missing_document(doc_id, collection)
             before = stored[doc_id]
-            given = {name: value for name, value in fields.items() if value is not None}
-            draft = replace(Draft(before.title, before.content), **given)
+            changes = {name: value for name, value in fields.items() if value is not None}
+            draft = replace(Draft(before.title, before.content), **changes)
             if draft.is_empty:
                 raise InvalidInputError("A memory needs a title or a content.")
             is_new = await self._rewrite(target, before, draft)

@@ -177,7 +177,8 @@ class WordIndex:
             start, end = self._bounds[at : at + 2] if is_indexed else (0, 0)
             rows = self._rows[start:end]
             is_current = self._is_current[rows]
-            rows, weights = rows[is_current], self._weights[start:end][is_current]
+            rows = rows[is_current]
+            weights = self._weights[start:end][is_current].astype(np.float32)
             holders = {
                 doc_id: weights_by_word[word]
                 for doc_id, weights_by_word in self._changed.items()
