@@ -28,7 +28,7 @@ from knowledge import StdioClient, p95, resident
 from typing_extensions import override
 
 from standards_mcp_encoders import open_encoder
-from standards_mcp_memory.encoders import BuiltInEncoder, Encoder, Kind
+from standards_mcp_memory.encoders import Encoder, Kind
 from standards_mcp_memory.records import Draft, Vectors
 from standards_mcp_memory.service import Memory, make_store
 from standards_mcp_memory.settings import MemorySettings
@@ -86,6 +86,7 @@ class RandomEncoder(Encoder):
     """Vectors that take no time, under the built-in model's name."""
 
     def __init__(self) -> None:
+        super().__init__(MemorySettings())
         self._random = np.random.default_rng(17)
 
     @override
@@ -96,9 +97,6 @@ class RandomEncoder(Encoder):
     async def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         vectors = self._random.standard_normal((len(texts), DIMENSIONS)).astype("float32")
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-    @override
-    async def aclose(self) -> None: ...
 
 
 def make_drafts(count: int) -> list[Draft]:
@@ -117,7 +115,7 @@ def write(path: Path, drafts: Sequence[Draft], encoder: Encoder) -> float:
         began = time.perf_counter()
         await Writer(memory).write(drafts, "c", lambda _done, _total: None)
         took = time.perf_counter() - began
-        await memory.aclose()
+        await memory.store.aclose()
         return len(drafts) / took
 
     return anyio.run(run)
@@ -248,7 +246,7 @@ def main() -> None:
         rate = write(folder / "ours", drafts, RandomEncoder())
         direct = write_directly(folder / "theirs", drafts)
         print(f"import, store alone: {rate:.0f} a second, direct {direct:.0f}")
-        rate = write(folder / "encoded", drafts[: given.encoded], BuiltInEncoder("minilm"))
+        rate = write(folder / "encoded", drafts[: given.encoded], Encoder(MemorySettings()))
         print(f"import, encoder included: {rate:.0f} a second")
         measure(folder, given.rows, given.calls)
 

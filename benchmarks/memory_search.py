@@ -19,11 +19,11 @@ from pathlib import Path
 
 import anyio
 
-from standards_mcp_memory.encoders import BuiltInEncoder, Kind
+from standards_mcp_memory.encoders import Encoder, Kind
 from standards_mcp_memory.records import Document, Draft, Vectors
 from standards_mcp_memory.service import Memory, make_store
 from standards_mcp_memory.settings import MemorySettings
-from standards_mcp_memory.store.collections import WORDS, Collection
+from standards_mcp_memory.store.collections import WORDS, Collection, create
 from standards_mcp_memory.store.points import search_server
 from standards_mcp_memory.store.words import word_weights
 from standards_mcp_memory.writing import Writer
@@ -33,11 +33,11 @@ LIMIT = 20
 Search = Callable[[str], Awaitable[list[int]]]
 
 
-class KeptEncoder(BuiltInEncoder):
+class KeptEncoder(Encoder):
     """The built-in encoder; it encodes each memory once."""
 
     def __init__(self) -> None:
-        super().__init__("minilm", None)
+        super().__init__(MemorySettings())
         self._kept: dict[str, Vectors] = {}
 
     async def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -123,7 +123,7 @@ async def main() -> None:
     ]
     memory = Memory(make_store(MemorySettings(path=":memory:", timeout=60), HERE), KeptEncoder())
     name = await memory.encoder.name()
-    await memory.store.create(Collection("before", 0, name, 384))
+    await memory.store.change(create, Collection("before", 0, name, 384))
     writer = Writer(memory)
     for collection in ("before", "words"):
         await writer.write(drafts, collection, lambda _done, _total: None)
@@ -140,16 +140,14 @@ async def main() -> None:
 
     async def as_on_a_server(query: str) -> list[int]:
         vector = (await memory.encoder.encode([query], "query"))[0]
-        hits = await memory.store.run(
-            lambda client: search_server(client, "server", vector, query, LIMIT)
-        )
-        return [each.id for each in hits.hits]
+        found, _ = await memory.store.run(search_server, "server", vector, query, LIMIT)
+        return [each["id"] for each in found]
 
     await measure("contents alone, as before", in_collection("before"), ids)
     await measure("titles, tags and words, embedded", in_collection("words"), ids)
     await measure("titles, tags and words, fused by Qdrant", as_on_a_server, ids)
     await measure_time(in_collection("before"), in_collection("words"))
-    await memory.aclose()
+    await memory.store.aclose()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -12,7 +13,7 @@ import click
 from pydantic import ValidationError
 
 from standards_mcp import InvalidInputError
-from standards_mcp.commands import examples, json_option, print_result, print_text, progress_bar
+from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
 from .records import LARGEST_ID
 from .reembedding import reembed
@@ -26,8 +27,9 @@ from .schemas import (
     check_name,
 )
 from .service import Memory, open_memory
-from .settings import IN_MEMORY, MemorySettings, check_spec
-from .store.collections import Collection, MissingCollectionError
+from .settings import IN_MEMORY, MemorySettings
+from .store import collections as collection_jobs
+from .store.collections import Collection
 from .writing import Writer
 
 T = TypeVar("T")
@@ -60,6 +62,12 @@ class Place:
                 "Nothing would be kept: [plugins.memory] path is :memory:. Name a folder."
             )
 
+    def bound(self, command: click.Command) -> click.Command:
+        """Return a command whose `pass_place` passes this place."""
+        result = copy(command)
+        result.context_settings = {**command.context_settings, "obj": self}
+        return result
+
 
 def valid_name(
     _context: click.Context, _parameter: click.Parameter, name: str | None
@@ -71,139 +79,122 @@ def valid_name(
         raise click.BadParameter(str(error)) from None
 
 
+pass_place: Final = click.make_pass_decorator(Place)
 collection_argument: Final = click.argument("collection", callback=valid_name)
 
 
-def collection_commands(place: Place) -> list[click.Command]:
-    """Return the commands for collections and single memories."""
-    return [
-        _list_command(place),
-        _show_command(place),
-        _search_command(place),
-        _delete_command(place),
-        _reembed_command(place),
-    ]
+@click.command("list", epilog=examples("memory list", "memory list notes"))
+@click.argument("collection", required=False, callback=valid_name)
+@pass_place
+@reports
+def list_memories(place: Place, collection: str | None) -> Report:
+    """List the collections, or the memories of COLLECTION."""
+    if collection is None:
+        answer = place.run(Memory.collections)
+        return Report(answer, lambda: _collections_text(answer), int(not answer["collections"]))
+    rows = place.run(lambda memory: _rows(memory, collection))
+    listed = {"collection": collection, "count": len(rows), "memories": rows}
+    lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
+    text = "\n".join(lines) or f"Collection {collection} is empty."
+    return Report(listed, lambda: text, int(not rows))
 
 
-def _list_command(place: Place) -> click.Command:
-    @click.command("list", epilog=examples("memory list", "memory list notes"))
-    @click.argument("collection", required=False, callback=valid_name)
-    @json_option
-    @click.pass_context
-    def list_memories(context: click.Context, collection: str | None, *, as_json: bool) -> None:
-        """List the collections, or the memories of COLLECTION."""
-        if collection is None:
-            answer = place.run(Memory.collections)
-            print_result(answer, lambda: _collections_text(answer), as_json=as_json)
-            context.exit(int(not answer["collections"]))
-        rows = place.run(lambda memory: _rows(memory, collection))
-        listed = {"collection": collection, "count": len(rows), "memories": rows}
-        lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
-        text = "\n".join(lines) or f"Collection {collection} is empty."
-        print_result(listed, lambda: text, as_json=as_json)
-        context.exit(int(not rows))
-
-    return list_memories
+@click.command("show", epilog=examples("memory show notes 3"))
+@collection_argument
+@click.argument("identifier", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+@pass_place
+@reports
+def show_memory(place: Place, collection: str, identifier: int) -> Report:
+    """Print the memory of COLLECTION with this ID in full."""
+    answer = place.run(lambda memory: memory.fetch(identifier, collection))
+    return Report(answer, lambda: document_for_terminal(answer))
 
 
-def _show_command(place: Place) -> click.Command:
-    @click.command("show", epilog=examples("memory show notes 3"))
-    @collection_argument
-    @click.argument("identifier", metavar="ID", type=click.IntRange(1, LARGEST_ID))
-    @json_option
-    def show_memory(collection: str, identifier: int, *, as_json: bool) -> None:
-        """Print the memory of COLLECTION with this ID in full."""
-        answer = place.run(lambda memory: memory.fetch(identifier, collection))
-        print_result(answer, lambda: document_for_terminal(answer), as_json=as_json)
-
-    return show_memory
-
-
-def _search_command(place: Place) -> click.Command:
-    @click.command("search", epilog=examples('memory search notes "Which port?" --limit 3'))
-    @collection_argument
-    @click.argument("query")
-    @click.option(
-        "--limit",
-        type=click.IntRange(1, MOST_RESULTS),
-        default=USUAL_RESULTS,
-        help="The most previews.",
-    )
-    @json_option
-    @click.pass_context
-    def search_memories(
-        context: click.Context, collection: str, query: str, *, limit: int, as_json: bool
-    ) -> None:
-        """Print previews of the memories of COLLECTION that are nearest to QUERY."""
-        if not SHORTEST_QUERY <= len(query.strip()) <= LONGEST_QUERY:
-            raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
-        answer, notes = place.run(lambda memory: memory.search(query, collection, limit))
-        for note in notes:
-            print_text(note, err=True)
-        print_result(answer, lambda: previews_for_terminal(answer), as_json=as_json)
-        context.exit(int(not answer["results"]))
-
-    return search_memories
+@click.command("search", epilog=examples('memory search notes "Which port?" --limit 3'))
+@collection_argument
+@click.argument("query")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST_RESULTS),
+    default=USUAL_RESULTS,
+    help="The most previews.",
+)
+@pass_place
+@reports
+def search_memories(place: Place, collection: str, query: str, *, limit: int) -> Report:
+    """Print previews of the memories of COLLECTION that are nearest to QUERY."""
+    if not SHORTEST_QUERY <= len(query.strip()) <= LONGEST_QUERY:
+        raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
+    answer, notes = place.run(lambda memory: memory.search(query, collection, limit))
+    return Report(answer, lambda: previews_for_terminal(answer), int(not answer["results"]), notes)
 
 
-def _delete_command(place: Place) -> click.Command:
-    @click.command(
-        "delete", epilog=examples("memory delete notes 3 5", "memory delete notes --all")
-    )
-    @collection_argument
-    @click.argument("ids", metavar="ID...", nargs=-1, type=click.IntRange(1, LARGEST_ID))
-    @click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
-    @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
-    @click.pass_context
-    def delete_memories(
-        context: click.Context,
-        collection: str,
-        ids: tuple[int, ...],
-        *,
-        is_all: bool,
-        is_sure: bool,
-    ) -> None:
-        """Delete memories of COLLECTION by their ids, or all of it."""
-        if is_all == bool(ids):
-            raise click.UsageError("Give ids, or --all.")
-        if is_all:
-            _delete_all(place, collection, is_sure=is_sure)
-            return
-        deleted = place.run(lambda memory: Writer(memory).delete(ids, collection))
-        print_text(f"{len(deleted)} deleted")
-        for missing in sorted(set(ids) - set(deleted)):
-            print_text(f"Document {missing} not found in collection {collection}.", err=True)
-        context.exit(int(len(deleted) < len(set(ids))))
+@click.command("delete", epilog=examples("memory delete notes 3 5", "memory delete notes --all"))
+@collection_argument
+@click.argument("ids", metavar="ID...", nargs=-1, type=click.IntRange(1, LARGEST_ID))
+@click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@pass_place
+@click.pass_context
+def delete_memories(
+    context: click.Context,
+    place: Place,
+    collection: str,
+    ids: tuple[int, ...],
+    *,
+    is_all: bool,
+    is_sure: bool,
+) -> None:
+    """Delete memories of COLLECTION by their ids, or all of it."""
+    if is_all == bool(ids):
+        raise click.UsageError("Give ids, or --all.")
+    if is_all:
+        versions = place.run(lambda memory: _versions(memory, collection))
+        count = max(version.count for version in versions)
+        if not is_sure:
+            click.confirm(f"Delete {collection} with its {count} memories?", abort=True, err=True)
+        place.run(lambda memory: _drop(memory, collection))
+        print_text(f"{count} deleted")
+        return
+    deleted = place.run(lambda memory: Writer(memory).delete(ids, collection))
+    print_text(f"{len(deleted)} deleted")
+    for missing in sorted(set(ids) - set(deleted)):
+        print_text(f"Document {missing} not found in collection {collection}.", err=True)
+    context.exit(int(len(deleted) < len(set(ids))))
 
-    return delete_memories
+
+@click.command("reembed", epilog=examples("memory reembed notes"))
+@collection_argument
+@click.option("--model", help="The model, as in the setting; by default the configured one.")
+@pass_place
+def reembed_memories(place: Place, collection: str, *, model: str | None) -> None:
+    """Make new vectors for COLLECTION: with another model, or to let searches match words.
+
+    If it is interrupted, the same command continues.
+    """
+    place.check_kept()
+    target = place
+    if model is not None:
+        try:
+            values = {**place.settings.model_dump(), "model": model}
+            target = replace(place, settings=MemorySettings.model_validate(values))
+        except ValidationError as error:  # its text has several lines, with the settings
+            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise click.BadParameter(reason, param_hint="--model") from None
+    with progress_bar("Encoding") as progress:
+        done = target.run(lambda memory: reembed(memory, collection, progress))
+    print_text(f"{done.count} memories of {collection} have vectors of {done.model}.")
+    if model not in (None, place.settings.model):
+        print_text(f"Now set [plugins.memory] model to {model}.")
 
 
-def _reembed_command(place: Place) -> click.Command:
-    @click.command("reembed", epilog=examples("memory reembed notes"))
-    @collection_argument
-    @click.option("--model", help="The model, as in the setting; by default the configured one.")
-    def reembed_memories(collection: str, *, model: str | None) -> None:
-        """Make new vectors for COLLECTION: with another model, or to let searches match words.
-
-        If it is interrupted, the same command continues.
-        """
-        place.check_kept()
-        target = place
-        if model is not None:
-            try:
-                check_spec(model)
-                values = {**place.settings.model_dump(), "model": model}
-                settings = MemorySettings.model_validate(values)
-            except ValueError as error:
-                raise click.BadParameter(_reason(error), param_hint="--model") from None
-            target = replace(place, settings=settings)
-        with progress_bar("Encoding") as progress:
-            done = target.run(lambda memory: reembed(memory, collection, progress))
-        print_text(f"{done.count} memories of {collection} have vectors of {done.model}.")
-        if model not in (None, place.settings.model):
-            print_text(f"Now set [plugins.memory] model to {model}.")
-
-    return reembed_memories
+COLLECTION_COMMANDS: Final = (
+    list_memories,
+    show_memory,
+    search_memories,
+    delete_memories,
+    reembed_memories,
+)
 
 
 async def _rows(memory: Memory, collection: str) -> list[dict[str, int | str]]:
@@ -222,25 +213,10 @@ def _collections_text(answer: CollectionsAnswer) -> str:
     return "\n".join(lines) or "No collection exists yet. Make one with `memory import`."
 
 
-def _reason(error: ValueError) -> str:
-    if isinstance(error, ValidationError):  # its text has several lines, with the settings
-        return error.errors()[0]["msg"].removeprefix("Value error, ")
-    return str(error)
-
-
-def _delete_all(place: Place, name: str, *, is_sure: bool) -> None:
-    versions = place.run(lambda memory: _versions(memory, name))
-    count = max(version.count for version in versions)
-    if not is_sure:
-        click.confirm(f"Delete {name} with its {count} memories?", abort=True, err=True)
-    place.run(lambda memory: _drop(memory, name))
-    print_text(f"{count} deleted")
-
-
 async def _drop(memory: Memory, name: str) -> None:
     async with memory.store.held():
         for version in await _versions(memory, name):
-            await memory.store.drop(version.name)
+            await memory.store.change(collection_jobs.drop, version)
 
 
 async def _versions(memory: Memory, name: str) -> list[Collection]:
@@ -249,11 +225,5 @@ async def _versions(memory: Memory, name: str) -> list[Collection]:
     Raises:
         MissingCollectionError: Both are missing.
     """
-    copy = await memory.second(name)
-    try:
-        original = await memory.describe_any(name)
-    except MissingCollectionError:
-        if copy is None:
-            raise
-        return [copy]
-    return [original] if copy is None else [original, copy]
+    versions = [await memory.find(name), await memory.copy_of(name)]
+    return [version for version in versions if version] or [await memory.describe(name)]

@@ -6,18 +6,19 @@ import hashlib
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 import click
 from typing_extensions import TypedDict
 
 from standards_mcp import InvalidInputError
-from standards_mcp.commands import examples, json_option, print_result, print_text, progress_bar
+from standards_mcp.commands import Report, examples, print_text, progress_bar, reports
 
-from .commands import Place, collection_argument, valid_name
-from .import_files import Source, Split, line_of, read_source
+from .commands import Place, collection_argument, pass_place, valid_name
+from .import_files import Source, line_of, read_source
+from .import_markdown import Split
+from .matching import Reading
 from .records import Document
 from .rendering import document_for_terminal, left_out, one_line, previews_for_terminal
 from .schemas import LONGEST_NAME, DocumentAnswer, ImportAnswer, SearchAnswer, Skipped
@@ -35,142 +36,143 @@ class TryAnswer(TypedDict):
     document: DocumentAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    path: Path
-    collection: str
-    split: Split
-    prune: bool
-    is_sure: bool
-    dry_run: bool
-    as_json: bool
+@click.command(
+    "try", epilog=examples('memory try docs/decisions.md "Why is no approximate index used?"')
+)
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("question")
+@pass_place
+@reports
+def try_memories(place: Place, path: Path, question: str) -> Report:
+    """Remember PATH, one memory a heading, and print the memories nearest to QUESTION.
 
-    def check(self, place: Place) -> None:
-        if self.prune and not (self.is_sure or self.dry_run or sys.stdin.isatty()):
-            raise click.UsageError(
-                "--prune deletes memories. Add --yes to confirm, or --dry-run to see which ones."
-            )
-        if not self.dry_run:
-            place.check_kept()
-
-
-def import_commands(place: Place) -> list[click.Command]:
-    """Return the commands that read and write files."""
-    return [_try_command(place), _import_command(place), _export_command(place)]
+    The memories stay, in a collection that is named after PATH, until it is tried again.
+    """
+    source = read_source(path)
+    source.check()
+    if not source.drafts:
+        reasons = "; ".join(f"{skip['where']} {skip['reason']}" for skip in source.skipped)
+        raise InvalidInputError(f"{path} has nothing to remember. {reasons}".strip())
+    answer = place.run(lambda memory: _try(memory, source, _collection_of(path), question))
+    return Report(answer, lambda: _try_text(answer), notes=_skipped_lines(source.skipped))
 
 
-def _try_command(place: Place) -> click.Command:
-    @click.command(
-        "try",
-        epilog=examples('memory try docs/decisions.md "Why is no approximate index used?"'),
-    )
-    @click.argument("path", type=click.Path(exists=True, path_type=Path))
-    @click.argument("question")
-    @json_option
-    def try_memories(path: Path, question: str, *, as_json: bool) -> None:
-        """Remember PATH, one memory a heading, and print the memories nearest to QUESTION.
+@click.command(
+    "import",
+    epilog=examples(
+        "memory import docs --collection docs --prune",
+        "memory import notes.jsonl --collection notes --dry-run",
+    ),
+)
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--collection", required=True, callback=valid_name, help="Created if it is missing.")
+@click.option(
+    "--split",
+    type=click.Choice(["file", "headings"]),
+    default="headings",
+    help="One memory for each second-level heading of Markdown (default), or for each file.",
+)
+@click.option(
+    "--prune", is_flag=True, help="Delete memories of PATH whose files or headings are all gone."
+)
+@click.option("--yes", "is_sure", is_flag=True, help="Prune without asking.")
+@click.option("--dry-run", is_flag=True, help="Only report; write nothing.")
+@pass_place
+@reports
+def import_memories(  # noqa: PLR0913  - the options of a command
+    place: Place,
+    path: Path,
+    collection: str,
+    split: Split,
+    *,
+    prune: bool,
+    is_sure: bool,
+    dry_run: bool,
+) -> Report:
+    """Import memories from PATH: a file of Markdown or JSONL, or a folder of both.
 
-        The memories stay, in a collection that is named after PATH, until it is tried again.
-        """
-        source = read_source(path)
-        source.check()
-        if not source.drafts:
-            reasons = "; ".join(f"{skip['where']} {skip['reason']}" for skip in source.skipped)
-            raise InvalidInputError(f"{path} has nothing to remember. {reasons}".strip())
-        answer = place.run(lambda memory: _try(memory, source, _collection_of(path), question))
-        for line in _skipped_lines(source.skipped):
-            print_text(line, err=True)
-        print_result(answer, lambda: _try_text(answer), as_json=as_json)
-
-    return try_memories
-
-
-def _import_command(place: Place) -> click.Command:
-    @click.command(
-        "import",
-        epilog=examples(
-            "memory import docs --collection docs --prune",
-            "memory import notes.jsonl --collection notes --dry-run",
-        ),
-    )
-    @click.argument("path", type=click.Path(exists=True, path_type=Path))
-    @click.option(
-        "--collection", required=True, callback=valid_name, help="Created if it is missing."
-    )
-    @click.option(
-        "--split",
-        type=click.Choice(["file", "headings"]),
-        default="headings",
-        help="One memory for each second-level heading of Markdown (default), or for each file.",
-    )
-    @click.option(
-        "--prune",
-        is_flag=True,
-        help="Delete memories of PATH whose files or headings are all gone.",
-    )
-    @click.option("--yes", "is_sure", is_flag=True, help="Prune without asking.")
-    @click.option("--dry-run", is_flag=True, help="Only report; write nothing.")
-    @json_option
-    @click.pass_context
-    def import_memories(context: click.Context, /, **values: Any) -> None:
-        """Import memories from PATH: a file of Markdown or JSONL, or a folder of both.
-
-        A memory whose file was edited is updated, and unchanged ones stay as they are. So the same
-        command also continues an import that was interrupted. Only --prune deletes memories, but
-        none that a tool or a line of JSONL stored.
-        """
-        options = _Options(**values)
-        options.check(place)
-        source = read_source(options.path, options.split)
-        if not options.prune:
-            source.check()
-        written, stale = place.run(lambda memory: _import(memory, source, options))
-        if not stale:
-            source.check()  # with --prune, an empty folder is valid if it had files before
-        pruned = [memory.document for memory in stale if not memory.left]
-        if stale and not options.dry_run:
-            pruned = _prune(place, options, stale)
-        answer = _import_answer(options, source, written, pruned)
-        print_result(
-            answer,
-            lambda: _import_text(answer, is_dry=options.dry_run),
-            as_json=options.as_json,
+    A memory whose file was edited is updated, and unchanged ones stay as they are. So the same
+    command also continues an import that was interrupted. Only --prune deletes memories, but
+    none that a tool or a line of JSONL stored.
+    """
+    if prune and not (is_sure or dry_run or sys.stdin.isatty()):
+        raise click.UsageError(
+            "--prune deletes memories. Add --yes to confirm, or --dry-run to see which ones."
         )
-        context.exit(int(not source.drafts and not stale))
+    if not dry_run:
+        place.check_kept()
+    source = read_source(path, split)
+    if not prune:
+        source.check()
+    written, stale = place.run(
+        lambda memory: _import(memory, source, collection, prune=prune, is_dry=dry_run)
+    )
+    if not stale:
+        source.check()  # with --prune, an empty folder is valid if it had files before
+    answer: ImportAnswer = {
+        "collection": collection,
+        "created": written.created,
+        "updated": written.updated,
+        "unchanged": written.unchanged,
+        "skipped": source.skipped + written.skipped,
+    }
+    if prune:
+        gone = [memory.document for memory in stale if not memory.left]
+        if gone and not (is_sure or dry_run or _is_confirmed(gone)):
+            gone = []
+        elif stale and not dry_run:
+            gone = place.run(lambda memory: Writer(memory).prune(collection, stale))
+        answer["pruned"] = [{"id": memory.id, "title": memory.title} for memory in gone]
+    found_nothing = not source.drafts and not stale
+    return Report(answer, lambda: _import_text(answer, is_dry=dry_run), int(found_nothing))
 
-    return import_memories
+
+@click.command("export", epilog=examples("memory export notes notes.jsonl"))
+@collection_argument
+@click.argument("file", type=click.File("w", encoding="utf-8", lazy=True), default="-")
+@pass_place
+def export_memories(place: Place, collection: str, file: TextIO) -> None:
+    """Write COLLECTION as JSONL with ids, to FILE or to the screen."""
+    lines, left_out_count = place.run(lambda memory: _lines(memory, collection))
+    file.writelines(f"{line}\n" for line in lines)
+    if left_out_count:
+        print_text(left_out(left_out_count), err=True)
 
 
-def _export_command(place: Place) -> click.Command:
-    @click.command("export", epilog=examples("memory export notes notes.jsonl"))
-    @collection_argument
-    @click.argument("file", type=click.File("w", encoding="utf-8", lazy=True), default="-")
-    def export_memories(collection: str, file: TextIO) -> None:
-        """Write COLLECTION as JSONL with ids, to FILE or to the screen."""
-        lines, left_out_count = place.run(lambda memory: _lines(memory, collection))
-        file.writelines(f"{line}\n" for line in lines)
-        if left_out_count:
-            print_text(left_out(left_out_count), err=True)
-
-    return export_memories
+IMPORT_COMMANDS: Final = (try_memories, import_memories, export_memories)
 
 
 async def _try(memory: Memory, source: Source, collection: str, question: str) -> TryAnswer:
-    writer = Writer(memory)
-    written = await _write(writer, source, collection)
+    written = await _write(memory, source, collection)
     if not source.is_damaged:
         # Without this, the answer could be from an older text.
-        await writer.prune(collection, await writer.unmatched(collection, written.ids))
+        documents = memory.read_all(collection, with_payload=False)
+        ids = [document.id async for document in documents if document.id not in written.ids]
+        await Writer(memory).delete(ids, collection)
     search, _ = await memory.search(question, collection, _TRY_RESULTS)
     document = await memory.fetch(search["results"][0]["id"], collection)
     return {"search": search, "document": document}
 
 
+async def _import(
+    memory: Memory, source: Source, collection: str, *, prune: bool, is_dry: bool
+) -> tuple[Written, list[Stale]]:
+    """Import a source; also return the memories to prune."""
+    written = await _write(memory, source, collection, is_dry=is_dry)
+    if not prune:
+        return written, []
+    if source.is_damaged or written.skipped:
+        print_text("Nothing was pruned, because something was not imported.", err=True)
+        return written, []
+    reading = Reading.of(source.drafts, source.files)
+    return written, await Writer(memory).stale(collection, written.ids, reading, source.root)
+
+
 async def _write(
-    writer: Writer, source: Source, collection: str, *, is_dry: bool = False
+    memory: Memory, source: Source, collection: str, *, is_dry: bool = False
 ) -> Written:
     with progress_bar("Importing") as progress:
-        return await writer.write(source.drafts, collection, progress, is_dry=is_dry)
+        return await Writer(memory).write(source.drafts, collection, progress, is_dry=is_dry)
 
 
 def _collection_of(path: Path) -> str:
@@ -181,44 +183,11 @@ def _collection_of(path: Path) -> str:
     return f"{name or 'memories'}-{digest}"
 
 
-async def _import(memory: Memory, source: Source, options: _Options) -> tuple[Written, list[Stale]]:
-    """Import a source; also return the memories to prune."""
-    writer = Writer(memory)
-    written = await _write(writer, source, options.collection, is_dry=options.dry_run)
-    if not options.prune:
-        return written, []
-    if source.is_damaged or written.skipped:
-        print_text("Nothing was pruned, because something was not imported.", err=True)
-        return written, []
-    stale = await writer.stale(options.collection, written.ids, source.reading(), source.root)
-    return written, stale
-
-
-def _prune(place: Place, options: _Options, stale: Sequence[Stale]) -> list[Document]:
-    """Delete memories if the user agrees, and return the deleted ones."""
-    gone = [memory.document for memory in stale if not memory.left]
-    if gone and not options.is_sure:
-        for document in gone:
-            print_text(f"{document.id}: {one_line(document.title)}", err=True)
-        question = f"Delete these {len(gone)} memories? Their files or headings are gone."
-        if not click.confirm(question, err=True):
-            return []
-    return place.run(lambda memory: Writer(memory).prune(options.collection, stale))
-
-
-def _import_answer(
-    options: _Options, source: Source, written: Written, pruned: Sequence[Document]
-) -> ImportAnswer:
-    answer: ImportAnswer = {
-        "collection": options.collection,
-        "created": written.created,
-        "updated": written.updated,
-        "unchanged": written.unchanged,
-        "skipped": source.skipped + written.skipped,
-    }
-    if options.prune:
-        answer["pruned"] = [{"id": memory.id, "title": memory.title} for memory in pruned]
-    return answer
+def _is_confirmed(gone: Sequence[Document]) -> bool:
+    for document in gone:
+        print_text(f"{document.id}: {one_line(document.title)}", err=True)
+    question = f"Delete these {len(gone)} memories? Their files or headings are gone."
+    return click.confirm(question, err=True)
 
 
 def _try_text(answer: TryAnswer) -> str:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from standards_mcp import InvalidInputError
 
-from .import_markdown import UnreadableError, read_file, read_headings
-from .origins import SOURCE_KEY, STORED, Reading, origins_in
-from .records import LARGEST_ID, Document, Draft
+from .import_markdown import Split, UnreadableError, read_markdown
+from .records import LARGEST_ID, SOURCE_KEY, STORED, Document, Draft, Origin, origins_in
 from .schemas import Skipped, no_surrogates
 
-Split: TypeAlias = Literal["file", "headings"]
 _JSONL: Final = ".jsonl"
 _ENDINGS: Final = (".md", ".markdown", _JSONL)
 
@@ -50,11 +48,6 @@ class Source:
         """Report an unreadable part, which may hold memories."""
         self.skip(where, reason)
         self.is_damaged = True
-
-    def reading(self) -> Reading:
-        """Return the files, and the texts that they state."""
-        origins = [draft.origin for draft in self.drafts if draft.origin]
-        return Reading(self.files, {origin.statement for origin in origins})
 
     def check(self) -> None:
         """Check that there are files to import.
@@ -118,21 +111,18 @@ def _files(path: Path) -> list[Path]:
 
 def _read(source: Source, file: Path, where: str, split: Split) -> None:
     text = file.read_bytes().decode("utf-8-sig")
-    form = "jsonl" if file.suffix.lower() == _JSONL else split
-    for item in _READERS[form](text, where):
+    if file.suffix.lower() == _JSONL:
+        items, report = _read_jsonl(text, where), source.miss
+    else:
+        origin = Origin(source.root, str(file.resolve()))
+        items, report = read_markdown(text, where, origin, split), source.skip
+    for item in items:
         if not isinstance(item, Draft):
-            report = source.miss if form == "jsonl" else source.skip
             report(item["where"], item["reason"])
         elif item.is_empty:
             source.skip(item.where, "is empty")
-        elif form == "jsonl" or item.origin is None:
-            source.drafts.append(item)
         else:
-            version = item.version(item.origin.key)
-            origin = replace(
-                item.origin, root=source.root, file=str(file.resolve()), version=version
-            )
-            source.drafts.append(replace(item, origin=origin))
+            source.drafts.append(item)
 
 
 def _skip_replaced_lines(source: Source) -> None:
@@ -185,10 +175,3 @@ def _reason(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     return f"{place}: {first['msg']}" if place else first["msg"]
-
-
-_READERS: Final[Mapping[str, Callable[[str, str], Iterable[Draft | Skipped]]]] = {
-    "jsonl": _read_jsonl,
-    "file": read_file,
-    "headings": read_headings,
-}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from io import StringIO
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from .origins import Origin
-from .records import TAGS_MARK, Draft, preview_of, tags_in
+from .records import TAGS_MARK, Draft, Origin, preview_of, tags_in
 from .schemas import Skipped
 
 _FRONT: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
@@ -24,17 +24,11 @@ _NOTE_FIELD: Final = re.compile(r"\*\*(Title|Description|Preview):\*\*[ \t]*")
 _NOTE_CONTENT: Final = "**Content:**"
 
 
+Split: TypeAlias = Literal["file", "headings"]
+
+
 class UnreadableError(ValueError):
     """A file is damaged; the message continues its name."""
-
-
-class Note(NamedTuple):
-    """The fields of a text that `read_note` understands."""
-
-    title: str
-    preview: str | None
-    content: str
-    tags: tuple[str, ...]
 
 
 class _Front(NamedTuple):
@@ -51,52 +45,49 @@ class _Section(NamedTuple):
     lines: list[str]
 
 
-def read_file(text: str, where: str) -> Iterator[Draft]:
-    """Yield the one memory of a file.
-
-    Raises:
-        UnreadableError: Its front matter is damaged.
-    """
-    front, body = _split_front(_with_newlines(text))
-    origin = Origin(key=front.key)
-    if front == _Front(key=front.key) and (note := read_note(body)):
-        yield Draft(note.title, note.content, note.preview, note.tags, where=where, origin=origin)
-        return
-    headings = (section.title for section in _sections(body) if section.level == 1)
-    content = body.strip()
-    title = front.title or next(filter(None, headings), None)
-    title = title or (PurePath(where).stem if content else "")
-    yield Draft(title, content, front.preview, front.tags, where=where, origin=origin)
-
-
-def read_headings(text: str, where: str) -> Iterator[Draft | Skipped]:
-    """Yield a memory for each second-level heading, and reports of texts outside of them.
+def read_markdown(text: str, where: str, origin: Origin, split: Split) -> Iterator[Draft | Skipped]:
+    """Yield the memories of a file, and reports of texts outside of second-level headings.
 
     A file without such headings is one memory. The description of the front matter begins the
     preview of each heading.
 
+    Args:
+        where: The file, for reports.
+        origin: The file, without heading, key and version.
+
     Raises:
-        UnreadableError: Its front matter is damaged.
+        UnreadableError: The front matter is damaged.
     """
-    whole = _with_newlines(text)
+    whole = text.replace("\r\n", "\n").replace("\r", "\n")
     front, body = _split_front(whole)
-    first_line = whole.count("\n") - body.count("\n") + 1
+    origin = origin._replace(key=front.key)
     sections = list(_sections(body))
-    if all(section.level != _MEMORY_LEVEL for section in sections):
-        yield from read_file(text, where)
+    if split == "file" or all(section.level != _MEMORY_LEVEL for section in sections):
+        yield _whole_file(front, body, where).stated_by(origin)
         return
+    first_line = whole.count("\n") - body.count("\n") + 1
     for section in sections:
         content = "\n".join(section.lines).strip("\n")
         place = f"{where}:{section.line + first_line}"
         if section.level == _MEMORY_LEVEL:
-            origin = Origin(heading=section.title, key=front.key)
             preview = front.preview and preview_of(content, front.preview)
-            yield Draft(section.title, content, preview, front.tags, where=place, origin=origin)
+            draft = Draft(section.title, content, preview, front.tags, where=place)
+            yield draft.stated_by(origin._replace(heading=section.title))
         elif content.strip():
             yield {"where": place, "reason": "is outside of the second-level headings"}
 
 
-def read_note(text: str) -> Note | None:
+def _whole_file(front: _Front, body: str, where: str) -> Draft:
+    if front == _Front(key=front.key) and (note := read_note(body)):
+        return replace(note, where=where)
+    headings = (section.title for section in _sections(body) if section.level == 1)
+    content = body.strip()
+    title = front.title or next(filter(None, headings), None)
+    title = title or (PurePath(where).stem if content else "")
+    return Draft(title, content, front.preview, front.tags, where=where)
+
+
+def read_note(text: str) -> Draft | None:
     """Return the fields of a note with bold field names; None for any other text.
 
     **Title:** Retry on 502
@@ -113,23 +104,10 @@ def read_note(text: str) -> Note | None:
     fields = {
         name: " ".join(value.split()) for name, value in zip(parts[::2], parts[1::2], strict=True)
     }
-    return Note(
-        title=fields["Title"],
-        preview=fields.get("Preview") or fields.get("Description"),
-        content=_without_tags(rest).strip(),
-        tags=tuple(tags_in(rest)),
-    )
-
-
-def _without_tags(text: str) -> str:
-    lines = text.rstrip().split("\n")
-    if lines and lines[-1].startswith(TAGS_MARK):
-        lines.pop()
-    return "\n".join(lines)
-
-
-def _with_newlines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    body, _, last_line = rest.rstrip().rpartition("\n")
+    content = body if last_line.startswith(TAGS_MARK) else rest
+    preview = fields.get("Preview") or fields.get("Description")
+    return Draft(fields["Title"], content.strip(), preview, tuple(tags_in(rest)))
 
 
 def _sections(text: str) -> Iterator[_Section]:

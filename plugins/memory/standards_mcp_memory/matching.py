@@ -1,68 +1,84 @@
-"""Match the drafts of an import with the stored memories that they are versions of."""
+"""Match the drafts of an import with the stored memories that they are versions of.
+
+A memory has one origin for each file and heading that states it, and `STORED` if a tool or a line
+of JSONL stored it. An import adds the origins that it reads, and takes their places from the other
+memories. It rewrites a memory for an edited file only if nothing else states the old text;
+otherwise it makes a new memory. A prune removes the origins that are gone, and deletes a memory
+without origins. `STORED` is never gone.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from pathlib import Path, PurePath
+from typing import Final, TypeAlias
 
-from .origins import STORED, Origin, Reading, with_origin, without_places
-from .records import LARGEST_ID, Document, Draft, Replaced
+from .records import LARGEST_ID, STORED, Document, Draft, Origin, Replaced
 
 # Ids of headings come from hashes and not from places, so that a new section does not change the
 # ids of others. Longer hashes would hardly collide, but models copy short ids without mistakes.
 _IDS_OF_HEADINGS: Final = 1000
 
+Origins: TypeAlias = tuple[Origin, ...]
+_Rule: TypeAlias = Callable[[Origin, Document | Draft], Hashable]
+
 
 @dataclass(frozen=True, slots=True)
-class StoredParts:
-    """The parts of a stored memory that a draft can change, in a compact form."""
+class Reading:
+    """The files that an import has read, and the texts that they state."""
 
-    content_hash: str
-    body: bytes
-    preview: str
-    tags: list[str] | None
-    origins: tuple[Origin, ...]
+    files: AbstractSet[str]
+    statements: AbstractSet[tuple[str, str | None, str]]
 
     @classmethod
-    def of(cls, document: Document) -> StoredParts:
-        """Return the parts of a memory."""
-        body = _digest(document.content)
-        return cls(
-            document.content_hash, body, document.preview, document.own_tags, document.origins
-        )
+    def of(cls, drafts: Iterable[Draft], files: Iterable[str] = ()) -> Reading:
+        """Return the files of these drafts, and more files without any."""
+        origins = [draft.origin for draft in drafts if draft.origin]
+        statements = {origin.statement for origin in origins}
+        return cls({*files, *(origin.file for origin in origins)}, statements)
 
-    @classmethod
-    def of_draft(cls, draft: Draft) -> StoredParts:
-        """Return the parts of a draft that rules compare, without preview and tags."""
-        origins = (draft.origin,) if draft.origin else ()
-        return cls(draft.content_hash, _digest(draft.content), "", None, origins)
-
-    def says(self, draft: Draft) -> bool:
-        """Return True if writing the draft would change nothing."""
-        if draft.origins not in (None, self.origins):
+    def lacks(self, origin: Origin) -> bool:
+        """Return True if the file of an origin no longer states the memory."""
+        if origin == STORED:
             return False
-        return draft.replaces == "origins" or (
-            draft.content_hash == self.content_hash
-            and draft.preview in (None, self.preview)
-            and (draft.tags is None or list(draft.tags) == self.tags)
-        )
+        if origin.file in self.files:
+            return origin.statement not in self.statements
+        # If the folder around it is missing too, it may be on another disk or machine.
+        return os.path.exists(Path(origin.root).parent) and _is_gone(origin.file)  # noqa: PTH110
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Match:
-    """A draft with the id and the origins that it gets.
+    """A draft with the memory that it is a version of.
 
     Attributes:
+        draft: `Matcher.match` gives it the id, and the origins to store.
+        allowed: The ids that its front matter allows; None for any.
         is_repeated: True if another draft of the import writes the memory.
-        problem: The reason why it cannot be written; None if it can.
     """
 
     draft: Draft
+    allowed: range | None
+    id: int | None = None
     is_repeated: bool = False
-    problem: str | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """The reason why the draft cannot be written; None if it can."""
+        if self.id is not None or self.allowed is None:
+            return None
+        if len(self.allowed) == 1:
+            return f"names id {self.allowed[0]}, which another memory has"
+        return f"names ids {self.allowed[0]} to {self.allowed[-1]}, which other memories have"
+
+    def fits(self, doc_id: int) -> bool:
+        """Return True if the draft may have this id."""
+        return self.allowed is None or doc_id in self.allowed
 
 
 class Matcher:
@@ -80,184 +96,185 @@ class Matcher:
 
     def __init__(
         self,
-        stored: Mapping[int, StoredParts],
+        stored: Mapping[int, Document],
         new_id: Callable[[int], int],
         drafts: Sequence[Draft],
     ) -> None:
-        self._stored, self._new_id, self._drafts = stored, new_id, drafts
-        origins = [draft.origin for draft in drafts if draft.origin]
-        files = {origin.file for origin in origins}
-        self._reading = Reading(files, {origin.statement for origin in origins})
-        self._parts = [StoredParts.of_draft(draft) for draft in drafts]
-        self._allowed = [_allowed_ids(draft.origin) for draft in drafts]
-        # Ids by the index of the draft in the list, by the place of its origin, and by its hash.
-        self._ids: dict[int, int] = {}
-        self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
-        self._by_hash: dict[str, int] = {}
-        self._taken: set[int] = set()
+        self._stored, self._new_id = stored, new_id
+        self._reading = Reading.of(drafts)
+        self._matches = [Match(draft, _allowed_ids(draft.origin)) for draft in drafts]
+        # The ids that drafts have, and by the texts of the drafts.
+        self._taken_ids: set[int] = set()
+        self._taken: dict[Hashable, int] = {}
         self._rewritten: set[int] = set()
-        self._highest = max(stored, default=0)
+        self._ids_by_place: dict[tuple[str, str | None], set[int]] = {}
 
     def match(self) -> list[Match]:
         """Return a match for each draft, in the same order."""
-        for index, draft in enumerate(self._drafts):
-            if draft.id is not None:
-                self._take(index, draft.id)
+        for match in self._matches:
+            if match.draft.id is not None:
+                self._take(match, match.draft.id)
         for rule in _UNCHANGED:
-            self._assign(rule, self._fits)
-        for index in range(len(self._drafts)):
-            self._share(index)
+            self._assign(rule, Match.fits)
+        for match in self._matches:
+            self._share(match)
         for rule in _EDITED:
             self._rewritten |= self._assign(rule, self._may_rewrite)
         self._give_new_ids()
-        for index, identifier in self._ids.items():
-            if origin := self._drafts[index].origin:
-                self._ids_by_place.setdefault(origin.place, set()).add(identifier)
-        return self._matches()
+        self._complete()
+        return self._matches
 
-    def forgotten(self) -> dict[int, tuple[Origin, ...]]:
+    def forgotten(self) -> dict[int, Origins]:
         """Return the remaining origins of unmatched memories that lost places to drafts."""
         left = {
-            identifier: without_places(parts.origins, self._places_of_others(identifier))
-            for identifier, parts in self._stored.items()
-            if identifier not in self._taken
+            doc_id: _without_places(document.origins, self._places_of_others(doc_id))
+            for doc_id, document in self._stored.items()
+            if doc_id not in self._taken_ids
         }
         return {
-            identifier: origins
-            for identifier, origins in left.items()
-            if origins != self._stored[identifier].origins
+            doc_id: origins
+            for doc_id, origins in left.items()
+            if origins != self._stored[doc_id].origins
         }
 
-    def _give_new_ids(self) -> None:
-        # Ids of front matters first, so that no other draft gets one of them.
-        for index, allowed in enumerate(self._allowed):
-            if allowed and not self._share(index):
-                self._take_one_of(index, allowed)
-        for index, allowed in enumerate(self._allowed):
-            if not allowed and not self._share(index):
-                self._take(index, self._new())
-            self._highest = max(self._highest, self._ids.get(index, 0))
-
-    def _assign(
-        self, rule: Callable[[StoredParts], Iterable[Hashable]], fits: Callable[[int, int], bool]
-    ) -> set[int]:
+    def _assign(self, rule: _Rule, fits: Callable[[Match, int], bool]) -> set[int]:
         """Give memories to drafts with a common key, in the order of ids, and return their ids."""
         free: dict[Hashable, list[int]] = {}
-        for identifier in sorted(self._stored.keys() - self._taken):
-            for key in rule(self._stored[identifier]):
-                free.setdefault(key, []).append(identifier)
+        for doc_id in sorted(self._stored.keys() - self._taken_ids):
+            document = self._stored[doc_id]
+            for key in _keys(rule, document.origins, document):
+                free.setdefault(key, []).append(doc_id)
         assigned: set[int] = set()
-        for index, parts in enumerate(self._parts):
-            if index in self._ids:
+        for match in self._matches:
+            if match.id is not None:
                 continue
-            candidates = chain.from_iterable(free.get(key, ()) for key in rule(parts))
-            fitting = (
-                identifier
-                for identifier in candidates
-                if identifier not in assigned and fits(identifier, index)
-            )
-            if (best := next(fitting, None)) is not None:
-                self._take(index, best)
+            keys = _keys(rule, match.draft.own_origins or (STORED,), match.draft)
+            candidates = [doc_id for key in keys for doc_id in free.get(key, ())]
+            fitting = (doc_id for doc_id in candidates if doc_id not in assigned)
+            best = next((doc_id for doc_id in fitting if fits(match, doc_id)), None)
+            if best is not None:
+                self._take(match, best)
                 assigned.add(best)
         return assigned
 
-    def _take(self, index: int, identifier: int) -> None:
-        self._ids[index] = identifier
-        self._taken.add(identifier)
-        self._by_hash[self._drafts[index].content_hash] = identifier
+    def _take(self, match: Match, doc_id: int) -> None:
+        match.id = doc_id
+        self._taken_ids.add(doc_id)
+        self._taken[_text(match.draft)] = doc_id
 
-    def _share(self, index: int) -> bool:
+    def _share(self, match: Match) -> bool:
         """Give a draft the memory of an equal draft; return True if it has an id now."""
-        identifier = self._by_hash.get(self._drafts[index].content_hash)
-        if index not in self._ids and identifier is not None and self._fits(identifier, index):
-            self._ids[index] = identifier
-        return index in self._ids
+        doc_id = self._taken.get(_text(match.draft))
+        if match.id is None and doc_id is not None and match.fits(doc_id):
+            match.id = doc_id
+        return match.id is not None
 
-    def _fits(self, identifier: int, index: int) -> bool:
-        allowed = self._allowed[index]
-        return allowed is None or identifier in allowed
-
-    def _may_rewrite(self, identifier: int, index: int) -> bool:
+    def _may_rewrite(self, match: Match, doc_id: int) -> bool:
         """Return True if nothing else states the memory."""
-        origin = self._drafts[index].origin
-        return self._fits(identifier, index) and all(
-            (origin and stored.place == origin.place) or self._reading.lacks(stored)
-            for stored in self._stored[identifier].origins
+        places = {origin.place for origin in match.draft.own_origins}
+        return match.fits(doc_id) and all(
+            origin.place in places or self._reading.lacks(origin)
+            for origin in self._stored[doc_id].origins
         )
 
-    def _take_one_of(self, index: int, allowed: range) -> None:
-        """Give a draft one of its allowed ids for a new memory, if one is free."""
-        origin = self._drafts[index].origin
-        # The heading decides, not its position, so each new collection gets the same ids.
-        start = int.from_bytes(_digest((origin and origin.heading) or "")) % len(allowed)
-        for identifier in (*allowed[start:], *allowed[:start]):
-            if identifier not in self._stored and identifier not in self._taken:
-                self._take(index, identifier)
-                return
+    def _give_new_ids(self) -> None:
+        # Ids of front matters first, so that no other draft gets one of them.
+        for match in self._matches:
+            if match.allowed and not self._share(match):
+                # The heading decides, not its position, so each new collection gets the same ids.
+                heading = (match.draft.origin and match.draft.origin.heading) or ""
+                digest = int.from_bytes(hashlib.sha256(heading.encode()).digest())
+                start = digest % len(match.allowed)
+                in_turn = chain(match.allowed[start:], match.allowed[:start])
+                free = (doc_id for doc_id in in_turn if doc_id not in self._stored)
+                doc_id = next((doc_id for doc_id in free if doc_id not in self._taken_ids), None)
+                if doc_id is not None:
+                    self._take(match, doc_id)
+        highest = max(self._stored, default=0)
+        for match in self._matches:
+            if not match.allowed and not self._share(match):
+                highest = self._new_id(highest)
+                while highest in self._taken_ids:
+                    highest = self._new_id(highest)
+                self._take(match, highest)
+            highest = max(highest, match.id or 0)
 
-    def _new(self) -> int:
-        identifier = self._new_id(self._highest)
-        while identifier in self._taken:
-            identifier = self._new_id(identifier)
-        return identifier
-
-    def _matches(self) -> list[Match]:
-        indexes: dict[int, list[int]] = {}
-        for index, identifier in sorted(self._ids.items()):
-            indexes.setdefault(identifier, []).append(index)
-        matches = [
-            Match(draft, problem=self._problem(index)) for index, draft in enumerate(self._drafts)
-        ]
-        for identifier, equal in indexes.items():
-            origins = self._origins(identifier, equal)
-            is_named = any(self._drafts[index].id is not None for index in equal)
-            replaces = {index: self._replaced(index) for index in equal}
+    def _complete(self) -> None:
+        """Give the drafts of each memory its id and its origins."""
+        equal_by_id: dict[int, list[Match]] = {}
+        for match in self._matches:
+            if match.id is not None:
+                equal_by_id.setdefault(match.id, []).append(match)
+                if origin := match.draft.origin:
+                    self._ids_by_place.setdefault(origin.place, set()).add(match.id)
+        for doc_id, equal in equal_by_id.items():
+            document = self._stored.get(doc_id)
+            origins = document.origins if document and doc_id not in self._rewritten else ()
+            for match in equal:
+                for new in match.draft.own_origins or match.draft.origins or (STORED,):
+                    origins = with_origin(origins, new)
+            origins = _without_places(origins, self._places_of_others(doc_id))
+            is_named = any(match.draft.id is not None for match in equal)
+            parts = [_replaced(match.draft, document) for match in equal]
             # A changed draft writes the memory, not an equal one that is unchanged.
-            writer = min(equal, key=lambda index: replaces[index] == "origins")
-            for index in equal:
-                draft = self._drafts[index]
-                matches[index] = Match(
-                    replace(draft, id=identifier, origins=origins, replaces=replaces[index]),
-                    is_repeated=draft.id is None and (is_named or index != writer),
+            writer = next((i for i, part in enumerate(parts) if part != "origins"), 0)
+            for index, match in enumerate(equal):
+                match.is_repeated = match.draft.id is None and (is_named or index != writer)
+                match.draft = replace(
+                    match.draft, id=doc_id, origins=origins, replaces=parts[index]
                 )
-        return matches
 
-    def _origins(self, identifier: int, indexes: Iterable[int]) -> tuple[Origin, ...]:
-        """Return the origins of a memory after these drafts are written."""
-        parts = self._stored.get(identifier)
-        origins = parts.origins if parts and identifier not in self._rewritten else ()
-        for draft in map(self._drafts.__getitem__, indexes):
-            for new in (draft.origin,) if draft.origin else draft.origins or (STORED,):
-                origins = with_origin(origins, new)
-        return without_places(origins, self._places_of_others(identifier))
-
-    def _places_of_others(self, identifier: int) -> set[tuple[str, str | None]]:
+    def _places_of_others(self, doc_id: int) -> set[tuple[str, str | None]]:
         """Return the places of a memory whose drafts were matched with other memories."""
-        parts = self._stored.get(identifier)
+        document = self._stored.get(doc_id)
         return {
             origin.place
-            for origin in (parts.origins if parts else ())
-            if (ids := self._ids_by_place.get(origin.place)) and identifier not in ids
+            for origin in (document.origins if document else ())
+            if (ids := self._ids_by_place.get(origin.place)) and doc_id not in ids
         }
 
-    def _replaced(self, index: int) -> Replaced:
-        """Return the parts of the memory that a draft replaces."""
-        draft, parts = self._drafts[index], self._stored.get(self._ids[index])
-        if draft.origin is None or parts is None:
-            return "stated"
-        before = [origin for origin in parts.origins if origin.place == draft.origin.place]
-        if draft.origin.version in {origin.version for origin in before or parts.origins}:
-            # The file has not changed, but a tool may have changed the memory since.
-            return "origins"
-        return "all" if before or draft.content_hash != parts.content_hash else "stated"
 
-    def _problem(self, index: int) -> str | None:
-        allowed = self._allowed[index]
-        if index in self._ids or allowed is None:
-            return None
-        if len(allowed) == 1:
-            return f"names id {allowed[0]}, which another memory has"
-        return f"names ids {allowed[0]} to {allowed[-1]}, which other memories have"
+def _replaced(draft: Draft, document: Document | None) -> Replaced:
+    """Return the parts of the memory that a draft replaces."""
+    if draft.origin is None or document is None:
+        return "stated"
+    before = [origin for origin in document.origins if origin.place == draft.origin.place]
+    if draft.origin.version in {origin.version for origin in before or document.origins}:
+        # The file has not changed, but a tool may have changed the memory since.
+        return "origins"
+    return "all" if before or _text(draft) != _text(document) else "stated"
+
+
+def with_origin(origins: Origins, new: Origin) -> Origins:
+    """Return origins with a new one, which replaces an origin of the same place."""
+    before = next((origin for origin in origins if origin.place == new.place), None)
+    if before is None:
+        return (*origins, new)
+    if PurePath(new.root).is_relative_to(before.root):
+        # A single file that is imported again still belongs to the folder imported before.
+        new = new._replace(root=before.root)
+    return tuple(new if origin is before else origin for origin in origins)
+
+
+def _without_places(origins: Origins, places: Collection[tuple[str, str | None]]) -> Origins:
+    """Return the origins outside of these places.
+
+    If no origin is left, return all of them without versions, so that a prune still knows the
+    folder of the memory.
+    """
+    left = tuple(origin for origin in origins if origin.place not in places)
+    return left or tuple(origin._replace(version="") for origin in origins)
+
+
+def _is_gone(file: str) -> bool:
+    """Return True if the file is missing. A file in an unreadable folder counts as present."""
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _allowed_ids(origin: Origin | None) -> range | None:
@@ -274,47 +291,28 @@ def _allowed_ids(origin: Origin | None) -> range | None:
     return range(first, first + width) if 1 <= first <= LARGEST_ID - width + 1 else None
 
 
-def _digest(content: str) -> bytes:
-    return hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).digest()
+def _text(item: Document | Draft) -> Hashable:
+    return item.title, item.content
 
 
-_EMPTY: Final = _digest("")
+def _keys(rule: _Rule, origins: Origins, item: Document | Draft) -> list[Hashable]:
+    return [key for origin in origins if (key := rule(origin, item))]
 
 
-def _rewritable(parts: StoredParts) -> list[Origin]:
-    """Return the origins whose text belongs to this memory alone."""
-    return [origin for origin in parts.origins if origin.version]
+def _renamed_heading(origin: Origin, item: Document | Draft) -> Hashable:
+    body = item.content.strip()
+    return body and origin.version and origin.heading is not None and (origin.file, body)
 
 
-def _statements(parts: StoredParts) -> Iterable[Hashable]:
-    return [origin.statement for origin in parts.origins if origin != STORED]
-
-
-def _hashes(parts: StoredParts) -> Iterable[Hashable]:
-    return [parts.content_hash]
-
-
-def _keys(parts: StoredParts) -> Iterable[Hashable]:
-    origins = [origin for origin in _rewritable(parts) if origin.key]
-    return [(origin.root, origin.key, origin.heading) for origin in origins]
-
-
-def _keys_at_places(parts: StoredParts) -> Iterable[Hashable]:
-    return [(origin.key, origin.place) for origin in _rewritable(parts) if origin.key]
-
-
-def _last_places(parts: StoredParts) -> Iterable[Hashable]:
-    return [origin.place for origin in _rewritable(parts)[-1:]]
-
-
-def _headings(parts: StoredParts) -> Iterable[Hashable]:
-    return [origin.place for origin in _rewritable(parts)]
-
-
-def _renamed(parts: StoredParts) -> Iterable[Hashable]:
-    named = [origin for origin in _rewritable(parts) if origin.heading is not None]
-    return [(origin.file, parts.body) for origin in named if parts.body != _EMPTY]
-
-
-_UNCHANGED: Final = (_statements, _hashes)
-_EDITED: Final = (_keys_at_places, _keys, _last_places, _headings, _renamed)
+# A rule returns a key that an origin of a memory and the origin of a draft have in common, or a
+# false value. An origin without a version belongs to a memory whose place has another one now.
+_UNCHANGED: Final[Sequence[_Rule]] = (
+    lambda origin, _item: origin.version and origin.statement,
+    lambda _origin, item: _text(item),
+)
+_EDITED: Final[Sequence[_Rule]] = (
+    lambda origin, _item: origin.version and origin.key and (origin.key, origin.place),
+    lambda origin, _item: origin.version and origin.key and (origin.root, *origin[2:4]),
+    lambda origin, _item: origin.version and origin.place,
+    _renamed_heading,
+)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import click
 
-from standards_mcp import ApiError, Health, Plugin, Tool, ToolError, ToolResult, hookimpl
+from standards_mcp import Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 
 from .records import Draft
 from .rendering import render_batch, render_document, render_search
@@ -69,7 +69,8 @@ class MemoryPlugin(Plugin[MemorySettings]):
     Before you solve a problem, search for memories of it with {memory_search}.
     """
 
-    _parts: tuple[Memory, Writer] | None = None
+    _memory: Memory
+    _writer: Writer
 
     @hookimpl
     @asynccontextmanager
@@ -79,7 +80,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
         # searches at once are faster.
         opened = open_memory(self.settings, self.context.state_dir, encoder_threads=1)
         async with opened as memory:
-            self._parts = memory, Writer(memory)
+            self._memory, self._writer = memory, Writer(memory)
             yield
 
     @hookimpl
@@ -97,59 +98,42 @@ class MemoryPlugin(Plugin[MemorySettings]):
     def register_tools(self) -> Iterable[Tool]:
         """Return the tools; the writing ones if the settings allow them."""
         timeout = self.settings.lock_wait + 3 * self.settings.timeout + _SPARE_SECONDS
-        reading: dict[str, Any] = {
-            "read_only": True,
-            "destructive": False,
-            "returns_untrusted_text": True,
-            "timeout": timeout,
-        }
-        return [
-            Tool(
-                name="memory_search",
-                title="Search memories",
-                description=SEARCH,
-                function=self.search,
-                output_schema=SearchAnswer,
-                idempotent=True,
-                **reading,
-            ),
-            Tool(
-                name="memory_fetch",
-                title="Fetch a memory",
-                description=FETCH,
-                function=self.fetch,
-                output_schema=DocumentAnswer,
-                idempotent=True,
-                **reading,
-            ),
-            Tool(
-                name="memory_batch_fetch",
-                title="Fetch several memories",
-                description=BATCH,
-                function=self.batch_fetch,
-                output_schema=BatchAnswer,
-                **reading,
-            ),
-            Tool(
-                name="memory_list_collections",
-                title="List collections",
-                description=LIST,
-                function=self.list_collections,
-                output_schema=CollectionsAnswer,
-                idempotent=True,
-                **reading,
-            ),
-            *(self._writing_tools(timeout) if self.settings.writable else []),
-        ]
+
+        def tool(
+            function: Callable[..., Any], title: str, text: str, answer: type, **hints: Any
+        ) -> Tool:
+            return Tool(
+                name=f"memory_{function.__name__}",
+                title=title,
+                description=text,
+                function=function,
+                output_schema=answer,
+                timeout=timeout,
+                **hints,
+            )
+
+        reading = {"read_only": True, "destructive": False, "returns_untrusted_text": True}
+        again = {"idempotent": True}
+        yield tool(self.search, "Search memories", SEARCH, SearchAnswer, **reading, **again)
+        yield tool(self.fetch, "Fetch a memory", FETCH, DocumentAnswer, **reading, **again)
+        yield tool(self.batch_fetch, "Fetch several memories", BATCH, BatchAnswer, **reading)
+        list_tool = self.list_collections
+        yield tool(list_tool, "List collections", LIST, CollectionsAnswer, **reading, **again)
+        if self.settings.writable:
+            yield tool(self.store, "Store a memory", STORE, StoreAnswer, destructive=False, **again)
+            yield tool(
+                self.update, "Change a memory", UPDATE, UpdateAnswer, destructive=True, **again
+            )
+            yield tool(self.delete, "Delete a memory", DELETE, DeleteAnswer, destructive=True)
 
     @hookimpl
     def register_commands(self) -> list[click.Command]:
         """Return the commands of ``standards-mcp memory``."""
-        from .commands import Place, collection_commands  # noqa: PLC0415  - unused by a server
-        from .import_commands import import_commands  # noqa: PLC0415
+        from .commands import COLLECTION_COMMANDS, Place  # noqa: PLC0415  - unused by a server
+        from .import_commands import IMPORT_COMMANDS  # noqa: PLC0415
 
         place = Place(self.settings, self.context.state_dir)
-        return [*import_commands(place), *collection_commands(place)]
+        return [place.bound(command) for command in (*IMPORT_COMMANDS, *COLLECTION_COMMANDS)]
 
     async def search(
         self,
@@ -211,52 +195,6 @@ class MemoryPlugin(Plugin[MemorySettings]):
     async def delete(self, doc_id: DocumentId, collection: CollectionName) -> ToolResult:
         """Delete a memory."""
         return _result(await self._writer.delete_one(doc_id, collection))
-
-    def _writing_tools(self, timeout: float) -> list[Tool]:
-        return [
-            Tool(
-                name="memory_store",
-                title="Store a memory",
-                description=STORE,
-                function=self.store,
-                output_schema=StoreAnswer,
-                destructive=False,
-                idempotent=True,
-                timeout=timeout,
-            ),
-            Tool(
-                name="memory_update",
-                title="Change a memory",
-                description=UPDATE,
-                function=self.update,
-                output_schema=UpdateAnswer,
-                destructive=True,
-                idempotent=True,
-                timeout=timeout,
-            ),
-            Tool(
-                name="memory_delete",
-                title="Delete a memory",
-                description=DELETE,
-                function=self.delete,
-                output_schema=DeleteAnswer,
-                destructive=True,
-                timeout=timeout,
-            ),
-        ]
-
-    @property
-    def _memory(self) -> Memory:
-        return self._started()[0]
-
-    @property
-    def _writer(self) -> Writer:
-        return self._started()[1]
-
-    def _started(self) -> tuple[Memory, Writer]:
-        if self._parts is None:
-            raise ApiError("The memory plugin has not started.")
-        return self._parts
 
 
 def _unique(tags: list[str] | None) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Memories as the store keeps them, and drafts of memories to write."""
+"""Memories as the store keeps them, their origins, and drafts of memories to write."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
-
-from .origins import SOURCE_KEY, STORED, Origin, origins_in
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,9 +24,67 @@ _PREVIEW_LENGTH: Final = 300
 _PREVIEW_SENTENCES: Final = 2
 _TAG: Final = re.compile(r"#([^\s#,]+)")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s")
+SOURCE_KEY: Final = "source"
+"""The payload key of the origins of a memory."""
 
 
-@dataclass(frozen=True, slots=True)
+class Origin(NamedTuple):
+    """The file and heading that a memory was imported from.
+
+    Paths are absolute, so that a folder and one of its files give one memory. Another machine has
+    other paths; there, unchanged texts are found by their title and content.
+
+    Attributes:
+        root: The absolute path of the file or folder that was imported.
+        file: The absolute path of the file; empty for `STORED`.
+        heading: None for a memory that is a whole file.
+        key: The `id` of the file's front matter.
+        version: The hash of the text at the time of the import. It is empty if another memory has
+            the text of this file and heading now.
+    """
+
+    root: str = ""
+    file: str = ""
+    heading: str | None = None
+    key: str | None = None
+    version: str = ""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Origin:
+        """Return a stored origin; `STORED` for a value that another program wrote."""
+        texts = {name: text for name, text in stored.items() if isinstance(text, str)}
+        if not (texts.get("file") and "root" in texts):
+            return STORED
+        optional = texts.get("heading"), texts.get("id"), texts.get("hash", "")
+        return cls(texts["root"], texts["file"], *optional)
+
+    def as_payload(self) -> dict[str, str]:
+        """Return the fields for a payload; empty for `STORED`."""
+        values = zip(("root", "file", "heading", "id", "hash"), self, strict=True)
+        return {} if self == STORED else {name: text for name, text in values if text is not None}
+
+    @property
+    def place(self) -> tuple[str, str | None]:
+        """Its file and heading."""
+        return self.file, self.heading
+
+    @property
+    def statement(self) -> tuple[str, str | None, str]:
+        """Its place with the version of the text."""
+        return self.file, self.heading, self.version
+
+    def is_within(self, path: str) -> bool:
+        """Return True if its file is at a path or below it."""
+        return self != STORED and PurePath(self.file).is_relative_to(path)
+
+
+# It is one more origin, so that one rule decides about prunes. Memories of earlier versions have no
+# origin and count as stored, too.
+STORED: Final = Origin()
+"""The origin of a memory that a tool or a line of JSONL stored."""
+
+
+@dataclass(frozen=True)
 class Document:
     """A stored memory. *payload* also has the keys of other programs."""
 
@@ -60,12 +118,7 @@ class Document:
         own = self.own_tags
         return tags_in(self.content) if own is None else own
 
-    @property
-    def content_hash(self) -> str:
-        """The hash of title and content. It is not read: other programs edit texts without it."""
-        return hash_of(self.title, self.content)
-
-    @property
+    @cached_property
     def origins(self) -> tuple[Origin, ...]:
         """The files that state it, and `STORED` if a tool stored it."""
         return origins_in(self.payload.get(SOURCE_KEY))
@@ -111,15 +164,16 @@ class Draft:
     origins: tuple[Origin, ...] | None = None
     replaces: Replaced = "stated"
 
-    @property
-    def content_hash(self) -> str:
-        """The hash of title and content."""
-        return hash_of(self.title, self.content)
+    def stated_by(self, origin: Origin) -> Draft:
+        """Return the draft of a Markdown file, with the version of its text."""
+        texts = json.dumps([self.title, self.content, self.preview, self.tags, origin.key])
+        version = hashlib.sha256(texts.encode()).hexdigest()
+        return replace(self, origin=origin._replace(version=version))
 
-    def version(self, key: str | None) -> str:
-        """Return the hash of all fields that a file states; *key* is its front matter's `id`."""
-        texts = json.dumps([self.title, self.content, self.preview, self.tags, key])
-        return hashlib.sha256(texts.encode()).hexdigest()
+    @property
+    def own_origins(self) -> tuple[Origin, ...]:
+        """The file and heading that it was read from, if it was."""
+        return (self.origin,) if self.origin else ()
 
     @property
     def is_empty(self) -> bool:
@@ -144,7 +198,8 @@ class Draft:
                 preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
-        return {**payload, **own, **tags, "content_hash": self.content_hash}
+        text = f"{self.title}\n{self.content}".encode("utf-8", "surrogatepass")
+        return {**payload, **own, **tags, "content_hash": hashlib.sha256(text).hexdigest()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +211,15 @@ class Point:
     payload: Mapping[str, Any]
 
 
-def hash_of(title: str, content: str) -> str:
-    """Return the SHA-256 of a title and a content."""
-    # A line break ends the title. A title with line breaks is hashed as JSON, which has none.
-    texts = json.dumps([title, content]) if "\n" in title else f"{title}\n{content}"
-    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()
+def origins_in(stored: object) -> tuple[Origin, ...]:
+    """Return the origins in a payload; `STORED` if it has no origin."""
+    entries = cast("list[object]", stored) if isinstance(stored, list) else [stored]
+    origins = [
+        Origin.read(cast("Mapping[str, Any]", entry))
+        for entry in entries
+        if isinstance(entry, Mapping)
+    ]
+    return tuple(dict.fromkeys(origins)) or (STORED,)
 
 
 def tags_in(content: str) -> list[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from .schemas import BatchAnswer, DocumentAnswer, SearchAnswer
 
+Shown: TypeAlias = Callable[[str], str]
 _CONTROLS: Final = ("Cc", "Cf", "Cs")
 _LINE_CONTROLS: Final = (*_CONTROLS, "Zl", "Zp")
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]<>()#+\-!|~]")
@@ -40,7 +41,7 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def no_collection(name: str, names: Iterable[str], shown: Callable[[str], str] = one_line) -> str:
+def no_collection(name: str, names: Iterable[str], shown: Shown = one_line) -> str:
     """Return the message for a missing collection, with the existing names.
 
     Args:
@@ -67,29 +68,14 @@ def without_words(collection: str) -> str:
 
 def render_search(answer: SearchAnswer) -> str:
     """Return the previews as a list in Markdown."""
-    name = inline(answer["collection"])
-    parts = [f"# Memories in {name}"]
-    parts += [
-        f"{rank}. **{inline(preview['title']) or 'Untitled'}** "
-        f"(id {preview['id']}, score {preview['score']:.3f})\n"
-        f"   {inline(preview['preview'])}".rstrip()
-        for rank, preview in enumerate(answer["results"], 1)
-    ]
-    if "collections" in answer:
-        parts.append(no_collection(answer["collection"], answer["collections"], inline))
-    elif not answer["results"]:
-        parts.append(f"Collection {name} is empty.")
-    return "\n\n".join(parts)
+    heading = f"# Memories in {inline(answer['collection'])}"
+    parts = [heading, *_previews(answer, inline, "**"), _reason_for_none(answer, inline)]
+    return "\n\n".join(filter(None, parts))
 
 
 def render_document(answer: DocumentAnswer, heading: str = "#") -> str:
     """Return a memory in full as Markdown, its content in a fence."""
-    tags = ", ".join(map(inline, answer["tags"]))
-    about = f"id {answer['id']}, collection {inline(answer['collection'])}"
-    parts = [
-        f"{heading} {inline(answer['title']) or 'Untitled'}",
-        f"{about}, tags: {tags}" if tags else about,
-    ]
+    parts = [f"{heading} {inline(answer['title']) or 'Untitled'}", _about(answer, inline)]
     if preview := inline(answer["preview"]):
         parts.append(f"> {preview}")
     return "\n\n".join([*parts, fenced(answer["content"])])
@@ -106,24 +92,35 @@ def render_batch(answer: BatchAnswer) -> str:
 
 def previews_for_terminal(answer: SearchAnswer) -> str:
     """Return the previews as plain text."""
-    if "collections" in answer:
-        return no_collection(answer["collection"], answer["collections"])
-    parts = [
-        f"{rank}. {one_line(preview['title'])} (id {preview['id']}, score {preview['score']:.3f})\n"
-        f"   {one_line(preview['preview'])}".rstrip()
-        for rank, preview in enumerate(answer["results"], 1)
-    ]
-    return "\n".join(parts) or f"Collection {one_line(answer['collection'])} is empty."
+    return "\n".join(_previews(answer, one_line)) or _reason_for_none(answer, one_line)
 
 
 def document_for_terminal(answer: DocumentAnswer) -> str:
     """Return a memory as plain text, without control characters."""
-    tags = ", ".join(map(one_line, answer["tags"]))
-    about = f"id {answer['id']}, collection {one_line(answer['collection'])}"
-    head = [one_line(answer["title"]), f"{about}, tags: {tags}" if tags else about]
-    preview = one_line(answer["preview"])
+    head = f"{one_line(answer['title'])}\n{_about(answer, one_line)}"
     content = "".join(
         char if char in "\n\t" or unicodedata.category(char) not in _CONTROLS else " "
         for char in answer["content"]
     )
-    return "\n\n".join(["\n".join(head), *([preview] if preview else []), content])
+    return "\n\n".join(filter(None, [head, one_line(answer["preview"]), content]))
+
+
+def _previews(answer: SearchAnswer, shown: Shown, mark: str = "") -> list[str]:
+    return [
+        f"{rank}. {mark}{shown(preview['title']) or 'Untitled'}{mark} "
+        f"(id {preview['id']}, score {preview['score']:.3f})\n"
+        f"   {shown(preview['preview'])}".rstrip()
+        for rank, preview in enumerate(answer["results"], 1)
+    ]
+
+
+def _reason_for_none(answer: SearchAnswer, shown: Shown) -> str:
+    if "collections" in answer:
+        return no_collection(answer["collection"], answer["collections"], shown)
+    return "" if answer["results"] else f"Collection {shown(answer['collection'])} is empty."
+
+
+def _about(answer: DocumentAnswer, shown: Shown) -> str:
+    tags = ", ".join(map(shown, answer["tags"]))
+    about = f"id {answer['id']}, collection {shown(answer['collection'])}"
+    return f"{about}, tags: {tags}" if tags else about

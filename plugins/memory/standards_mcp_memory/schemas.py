@@ -157,27 +157,26 @@ class BatchAnswer(TypedDict):
     not_found: list[Reference]
 
 
-class StoreAnswer(TypedDict):
-    """The id of a stored memory."""
-
+class _WrittenAnswer(TypedDict):
     id: int
     collection: str
+
+
+class StoreAnswer(_WrittenAnswer):
+    """The id of a stored memory."""
+
     created: Annotated[bool, Field(description="False if the same memory existed already.")]
 
 
-class UpdateAnswer(TypedDict):
+class UpdateAnswer(_WrittenAnswer):
     """The id of a changed memory."""
 
-    id: int
-    collection: str
     updated: Annotated[bool, Field(description="False if nothing had to be changed.")]
 
 
-class DeleteAnswer(TypedDict):
+class DeleteAnswer(_WrittenAnswer):
     """The id of a deleted memory."""
 
-    id: int
-    collection: str
     deleted: bool
 
 

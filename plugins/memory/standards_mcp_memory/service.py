@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from standards_mcp import ApiError, NotFoundError
 
-from .encoders import Encoder, make_encoder
+from .encoders import Encoder, Kind
 from .records import Document, Vectors
 from .rendering import left_out, one_line, without_words
 from .schemas import BatchAnswer, CollectionsAnswer, DocumentAnswer, Reference, SearchAnswer
 from .settings import MemorySettings
-from .store import Store
+from .store import RemoteStore, Store
 from .store import collections as collection_jobs
 from .store import points as point_jobs
 from .store.collections import REEMBEDDED, Collection, MissingCollectionError
 from .store.embedded import EmbeddedStore
-from .store.remote import RemoteStore
 
 
 class Memory:
     """Searches and reads memories.
+
+    All methods raise a `ToolError` if the store or the encoder fails.
 
     Attributes:
         store: The Qdrant store of the memories.
@@ -42,25 +42,25 @@ class Memory:
         Raises:
             ToolError: The store or the encoder fails, or the collection has another model.
         """
+        answer: SearchAnswer = {"collection": collection, "query": query, "count": 0, "results": []}
         try:
-            described = await self._describe_and_open(collection)
+            # Both at once: opening the store and the encoder takes seconds at the first call.
+            described, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
             await self.check_model(described)
-            vectors = await self.encoder.encode([query], "query")
-            await self.check_dimensions(described, vectors)
+            vectors = await self.encode(described, [query], "query")
             hits, odd_ids = await self.store.search(described, vectors[0], query, limit)
         except MissingCollectionError as error:
-            return {**_search_answer(collection, query, []), "collections": error.names}, ()
+            return {**answer, "collections": error.names}, ()
         notes = [left_out(odd_ids)] if odd_ids else []
         if not described.has_words:
             notes.append(without_words(collection))
-        return _search_answer(collection, query, hits), tuple(notes)
+        return {**answer, "count": len(hits), "results": hits}, tuple(notes)
 
     async def fetch(self, doc_id: int, collection: str) -> DocumentAnswer:
         """Return a memory in full.
 
         Raises:
             NotFoundError: The memory or the collection does not exist.
-            ToolError: The store fails.
         """
         documents = await self._retrieve(collection, [doc_id])
         if doc_id not in documents:
@@ -68,11 +68,7 @@ class Memory:
         return _document_answer(documents[doc_id], collection)
 
     async def batch_fetch(self, references: Sequence[tuple[int, str]]) -> BatchAnswer:
-        """Return memories in full, in the order of the references.
-
-        Raises:
-            ToolError: The store fails.
-        """
+        """Return memories in full, in the order of the references."""
         ids_by_collection: dict[str, dict[int, None]] = {}
         for doc_id, name in references:
             ids_by_collection.setdefault(name, {})[doc_id] = None
@@ -94,19 +90,14 @@ class Memory:
         return {"count": len(documents_found), "documents": documents_found, "not_found": missing}
 
     async def collections(self) -> CollectionsAnswer:
-        """Return all collections, by name.
-
-        Raises:
-            ToolError: The store fails.
-        """
-        collections: list[Collection] = []
-        for name in await self.store.run(collection_jobs.names):
-            with suppress(MissingCollectionError):  # deleted meanwhile
-                collections.append(await self.describe_any(name))
+        """Return all collections, by name."""
+        names = await self.store.run(collection_jobs.names)
+        entries = [await self.find(name) for name in names]  # None if it was deleted meanwhile
         return {
             "collections": [
                 {"name": entry.name, "count": entry.count, "model": entry.model}
-                for entry in collections
+                for entry in entries
+                if entry
             ]
         }
 
@@ -117,14 +108,12 @@ class Memory:
 
         Raises:
             MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
         """
         offset: object = None
         while True:
-            job = partial(
-                point_jobs.page, name=collection, offset=offset, with_payload=with_payload
+            documents, offset = await self.store.run(
+                point_jobs.page, collection, offset, point_jobs.PAGE, with_payload=with_payload
             )
-            documents, offset = await self.store.run(job)
             for document in documents:
                 yield document
             if offset is None:
@@ -136,48 +125,45 @@ class Memory:
         Raises:
             MissingCollectionError: The collection does not exist.
             ApiError: An interrupted `reembed` left its memories only in the copy.
-            ToolError: The store fails.
         """
         try:
-            described = await self.describe_any(collection)
+            described = await self.store.run(collection_jobs.describe, collection)
         except MissingCollectionError as error:
-            if collection + REEMBEDDED in error.names and await self.second(collection):
+            if collection + REEMBEDDED in error.names and await self.copy_of(collection):
                 raise _half_replaced(collection) from None
             raise
         if described.reembedded == collection:
-            copy = await self.second(collection)
+            copy = await self.copy_of(collection)
             if copy is not None and copy.form == described.form:
                 raise _half_replaced(collection)
         return described
 
-    async def describe_any(self, collection: str) -> Collection:
-        """Return the description of a collection, even after an interrupted `reembed`.
-
-        Raises:
-            MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
-        """
-        return await self.store.run(lambda client: collection_jobs.describe(client, collection))
-
-    async def second(self, collection: str) -> Collection | None:
-        """Return the copy that `reembed` made to replace a collection.
-
-        Raises:
-            ToolError: The store fails.
-        """
+    async def find(self, collection: str) -> Collection | None:
+        """Return the description of a collection, even after an interrupted `reembed`, or None."""
         with suppress(MissingCollectionError):
-            copy = await self.describe_any(collection + REEMBEDDED)
-            return copy if copy.reembedded == collection else None
+            return await self.store.run(collection_jobs.describe, collection)
         return None
 
-    async def count(self, collection: str) -> int:
-        """Return the exact number of memories; the count of a server's description is rough.
+    async def copy_of(self, collection: str) -> Collection | None:
+        """Return the copy that `reembed` made to replace a collection."""
+        copy = await self.find(collection + REEMBEDDED)
+        return copy if copy and copy.reembedded == collection else None
+
+    async def create(self, name: str, reembedded: str | None = None) -> Collection:
+        """Create a collection for vectors of the encoder.
 
         Raises:
-            MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
+            InvalidInputError: The store does not accept its name.
         """
-        return await self.store.run(lambda client: collection_jobs.count(client, collection))
+        model = await self.encoder.name()
+        vectors = await self.encoder.encode(["memory"], "document")
+        new = Collection(name, 0, model, vectors.shape[1], reembedded, has_words=True)
+        await self.store.change(collection_jobs.create, new)
+        return new
+
+    async def count(self, collection: str) -> int:
+        """Return the exact number of memories in a collection."""
+        return await self.store.run(collection_jobs.count, collection)
 
     async def check_model(self, collection: Collection) -> None:
         """Check that the encoder's model made the vectors of a collection.
@@ -195,37 +181,21 @@ class Memory:
             vectors = await self.encoder.encode(["memory"], "query")
             raise _other_model(collection, name, vectors.shape[1])
 
-    async def check_dimensions(self, collection: Collection, vectors: Vectors) -> None:
-        """Check that vectors of the encoder have the length of a collection's vectors.
+    async def encode(self, collection: Collection, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Return vectors of texts for a collection.
 
         Raises:
-            ApiError: They have another length.
+            ApiError: They have another length than the vectors of the collection.
         """
+        vectors = await self.encoder.encode(texts, kind)
         if collection.dimensions != vectors.shape[1]:
             raise _other_model(collection, await self.encoder.name(), vectors.shape[1])
-
-    async def aclose(self) -> None:
-        """Close the store and the encoder."""
-        await self.store.aclose()
-        await self.encoder.aclose()
-
-    async def _describe_and_open(self, collection: str) -> Collection:
-        # Both at once: opening the store and the encoder takes seconds at the first call.
-        described, name = await asyncio.gather(
-            self.describe(collection), self.encoder.name(), return_exceptions=True
-        )
-        if isinstance(described, BaseException):
-            raise described
-        if isinstance(name, BaseException):
-            raise name
-        return described
+        return vectors
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
         documents: dict[int, Document] = {}
         with suppress(MissingCollectionError):
-            documents = await self.store.run(
-                lambda client: point_jobs.retrieve(client, collection, ids)
-            )
+            documents = await self.store.run(point_jobs.retrieve, collection, ids)
         if len(documents) < len(ids):
             await self.describe(collection)  # raises if they may be in a copy
         return documents
@@ -240,11 +210,11 @@ async def open_memory(
     Args:
         encoder_threads: Number of threads of the built-in encoder; None for one per processor.
     """
-    memory = Memory(make_store(settings, state_dir), make_encoder(settings, encoder_threads))
+    memory = Memory(make_store(settings, state_dir), Encoder(settings, encoder_threads))
     try:
         yield memory
     finally:
-        await memory.aclose()
+        await memory.store.aclose()
 
 
 def make_store(settings: MemorySettings, state_dir: Path) -> Store:
@@ -270,18 +240,6 @@ def _document_answer(document: Document, collection: str) -> DocumentAnswer:
         "preview": document.preview,
         "content": document.content,
         "tags": document.tags,
-    }
-
-
-def _search_answer(collection: str, query: str, hits: Sequence[point_jobs.Hit]) -> SearchAnswer:
-    return {
-        "collection": collection,
-        "query": query,
-        "count": len(hits),
-        "results": [
-            {"id": hit.id, "title": hit.title, "preview": hit.preview, "score": hit.score}
-            for hit in hits
-        ],
     }
 
 

@@ -24,7 +24,7 @@ def _folder(path: str) -> str:
     return str(folder)
 
 
-def check_spec(spec: str) -> str:
+def _check_spec(spec: str) -> str:
     """Return the spec of an embedding model.
 
     Raises:
@@ -65,7 +65,7 @@ class MemorySettings(PluginSettings):
     path: Annotated[str, AfterValidator(_folder)] | None = None
     url: ServiceUrl | None = None
     api_key: ApiKey | None = None
-    model: Annotated[str, AfterValidator(check_spec)] = Field("minilm", repr=False)
+    model: Annotated[str, AfterValidator(_check_spec)] = Field("minilm", repr=False)
     embedding_api_key: ApiKey | None = None
     voyage_api_key: Annotated[ApiKey | None, Variable("VOYAGE_API_KEY")] = None
     voyage_url: ServiceUrl = VOYAGE_URL

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import anyio
 
 from standards_mcp import ApiError, InvalidInputError
 
-from .matching import Match, Matcher, StoredParts
-from .origins import STORED, Origin, Reading, with_origin
-from .records import LARGEST_ID, Document, Draft, Point
+from .matching import Match, Matcher, Origins, Reading, with_origin
+from .records import LARGEST_ID, STORED, Document, Draft, Point
 from .schemas import DeleteAnswer, Skipped, StoreAnswer, UpdateAnswer
 from .service import Memory, missing_document
 from .store import points as point_jobs
@@ -22,7 +21,6 @@ from .store.collections import Collection, MissingCollectionError
 
 BATCH: Final = 64
 _CONFLICT: Final = 409
-_NO_IDS: Final[frozenset[int | None]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -45,11 +43,13 @@ class Stale(NamedTuple):
     """A memory that a file no longer states, and its remaining origins."""
 
     document: Document
-    left: tuple[Origin, ...]
+    left: Origins
 
 
 class Writer:
     """Writes memories, one job after another.
+
+    All methods raise a `ToolError` if the store or the encoder fails.
 
     It never gives the id of a deleted memory to a new one.
     """
@@ -60,15 +60,11 @@ class Writer:
         self._highest: dict[str, int] = {}
 
     async def store(self, draft: Draft, collection: str) -> StoreAnswer:
-        """Write a memory, if its title and content are new.
-
-        Raises:
-            ToolError: The store or the encoder fails.
-        """
+        """Write a memory, if its title and content are new."""
         async with self._writing, self._memory.store.held():
             target = await self._prepare(collection)
             twin = await self._memory.store.run(
-                lambda client: point_jobs.twin(client, collection, draft.title, draft.content)
+                point_jobs.twin, collection, draft.title, draft.content
             )
             if twin is not None:
                 origins = with_origin(twin.origins, STORED)
@@ -79,17 +75,8 @@ class Writer:
             (stored_id,) = await self._write_batch(target, [new], {identifier})
             return {"id": stored_id, "collection": collection, "created": True}
 
-    async def update(
-        self,
-        doc_id: int,
-        collection: str,
-        *,
-        title: str | None = None,
-        content: str | None = None,
-        preview: str | None = None,
-        tags: tuple[str, ...] | None = None,
-    ) -> UpdateAnswer:
-        """Change the given fields of a memory.
+    async def update(self, doc_id: int, collection: str, **fields: Any) -> UpdateAnswer:
+        """Change fields of a memory: its title, content, preview and tags, as in `Draft`.
 
         Raises:
             NotFoundError: The memory or the collection does not exist.
@@ -98,16 +85,12 @@ class Writer:
         async with self._writing, self._memory.store.held():
             target = await self._memory.describe(collection)
             await self._memory.check_model(target)
-            stored = await self._retrieve(collection, [doc_id])
+            stored = await self._memory.store.run(point_jobs.retrieve, collection, [doc_id])
             if doc_id not in stored:
                 raise missing_document(doc_id, collection)
             before = stored[doc_id]
-            draft = Draft(
-                before.title if title is None else title,
-                before.content if content is None else content,
-                preview,
-                tags,
-            )
+            changes = {name: value for name, value in fields.items() if value is not None}
+            draft = replace(Draft(before.title, before.content), **changes)
             if draft.is_empty:
                 raise InvalidInputError("A memory needs a title or a content.")
             is_new = await self._rewrite(target, before, draft)
@@ -118,20 +101,18 @@ class Writer:
 
         Raises:
             MissingCollectionError: The collection does not exist.
-            ToolError: The store fails.
         """
         async with self._writing, self._memory.store.held():
-            await self._memory.describe(collection)
+            target = await self._memory.describe(collection)
             highest = await self._highest_in(collection)
             self._highest[collection] = max(self._highest.get(collection, 0), highest)
-            return await self._memory.store.delete(collection, ids)
+            return [*await self._memory.store.change(point_jobs.delete, target, ids)]
 
     async def delete_one(self, doc_id: int, collection: str) -> DeleteAnswer:
         """Delete a memory.
 
         Raises:
             NotFoundError: The memory or the collection does not exist.
-            ToolError: The store fails.
         """
         if not await self.delete([doc_id], collection):
             raise missing_document(doc_id, collection)
@@ -156,7 +137,11 @@ class Writer:
         """
         written = Written()
         async with self._writing, self._memory.store.held():
-            stored = await self._stored_parts(collection)
+            stored: dict[int, Document] = {}
+            with suppress(MissingCollectionError):
+                await self._memory.describe(collection)
+                documents = self._memory.read_all(collection)
+                stored = {document.id: document async for document in documents}
             matcher = Matcher(stored, lambda highest: self._next(collection, highest), drafts)
             matches = matcher.match()
             own_ids = {draft.id for draft in drafts}
@@ -168,10 +153,11 @@ class Writer:
                 if target is not None:
                     written.ids.update(await self._write_batch(target, changed, new_ids))
                 progress(start + len(batch), len(drafts))
-            if target is not None and (left := matcher.forgotten()):
-                documents = await self._retrieve(collection, list(left))
-                stale = [Stale(document, left[doc_id]) for doc_id, document in documents.items()]
-                await self._forget(collection, stale)
+            if target is not None:
+                left_by_id = matcher.forgotten().items()
+                await self._forget(
+                    target, [Stale(stored[doc_id], left) for doc_id, left in left_by_id]
+                )
         return written
 
     async def stale(
@@ -183,9 +169,6 @@ class Writer:
             ids: The memories that the import has matched: they stay.
             reading: The files that the import has read.
             root: The file or folder.
-
-        Raises:
-            ToolError: The store fails.
         """
         stale: list[Stale] = []
         with suppress(MissingCollectionError):
@@ -197,40 +180,24 @@ class Writer:
                     stale.append(Stale(document, left))
         return stale
 
-    async def unmatched(self, collection: str, ids: AbstractSet[int]) -> list[Stale]:
-        """Return all other memories of a collection, as if no file stated them.
-
-        Raises:
-            ToolError: The store fails.
-        """
-        return [
-            Stale(document, ())
-            async for document in self._memory.read_all(collection)
-            if document.id not in ids
-        ]
-
     async def prune(self, collection: str, stale: Sequence[Stale]) -> list[Document]:
         """Delete memories without origins, and return them; update the origins of the others.
 
         Memories that were changed meanwhile stay as they are.
-
-        Raises:
-            ToolError: The store fails.
         """
         async with self._memory.store.held():
-            stored = await self._retrieve(collection, [memory.document.id for memory in stale])
+            ids = [memory.document.id for memory in stale]
+            stored = await self._memory.store.run(point_jobs.retrieve, collection, ids)
             same = [memory for memory in stale if stored.get(memory.document.id) == memory.document]
             gone = [memory.document for memory in same if not memory.left]
-            gone_ids = [document.id for document in gone]
-            deleted = set(await self.delete(gone_ids, collection) if gone else [])
-            if partly_stale := [memory for memory in same if memory.left]:
-                async with self._writing:
-                    await self._forget(collection, partly_stale)
+            deleted = await self.delete([document.id for document in gone], collection)
+            async with self._writing:
+                target = await self._memory.describe(collection)
+                await self._forget(target, [memory for memory in same if memory.left])
             return [document for document in gone if document.id in deleted]
 
-    async def _forget(self, collection: str, stale: Sequence[Stale]) -> None:
+    async def _forget(self, target: Collection, stale: Sequence[Stale]) -> None:
         """Store the remaining origins of memories."""
-        target = await self._memory.describe(collection)
         for start in range(0, len(stale), BATCH):
             drafts = [
                 Draft(
@@ -249,11 +216,8 @@ class Writer:
         try:
             target = await self._memory.describe(collection)
         except MissingCollectionError:
-            name = await self._memory.encoder.name()
-            vectors = await self._memory.encoder.encode(["memory"], "document")
-            new = Collection(collection, 0, name, vectors.shape[1], has_words=True)
             try:
-                await self._memory.store.create(new)
+                await self._memory.create(collection)
             except ApiError as error:
                 if error.status != _CONFLICT:
                     raise
@@ -261,20 +225,6 @@ class Writer:
             target = await self._memory.describe(collection)
         await self._memory.check_model(target)
         return target
-
-    async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
-        return await self._memory.store.run(
-            lambda client: point_jobs.retrieve(client, collection, ids)
-        )
-
-    async def _stored_parts(self, collection: str) -> dict[int, StoredParts]:
-        """Return the memories of a collection by id; empty if it does not exist."""
-        parts: dict[int, StoredParts] = {}
-        with suppress(MissingCollectionError):
-            await self._memory.describe(collection)
-            async for document in self._memory.read_all(collection):
-                parts[document.id] = StoredParts.of(document)
-        return parts
 
     async def _highest_in(self, collection: str) -> int:
         documents = self._memory.read_all(collection, with_payload=False)
@@ -284,7 +234,7 @@ class Writer:
         self,
         target: Collection,
         drafts: Sequence[Draft],
-        new_ids: AbstractSet[int | None] = _NO_IDS,
+        new_ids: AbstractSet[int | None] = frozenset(),
     ) -> list[int]:
         """Write drafts, and return the ids of the written memories.
 
@@ -295,14 +245,15 @@ class Writer:
         drafts_by_id = {draft.id: draft for draft in drafts if draft.id is not None}
         if not drafts_by_id:
             return []
-        before = await self._retrieve(target.name, list(drafts_by_id.keys() - new_ids))
+        replaced = [*drafts_by_id.keys() - new_ids]
+        before = await self._memory.store.run(point_jobs.retrieve, target.name, replaced)
         documents = [
             Document(doc_id, draft.payload(before[doc_id].payload if doc_id in before else None))
             for doc_id, draft in drafts_by_id.items()
         ]
         points = await self._points(target, documents, before)
         replacing = [point for point in points if point.id not in new_ids]
-        await self._memory.store.upsert(target, replacing)
+        await self._memory.store.change(point_jobs.upsert, target, replacing)
         new = [point for point in points if point.id in new_ids]
         return [point.id for point in replacing] + await self._insert(target, new)
 
@@ -319,13 +270,10 @@ class Writer:
             for document in documents
             if document.id in before and text(before[document.id]) == text(document)
         ]
-        vectors = await self._memory.store.run(
-            lambda client: point_jobs.vectors_of(client, target.name, unchanged)
-        )
+        vectors = await self._memory.store.run(point_jobs.vectors_of, target.name, unchanged)
         if changed := [document for document in documents if document.id not in vectors]:
             texts = [text(document) for document in changed]
-            rows = await self._memory.encoder.encode(texts, "document")
-            await self._memory.check_dimensions(target, rows)
+            rows = await self._memory.encode(target, texts, "document")
             vectors |= {document.id: row for document, row in zip(changed, rows, strict=True)}
         return [
             Point(document.id, vectors[document.id], document.payload) for document in documents
@@ -335,7 +283,7 @@ class Writer:
         """Write new memories, and return their ids: new ones if another writer was faster."""
         ids: list[int] = []
         while points:
-            stored = await self._memory.store.insert(target, points)
+            stored = await self._memory.store.change(point_jobs.insert, target, points)
             lost = [point for point in points if not _is_stored(point, stored)]
             ids += [point.id for point in points if point not in lost]
             highest = await self._highest_in(target.name) if lost else 0
@@ -344,8 +292,7 @@ class Writer:
 
     async def _rewrite(self, target: Collection, before: Document, draft: Draft) -> bool:
         """Write a stored memory again if that changes it; return True if it does."""
-        payload = draft.payload(before.payload)
-        if payload == dict(before.payload):
+        if draft.payload(before.payload) == before.payload:
             return False
         await self._write_batch(target, [replace(draft, id=before.id)])
         return True
@@ -360,7 +307,7 @@ class Writer:
         return identifier
 
 
-def _is_change(match: Match, stored: dict[int, StoredParts], written: Written) -> bool:
+def _is_change(match: Match, stored: dict[int, Document], written: Written) -> bool:
     """Count a draft; return True if it must be written."""
     draft, identifier = match.draft, match.draft.id
     if match.problem is not None or identifier is None:
@@ -368,24 +315,22 @@ def _is_change(match: Match, stored: dict[int, StoredParts], written: Written) -
         return False
     before = stored.get(identifier)
     written.ids.add(identifier)
-    if match.is_repeated or (before and before.says(draft)):
+    payload = draft.payload(before.payload if before else None)
+    if match.is_repeated or (before and payload == before.payload):
         written.unchanged += 1
         return False
     if before is None:
         written.created += 1
     else:
         written.updated += 1
-    after = draft.payload()
-    tags = before.tags if before and draft.tags is None else draft.tags
-    stored[identifier] = replace(
-        StoredParts.of(Document(identifier, after)),
-        preview=before.preview if before and draft.preview is None else after["preview"],
-        tags=None if tags is None else list(tags),
-    )
+    stored[identifier] = Document(identifier, payload)
     return True
 
 
 def _is_stored(point: Point, stored: Mapping[int, Document]) -> bool:
     """Return False if the id has another memory now, from another writer."""
     now = stored.get(point.id)
-    return now is None or now.content_hash == Document(point.id, point.payload).content_hash
+    return now is None or (now.title, now.content) == (
+        point.payload["title"],
+        point.payload["content"],
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,16 +18,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+import click
 import pytest
 from mcp import Client
 from qdrant_client import QdrantClient, models
 
+from standards_mcp import ToolError
 from standards_mcp.cli import run as run_program
 from standards_mcp.testing import Connect
+from standards_mcp_memory.commands import COLLECTION_COMMANDS, Place
+from standards_mcp_memory.import_commands import IMPORT_COMMANDS
 from standards_mcp_memory.plugin import MemoryPlugin
+from standards_mcp_memory.settings import MemorySettings
 
 KEY = "qd-opensesame-0123456789"
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
+COMMANDS = {command.name: command for command in (*IMPORT_COMMANDS, *COLLECTION_COMMANDS)}
 
 
 class Done(NamedTuple):
@@ -285,7 +292,7 @@ def config(tmp_path: Path, fast: dict[str, Any]) -> Path:
 
 
 @pytest.fixture
-def run(
+def program(
     config: Path,
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -296,9 +303,40 @@ def run(
     monkeypatch.chdir(tmp_path)
     request.getfixturevalue("installed")
 
-    def run(*arguments: str | Path, status: int = 0, options: tuple[str, ...] = ()) -> Done:
-        code = run_program(["--config", str(config), *options, "memory", *map(str, arguments)])
+    def run(*arguments: str | Path, status: int = 0) -> Done:
+        code = run_program(["--config", str(config), "memory", *map(str, arguments)])
         done = Done(*capfd.readouterr())
+        assert code == status, done
+        return done
+
+    return run
+
+
+@pytest.fixture
+def run(
+    config: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Return a function that runs a command without the host, whose start takes longer."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(name: str, *arguments: str | Path, status: int = 0, **settings: str) -> Done:
+        table = tomllib.loads(config.read_text("utf-8"))["plugins"]["memory"]
+        place = Place(MemorySettings.model_validate(table | settings), tmp_path / "state")
+        try:
+            command = place.bound(COMMANDS[name])
+            code = command.main([*map(str, arguments)], name, standalone_mode=False) or 0
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except click.Abort:
+            code = 130
+        except ToolError as error:
+            click.echo(str(error), err=True)
+            code = 1
+        done = Done(*capsys.readouterr())
         assert code == status, done
         return done
 

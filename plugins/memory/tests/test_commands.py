@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from qdrant_client import QdrantClient, models
-
-from standards_mcp import ApiError
-from standards_mcp_memory import reembedding
 
 Run = Callable[..., Any]
 DECISIONS = Path(__file__).parents[3] / "docs/decisions.md"
@@ -47,19 +41,19 @@ They stand.
 """
 
 
-def test_the_main_job_takes_one_command(run: Run, config: Path):
+def test_the_main_job_takes_one_command(program: Run, config: Path):
     text = config.read_text().splitlines()
     config.write_text("\n".join(line for line in text if not line.startswith("model")))
-    shown = run("try", DECISIONS, "Why is no approximate index used?").stdout
+    shown = program("try", DECISIONS, "Why is no approximate index used?").stdout
     assert shown.startswith("1. Vectors are scored exactly (id ")
     assert "An approximate index loses recall or time with selective filters" in shown
     assert "proportional to the selected rows." in shown, "it is printed in full"
-    told = run("try", DECISIONS, "Why is no approximate index used?", "--json").stdout
+    told = program("try", DECISIONS, "Why is no approximate index used?", "--json").stdout
     tried = json.loads(told)
     assert re.fullmatch("decisions-[0-9a-f]{8}", tried["search"]["collection"])
     assert tried["search"]["results"][0]["id"] == tried["document"]["id"]
     headings = DECISIONS.read_text().count("\n## ")
-    assert json.loads(run("list", "--json").stdout)["collections"][0]["count"] == headings
+    assert json.loads(program("list", "--json").stdout)["collections"][0]["count"] == headings
 
 
 @pytest.mark.usefixtures("fast")
@@ -112,18 +106,15 @@ def test_unreadable_parts_are_reported_and_keep_their_memories(
     assert titles() == ["Port", "Wasps"], "a skipped part does not prevent a prune"
 
 
-@pytest.mark.usefixtures("fast", "installed")
-def test_letters_that_a_pipe_does_not_know_end_no_command(config: Path, tmp_path: Path):
+def test_letters_that_a_pipe_does_not_know_end_no_command(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     (tmp_path / "b.md").write_text("## Łódź\n\nThe depot stands in Łódź.\n", "utf-8")
-    command = [sys.executable, "-m", "standards_mcp", "--config", str(config), "memory"]
-    done = subprocess.run(
-        [*command, "try", "b.md", "Where is the depot?"],
-        capture_output=True,
-        check=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
-    )
-    assert b"The depot stands in \\u0141\xf3d\\u017a." in done.stdout
+    pipe = TextIOWrapper(BytesIO(), encoding="cp1252", write_through=True)
+    monkeypatch.setattr("sys.stdout", pipe)
+    run("try", "b.md", "Where is the depot?")
+    printed = cast("BytesIO", pipe.buffer).getvalue()
+    assert b"The depot stands in \\u0141\xf3d\\u017a." in printed
 
 
 @pytest.mark.usefixtures("fast")
@@ -330,13 +321,12 @@ def test_reembed_makes_vectors_with_another_model(run: Run, tmp_path: Path, fast
     assert f"3 memories of c have vectors of {other}." in done.stdout
     assert f"Now set [plugins.memory] model to {other}." in done.stdout
     assert "holds vectors of" in run("search", "c", "bees", status=1).stderr
-    options = ("--set", f"plugins.memory.model={other}")
-    assert "Bees" in run("search", "c", "bees", options=options).stdout
+    assert "Bees" in run("search", "c", "bees", model=other).stdout
     assert run("export", "c").stdout == before
     assert [each["name"] for each in json.loads(run("list", "--json").stdout)["collections"]] == [
         "c"
     ]
-    assert "vectors of" in run("reembed", "c", options=options).stdout, "nothing is left to do"
+    assert "vectors of" in run("reembed", "c", model=other).stdout, "nothing is left to do"
     assert "not found" in run("reembed", "no", status=1).stderr
     assert "did you mean" in run("reembed", "c", "--model", "minilmm", status=2).stderr
 
@@ -371,42 +361,12 @@ def test_reembed_refuses_a_collection_with_memories_that_it_would_lose(
     assert "Memories left out because their ids are not numbers: 1." in told.stderr
 
 
-def test_changes_during_an_interrupted_reembed_are_kept(
-    run: Run, tmp_path: Path, fast: Any, monkeypatch: pytest.MonkeyPatch
-):
-    other = fast["model"].replace("#letters", "#numbers")
-    options = ("--set", f"plugins.memory.model={other}")
-    rows = [{"id": n, "title": f"t{n}", "content": f"c{n}"} for n in range(1, 6)]
-    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run("import", "m.jsonl", "--collection", "c")
-
-    async def killed(*_: Any) -> None:
-        raise ApiError("killed")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(reembedding, "_drop", killed)
-        assert "killed" in run("reembed", "c", "--model", other, status=1).stderr
-    run("delete", "c", "3")
-    # Back at the old model, nothing of the other one is taken over.
-    before = run("search", "c", "c1").stdout
-    assert "4 memories of c have" in run("reembed", "c").stdout
-    assert run("search", "c", "c1").stdout == before
-    with monkeypatch.context() as patched:
-        patched.setattr(reembedding, "_take_over", killed)
-        assert "killed" in run("reembed", "c", "--model", other, status=1).stderr
-    for command in (("search", "c", "c1"), ("import", "m.jsonl", "--collection", "c")):
-        assert "is being reembedded" in run(*command, status=1, options=options).stderr
-    assert "4 memories of c have" in run("reembed", "c", "--model", other).stdout
-    assert "3: " not in run("list", "c", options=options).stdout
-
-
 @pytest.mark.usefixtures("fast")
 def test_reembed_sends_no_key_in_the_open(run: Run, tmp_path: Path):
     (tmp_path / "m.jsonl").write_text('{"title": "mine", "content": "text"}\n')
     run("import", "m.jsonl", "--collection", "c")
-    options = ("--set", "plugins.memory.embedding_api_key=sk-secret")
     command = ("reembed", "c", "--model", "http://192.0.2.1/v1/embeddings#m")
-    refused = run(*command, status=2, options=options).stderr
+    refused = run(*command, status=2, embedding_api_key="sk-secret").stderr
     assert "Invalid value for --model: model: the key would be sent unencrypted" in refused
     assert "pydantic" not in refused
 
@@ -472,10 +432,9 @@ def test_sources_without_memories_are_reported(run: Run, tmp_path: Path):
 
 def test_nothing_is_written_into_memory_that_ends_with_the_command(run: Run, tmp_path: Path):
     (tmp_path / "a.md").write_text("Text.")
-    options = ("--set", "plugins.memory.path=:memory:")
-    kept = run("import", "a.md", "--collection", "c", options=options, status=1).stderr
+    kept = run("import", "a.md", "--collection", "c", path=":memory:", status=1).stderr
     assert "Nothing would be kept" in kept
-    assert run("try", "a.md", "Text", options=options).stdout.startswith("1. a (id 1, score 0.9")
+    assert run("try", "a.md", "Text", path=":memory:").stdout.startswith("1. a (id 1, score 0.9")
 
 
 def test_deleting_a_collection_asks(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -144,11 +144,9 @@ async def test_a_server_with_endless_answers_takes_a_bounded_number_of_threads(
             async with anyio.create_task_group() as group:
                 for _ in range(16):
                     group.start_soon(ask)
-        kind, message = said[-1]
-        assert (said[0][0], kind) == ("timeout", "api_error")
-        assert "[plugins.memory] url" in message
+        assert {kind for kind, _ in said} == {"timeout"}
         # Each has one thread here, and one of the server that drips.
-        assert threading.active_count() - threads <= 2 * 32 + 16
+        assert threading.active_count() - threads <= 2 * 16 + 16
         qdrant.drips = False
         for _ in range(200):
             if not (await client.call_tool("memory_search", SEARCH)).is_error:
@@ -190,7 +188,7 @@ async def test_a_store_in_use_by_another_program_is_waited_for_and_reported(
 
 
 async def test_two_servers_take_turns_with_a_folder(open_memory: OpenMemory, tmp_path: Path):
-    place = {"path": str(tmp_path / "memories"), "lock_wait": 10}
+    place: dict[str, Any] = {"path": str(tmp_path / "memories"), "lock_wait": 10}
     async with (
         open_memory(**place, idle_close=0.1) as one,
         open_memory(**place, idle_close=3600) as two,
@@ -198,6 +196,7 @@ async def test_two_servers_take_turns_with_a_folder(open_memory: OpenMemory, tmp
         await store(one)
         found = await call(two, "memory_search", **SEARCH)
         assert found["count"] == 1, "the other has let go of it"
+    place["lock_wait"] = 0.3
     async with open_memory(**place, idle_close=3600) as one, open_memory(**place) as two:
         await store(one)
         with anyio.fail_after(60):

@@ -138,23 +138,6 @@ def test_a_new_file_of_an_old_name_takes_nothing_from_the_renamed_one(run: Run, 
     assert pruned == [{"id": 1, "title": "Log"}]
 
 
-def test_a_memory_whose_last_statement_is_at_a_place_goes_first(run: Run, notes: Path):
-    def origin(name: str, version: str) -> dict[str, str]:
-        file = str(notes / name)
-        return {"root": str(notes), "file": file, "heading": "Log", "hash": version}
-
-    january = [origin("current.md", "1"), origin("jan.md", "1")]
-    lines = [
-        {"id": 1, "title": "Log", "content": "January.", "source": january},
-        {"id": 2, "title": "Log", "content": "February.", "source": [origin("current.md", "2")]},
-    ]
-    (notes.parent / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    imported(run, "m.jsonl")
-    (notes / "current.md").write_text("## Log\n\nFebruary, edited.\n")
-    assert counts(imported(run, "notes/current.md")) == (0, 1, 0)
-    assert contents(run) == {1: "January.", 2: "February, edited."}
-
-
 def test_an_edited_file_keeps_its_memory_where_a_missing_one_had_the_same_id(run: Run, notes: Path):
     for name in ("a", "b"):
         (notes / f"{name}.md").write_text(f"---\nid: note\n---\nThis is {name}.\n")
@@ -573,7 +556,6 @@ def test_a_server_that_cannot_write_only_where_an_id_is_free_is_refused(
 ):
     assert notes
     qdrant.version = "1.16.3"
-    options = ("--set", f"plugins.memory.url={qdrant.url}")
-    refused = run("import", "notes", "--collection", "c", status=1, options=options).stderr
+    refused = run("import", "notes", "--collection", "c", status=1, url=qdrant.url).stderr
     assert "The Qdrant server is version 1.16.3" in refused
     assert "update it to 1.17 or later" in refused

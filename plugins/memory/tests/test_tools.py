@@ -343,7 +343,6 @@ async def test_a_memory_that_another_program_has_written_is_not_stored_again(
         for title, content in (("Port", "port 80"), ("Bees", "")):
             await remember(client, title, content)
         qdrant.store.delete_payload("api", keys=["content_hash"], points=[1, 2])
-        qdrant.store.delete_payload("api", keys=["content"], points=[2])
         assert await remember(client, "Port", "port 80") == 1
         assert await remember(client, "Bees", "") == 2
         assert await remember(client, "Bees", "Hum.") == 3

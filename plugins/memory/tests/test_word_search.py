@@ -87,15 +87,14 @@ def test_an_index_that_was_changed_scores_like_a_new_one(
     stored: dict[int, Document] = {}
     for identifier, title in changes[:at_first]:
         stored[identifier] = memory(identifier, title)
-    changed = WordIndex(stored[each] for each in sorted(stored))
+    changed = WordIndex(stored[identifier] for identifier in sorted(stored))
     for identifier, title in changes[at_first:]:
         if title:
             stored[identifier] = memory(identifier, title)
-            changed.put(stored[identifier])
         else:
             stored.pop(identifier, None)
-            changed.remove(identifier)
-    new = WordIndex(stored[each] for each in sorted(stored))
+        changed.change({identifier: stored.get(identifier)})
+    new = WordIndex(stored[identifier] for identifier in sorted(stored))
     words = query_words("bees hum")
     expected = new.scores(words, 20, [1, 5, 77])
     assert changed.scores(words, 20, [1, 5, 77]) == pytest.approx(expected, rel=1e-2, abs=1e-3)
@@ -204,16 +203,15 @@ def test_an_old_collection_is_searched_as_before_until_it_is_reembedded(
 ):
     where = {"path": str(tmp_path / "memories")} if kind == "path" else {"url": qdrant.url}
     old(where)
-    options = ("--set", f"plugins.memory.{kind}={where[kind]}")
     search = ("search", "api", TITLES[3], "--json")
-    before = run(*search, options=options)
+    before = run(*search, **where)
     assert "Run `standards-mcp memory reembed` for it" in before.stderr
     assert [each["id"] for each in json.loads(before.stdout)["results"]] == [1, 2, 3, 4]
     (tmp_path / "new.jsonl").write_text('{"title": "New", "content": "Added."}\n')
-    run("import", "new.jsonl", "--collection", "api", options=options)
-    assert "memory reembed" in run(*search, options=options).stderr, "it is still an old one"
-    assert "5 memories of api have vectors of" in run("reembed", "api", options=options).stdout
-    after = run(*search, options=options)
+    run("import", "new.jsonl", "--collection", "api", **where)
+    assert "memory reembed" in run(*search, **where).stderr, "it is still an old one"
+    assert "5 memories of api have vectors of" in run("reembed", "api", **where).stdout
+    after = run(*search, **where)
     assert after.stderr == ""
     assert json.loads(after.stdout)["results"][0]["id"] == 4
 

@@ -80,24 +80,17 @@ def existing(client: QdrantClient, name: str) -> Generator[None]:
 
     try:
         yield
-    except UnexpectedResponse as error:
-        if error.status_code != _NOT_FOUND:
-            raise
-        raise MissingCollectionError(name, names(client)) from None
-    except ValueError as error:  # of the embedded store
-        if str(error) != f"Collection {name} not found":
+    except (UnexpectedResponse, ValueError) as error:
+        status = error.status_code if isinstance(error, UnexpectedResponse) else None
+        # The embedded store has no status.
+        if status != _NOT_FOUND and str(error) != f"Collection {name} not found":
             raise
         raise MissingCollectionError(name, names(client)) from None
 
 
 def describe(client: QdrantClient, name: str) -> Collection:
-    """Return the description of a collection.
-
-    Raises:
-        MissingCollectionError: The collection does not exist.
-    """
-    with existing(client, name):
-        info = client.get_collection(name)
+    """Return the description of a collection."""
+    info = client.get_collection(name)
     metadata = info.config.metadata or {}
     model, reembedded = metadata.get(_MODEL_KEY), metadata.get(_REEMBEDDED_KEY)
     return Collection(
@@ -113,13 +106,12 @@ def describe(client: QdrantClient, name: str) -> Collection:
 
 
 def count(client: QdrantClient, name: str) -> int:
-    """Return the exact number of memories in a collection.
+    """Return the exact number of memories; the count of a server's description is rough.
 
     Raises:
         MissingCollectionError: The collection does not exist.
     """
-    with existing(client, name):
-        return client.count(name, exact=True).count
+    return client.count(name, exact=True).count
 
 
 def create(client: QdrantClient, collection: Collection) -> None:
@@ -148,6 +140,11 @@ def create(client: QdrantClient, collection: Collection) -> None:
         raise
     except ValueError as error:
         raise InvalidInputError(f"collection: {error}. Choose another name.") from None
+
+
+def drop(client: QdrantClient, collection: Collection) -> None:
+    """Delete a collection with its memories, if it exists."""
+    client.delete_collection(collection.name)
 
 
 def is_server(client: QdrantClient) -> bool:

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import sqlite3
 import time
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from json import JSONDecodeError
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final
 
 import anyio
 from filelock import FileLock, Timeout
 from typing_extensions import override
 
-from standards_mcp import ApiError, TimedOutError
-from standards_mcp_memory.process_memory import return_memory
-from standards_mcp_memory.records import Document, Vectors
+from standards_mcp import ApiError, StandardsMcpError
+from standards_mcp_memory.records import Vectors
 from standards_mcp_memory.settings import IN_MEMORY, MemorySettings
 
-from . import Job, Store
-from .collections import Collection
-from .points import Hits, read_all, search_embedded
+from . import ChangesT, P, Store
+from .collections import Collection, count
+from .points import Hits, page, search_embedded
 from .words import WordIndex
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-T = TypeVar("T")
 _POLL: Final = 0.05
 _LOCK: Final = "standards-mcp.lock"
+_FOLDER: Final = 0o700
+_FILE: Final = 0o600
 
 
 # The asynchronous client would block the event loop here, with the same answers and errors.
@@ -47,13 +47,11 @@ class EmbeddedStore(Store):
     """
 
     def __init__(self, settings: MemorySettings, path: str) -> None:
-        self.place = path
-        self._settings = settings
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory-store")
+        super().__init__(f"The memory store in {path}", settings.timeout, threads=1)
+        self._path, self._settings = path, settings
         self._calls = 0
         self._is_closed = False
         self._closing: asyncio.TimerHandle | None = None
-        self._client: QdrantClient | None = None
         # By name of the collection. Only the thread changes it.
         self._words: dict[str, WordIndex] = {}
         # Qdrant locks the folder only after it has read it, so a waiting program would miss the
@@ -61,20 +59,38 @@ class EmbeddedStore(Store):
         self._lock = FileLock(Path(path, _LOCK))
 
     @override
-    async def run(self, job: Job[T]) -> T:
-        until = time.monotonic() + self._settings.lock_wait
-        async with self.held():
-            try:
-                # The thread may still run the job of an earlier call that timed out.
-                with anyio.fail_after(self._settings.lock_wait + self._settings.timeout):
-                    await self._in_thread(lambda: self._open(until))
-                with anyio.fail_after(self._settings.timeout):
-                    return await self._in_thread(lambda: self._run(job))
-            except TimeoutError:
-                raise TimedOutError(
-                    f"The memory store in {self.place} did not answer within "
-                    f"{self._settings.timeout:g} s. Try again, or set [plugins.memory] timeout."
-                ) from None
+    async def change(
+        self,
+        job: Callable[Concatenate[QdrantClient, Collection, P], ChangesT],
+        collection: Collection,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> ChangesT:
+        def change(client: QdrantClient, collection: Collection) -> ChangesT:
+            # The index is dropped first, because a failed job may have written some memories.
+            index = self._words.pop(collection.name, None)
+            changes = job(client, collection, *args, **kwargs)
+            if changes is None:
+                self._make_private()
+            elif index is not None:
+                index.change(changes)
+                self._words[collection.name] = index
+            return changes
+
+        return await self.run(change, collection)
+
+    @override
+    async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:
+        if not collection.has_words:
+            return await super().search(collection, vector, query, limit)
+        if collection.name not in self._words:
+            # A large index takes seconds to make, so this is a job with its own deadline.
+            await self.run(self._index, collection.name)
+
+        def search(client: QdrantClient, name: str) -> Hits:
+            return search_embedded(client, name, vector, query, limit, self._index(client, name))
+
+        return await self.run(search, collection.name)
 
     @override
     @asynccontextmanager
@@ -86,7 +102,9 @@ class EmbeddedStore(Store):
             yield
         finally:
             self._calls -= 1
-            self._close_later()
+            if self._calls == 0 and self._path != IN_MEMORY and not self._is_closed:
+                loop = asyncio.get_running_loop()
+                self._closing = loop.call_later(self._settings.idle_close, self._close_if_idle)
 
     @override
     async def aclose(self) -> None:
@@ -94,102 +112,79 @@ class EmbeddedStore(Store):
         if self._closing is not None:
             self._closing.cancel()
         await self._in_thread(self._close)
-        await asyncio.to_thread(self._thread.shutdown)
+        await asyncio.to_thread(self._threads.shutdown)
 
     @override
-    async def create(self, collection: Collection) -> None:
-        await super().create(collection)
-        if self.place != IN_MEMORY:
-            await self._in_thread(lambda: _make_private(Path(self.place)))
+    async def _open(self) -> None:
+        def open_client() -> None:
+            with self._translated():
+                if self._client is None:
+                    in_memory = self._path == IN_MEMORY
+                    self._client = _client(self._path) if in_memory else self._open_folder(until)
 
-    @override
-    async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:
-        if collection.has_words and collection.name not in self._words:
-            # A large index takes seconds to make, so this is a job with its own deadline.
-            await self.run(lambda client: self._index(client, collection.name))
-        return await super().search(collection, vector, query, limit)
-
-    @override
-    def _search(
-        self, client: QdrantClient, name: str, vector: Vectors, query: str, limit: int
-    ) -> Hits:
-        index = self._index(client, name)
-        return search_embedded(client, name, vector, query, limit, index)
-
-    def _index(self, client: QdrantClient, name: str) -> WordIndex:
-        if name not in self._words:
-            self._words[name] = WordIndex(read_all(client, name))
-            return_memory()
-        return self._words[name]
+        lock_wait = self._settings.lock_wait
+        until = time.monotonic() + lock_wait
+        # The thread may still run the job of an earlier call that timed out.
+        with anyio.fail_after(lock_wait + self._timeout):
+            await self._in_thread(open_client)
 
     @override
     @contextmanager
-    def _changing(self, collection: str) -> Generator[list[Document | int]]:
-        # The index is dropped first, because a failed job may have written some of its points.
-        index = self._words.pop(collection, None)
-        changed: list[Document | int] = []
-        yield changed
-        if index is not None and changed:
-            for item in changed:
-                if isinstance(item, Document):
-                    index.put(item)
-                else:
-                    index.remove(item)
-            self._words[collection] = index
+    def _translated(self) -> Generator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            if "already accessed" not in str(error):
+                raise
+            raise self._in_use() from None
+        except (OSError, sqlite3.Error, JSONDecodeError, UnpicklingError) as error:
+            cause = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise self._unusable(cause) from error
 
-    async def _in_thread(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
-
-    def _close_later(self) -> None:
-        if self._calls == 0 and self.place != IN_MEMORY and not self._is_closed:
-            loop = asyncio.get_running_loop()
-            self._closing = loop.call_later(self._settings.idle_close, self._close_if_idle)
+    def _index(self, client: QdrantClient, name: str) -> WordIndex:
+        if name not in self._words:
+            # One page, because the client sorts all ids for each of them.
+            documents, _ = page(client, name, None, count(client, name) or 1)
+            self._words[name] = WordIndex(documents)
+            return_memory()
+        return self._words[name]
 
     def _close_if_idle(self) -> None:
         if self._calls == 0:
-            self._thread.submit(self._close)
-
-    def _run(self, job: Job[T]) -> T:
-        assert self._client is not None  # noqa: S101  - `run` has opened it
-        with _translated(self.place):
-            return job(self._client)
-
-    def _open(self, until: float) -> None:
-        if self._client is not None:
-            return
-        with _translated(self.place):
-            self._client = (
-                _client(self.place) if self.place == IN_MEMORY else self._open_folder(until)
-            )
+            self._threads.submit(self._close)
 
     def _open_folder(self, until: float) -> QdrantClient:
-        make_folder(Path(self.place))
-        _make_private(Path(self.place))
+        folder = Path(self._path)
+        make_folder(folder)
+        self._make_private()
         try:
             self._lock.acquire(timeout=max(0.0, until - time.monotonic()), poll_interval=_POLL)
         except Timeout:
-            raise _in_use(self.place) from None
+            raise self._in_use() from None
         try:
-            _wait_for(Path(self.place), until)
-            return self._read()
-        except BaseException:
+            self._wait_for_others(folder, until)
+            _repair(folder)
+            client = _client(self._path)
+        except (StandardsMcpError, OSError, RuntimeError, sqlite3.Error):
             self._lock.release()
             raise
-
-    def _read(self) -> QdrantClient:
-        meta, collections = Path(self.place, "meta.json"), Path(self.place, "collection")
-        is_new = not collections.is_dir() or not any(collections.iterdir())
-        if is_new and meta.exists() and meta.stat().st_size == 0:
-            meta.unlink()  # from a process that was killed while it created the store
-        try:
-            _finish_deletions(Path(self.place))
-            client = _client(self.place)
-        except (OSError, RuntimeError, sqlite3.Error):
-            raise
         except Exception as error:  # damaged files cause errors of nearly any type
-            raise _unusable(self.place, f"{type(error).__name__}: {error}") from error
+            self._lock.release()
+            raise self._unusable(f"{type(error).__name__}: {error}") from error
         return_memory()
         return client
+
+    def _wait_for_others(self, folder: Path, until: float) -> None:
+        """Wait for other programs of Qdrant, which do not know the lock of this plugin."""
+        import portalocker  # noqa: PLC0415  - comes with qdrant-client
+
+        wait = max(0.0, until - time.monotonic())
+        lock = portalocker.Lock(folder / ".lock", "r+", timeout=wait, check_interval=_POLL)
+        try:
+            with suppress(FileNotFoundError), lock:
+                pass
+        except portalocker.LockException:
+            raise self._in_use() from None
 
     def _close(self) -> None:
         client, self._client = self._client, None
@@ -200,6 +195,27 @@ class EmbeddedStore(Store):
             finally:
                 self._lock.release()
                 return_memory()
+
+    def _make_private(self) -> None:
+        """Let only the owner read the store; Qdrant makes its files readable for all users.
+
+        Files of another owner stay as they are, because only their owner may change them.
+        """
+        if self._path == IN_MEMORY:
+            return
+        for path in (Path(self._path), *Path(self._path).rglob("*")):
+            with suppress(PermissionError, FileNotFoundError):
+                if not path.is_symlink():
+                    path.chmod(_FOLDER if path.is_dir() else _FILE)
+
+    def _unusable(self, cause: object) -> ApiError:
+        return ApiError(f"{self.name} cannot be used: {cause}. Check [plugins.memory] path.")
+
+    def _in_use(self) -> ApiError:
+        return ApiError(
+            f"{self.name} is in use by another process. Try again when that has been idle for "
+            "[plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
+        )
 
 
 def _client(path: str) -> QdrantClient:
@@ -212,58 +228,8 @@ def _client(path: str) -> QdrantClient:
     return QdrantClient(path=path, force_disable_check_same_thread=True)
 
 
-def _wait_for(folder: Path, until: float) -> None:
-    """Wait for another program of Qdrant, which does not know the lock of this plugin."""
-    while _is_locked(folder):
-        if time.monotonic() > until:
-            raise _in_use(str(folder))
-        time.sleep(_POLL)
-
-
-def _is_locked(folder: Path) -> bool:
-    import portalocker  # noqa: PLC0415  - comes with qdrant-client
-
-    try:
-        with (folder / ".lock").open("r+") as file:
-            flags = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
-            portalocker.lock(file, flags)
-            portalocker.unlock(file)
-    except FileNotFoundError:
-        return False
-    except portalocker.exceptions.LockException:
-        return True
-    return False
-
-
-@contextmanager
-def _translated(place: str) -> Generator[None]:
-    """Convert the errors of the client and the file system for users."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "already accessed" not in str(error):
-            raise
-        raise _in_use(place) from None
-    except (OSError, sqlite3.Error, JSONDecodeError, UnpicklingError) as error:
-        cause = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise _unusable(place, cause) from error
-
-
-def _unusable(place: str, cause: object) -> ApiError:
-    return ApiError(
-        f"The memory store in {place} cannot be used: {cause}. Check [plugins.memory] path."
-    )
-
-
-def _in_use(place: str) -> ApiError:
-    return ApiError(
-        f"The memory store in {place} is in use by another process. Try again when that has been "
-        "idle for [plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
-    )
-
-
-def _finish_deletions(folder: Path) -> None:
-    """Finish deletions of collections that a kill interrupted.
+def _repair(folder: Path) -> None:
+    """Finish what a killed process has begun: to create the store, or to delete collections.
 
     The client deletes the files of a collection before its entry. At the next start it would create
     the collection again, empty.
@@ -271,30 +237,26 @@ def _finish_deletions(folder: Path) -> None:
     Raises:
         Exception: The list of collections is damaged; errors of nearly any type are possible.
     """
-    file = folder / "meta.json"
+    file, collections = folder / "meta.json", folder / "collection"
     if not file.exists():
         return
-    meta: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    gone = {name for name in meta["collections"] if _is_gone(folder / "collection" / name)}
-    if not gone:
+    if file.stat().st_size == 0 and not (collections.is_dir() and any(collections.iterdir())):
+        file.unlink()
         return
-    aliases = {alias: name for alias, name in meta["aliases"].items() if name not in gone}
-    tables = {
-        key: {name: value for name, value in meta.get(key, {}).items() if name not in gone}
-        for key in ("collections", "text_indexes")
-    }
-    written = file.with_suffix(".tmp")
-    written.write_text(json.dumps({**meta, **tables, "aliases": aliases}), "utf-8")
-    written.replace(file)
+    meta: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    gone = {name for name in meta["collections"] if _is_gone(collections / name)}
+    if gone:
+        for table in (meta["collections"], meta.get("text_indexes", {})):
+            for name in gone & table.keys():
+                del table[name]
+        written = file.with_suffix(".tmp")
+        written.write_text(json.dumps(meta), "utf-8")
+        written.replace(file)
 
 
 def _is_gone(collection: Path) -> bool:
     # SQLite's own temporary files do not count. Older clients use another name for the database.
     return all(file.name.startswith("storage.sqlite-") for file in collection.glob("*"))
-
-
-_FOLDER: Final = 0o700
-_FILE: Final = 0o600
 
 
 def make_folder(folder: Path) -> None:
@@ -308,12 +270,9 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(_FOLDER, exist_ok=True)
 
 
-def _make_private(folder: Path) -> None:
-    """Let only the owner read a store; Qdrant makes its files readable for all users.
-
-    Files of another owner stay as they are, because only their owner may change them.
-    """
-    for path in (folder, *folder.rglob("*")):
-        with suppress(PermissionError, FileNotFoundError):
-            if not path.is_symlink():
-                path.chmod(_FOLDER if path.is_dir() else _FILE)
+def return_memory() -> None:
+    """Return freed memory to the operating system, if the C library supports it."""
+    # Opening a store or an encoder reads large files; their buffers would stay with the process.
+    # With 20,000 memories, 60 MB.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast
 
 from standards_mcp import ApiError
 from standards_mcp_memory.records import Document, Point, Vectors
+from standards_mcp_memory.schemas import Preview
 
-from .collections import WORDS, Collection, existing, is_server
+from .collections import WORDS, Collection, is_server
 from .words import fused, query_words, word_weights
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
     from .words import WordIndex
 
-_PAGE: Final = 1000
-_LARGE_PAGE: Final = 5000
+PAGE: Final = 1000
 _SHOWN: Final = ["title", "preview"]
 _DIGITS: Final = 3
 _CANDIDATES: Final = 100
@@ -27,36 +27,13 @@ _MORE_CANDIDATES: Final = 20
 _INSERT_ONLY_SINCE: Final = (1, 17)
 
 
-class Hit(NamedTuple):
-    """A memory in the result of a search, without its content."""
-
-    id: int
-    title: str
-    preview: str
-    score: float
-
-
-class Hits(NamedTuple):
-    """The result of a search, best first, and the number of hits left out for their UUIDs."""
-
-    hits: list[Hit]
-    odd_ids: int
-
-
-class Page(NamedTuple):
-    """Some memories, and the offset of the next page; None after the last."""
-
-    documents: list[Document]
-    next_offset: Any
+Hits: TypeAlias = tuple[list[Preview], int]
+"""The previews of a search, best first, and the number of hits left out for their UUIDs."""
 
 
 def search(client: QdrantClient, name: str, vector: Vectors, limit: int) -> Hits:
     """Return the memories that are nearest to a vector."""
-    with existing(client, name):
-        answer = client.query_points(
-            name, query=vector.tolist(), limit=limit, with_payload=_SHOWN, with_vectors=False
-        )
-    return _hits(answer.points)
+    return _hits(_query(client, name, limit, query=vector.tolist()))
 
 
 def search_server(client: QdrantClient, name: str, vector: Vectors, query: str, limit: int) -> Hits:
@@ -68,19 +45,12 @@ def search_server(client: QdrantClient, name: str, vector: Vectors, query: str, 
         return search(client, name, vector, limit)
     depth = max(_CANDIDATES, 2 * limit)
     sparse = models.SparseVector(indices=words, values=[1.0] * len(words))
-    with existing(client, name):
-        answer = client.query_points(
-            name,
-            prefetch=[
-                models.Prefetch(query=vector.tolist(), limit=depth),
-                models.Prefetch(query=sparse, using=WORDS, limit=depth),
-            ],
-            query=models.FusionQuery(fusion=models.Fusion.RRF),
-            limit=limit,
-            with_payload=_SHOWN,
-            with_vectors=False,
-        )
-    return _hits(answer.points)
+    lists = [
+        models.Prefetch(query=vector.tolist(), limit=depth),
+        models.Prefetch(query=sparse, using=WORDS, limit=depth),
+    ]
+    fusion = models.FusionQuery(fusion=models.Fusion.RRF)
+    return _hits(_query(client, name, limit, prefetch=lists, query=fusion))
 
 
 def search_embedded(
@@ -88,22 +58,19 @@ def search_embedded(
 ) -> Hits:
     """Return the memories of an embedded store that are nearest by meaning and words."""
     depth = limit + _MORE_CANDIDATES
-    with existing(client, name):
-        answer = client.query_points(
-            name, query=vector.tolist(), limit=depth, with_payload=_SHOWN, with_vectors=False
-        )
-    documents = _by_id(answer.points)
-    cosines = {point.id: point.score for point in answer.points if is_number(point.id)}
+    points = _query(client, name, depth, query=vector.tolist())
+    documents = _by_id(points)
+    cosines = {point.id: point.score for point in points if is_number(point.id)}
     words = index.scores(query_words(query), depth, [*cosines])
     # Hits by words alone get the lowest cosine of the hits by vectors, which they cannot exceed. To
     # read their vectors would take as long as the search.
     farthest = min(cosines.values(), default=0.0)
     scores = fused({**dict.fromkeys(words, farthest), **cosines}, words)
     best = sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))[:limit]
-    if missing := [doc_id for doc_id in best if doc_id not in documents]:
-        documents |= retrieve(client, name, missing, _SHOWN)
-    hits = [_hit(documents[doc_id], scores[doc_id]) for doc_id in best if doc_id in documents]
-    return Hits(_ordered(hits), sum(not is_number(point.id) for point in answer.points[:limit]))
+    documents |= retrieve(client, name, [*{*best} - documents.keys()], _SHOWN)
+    best_documents = [documents[doc_id] for doc_id in best if doc_id in documents]
+    odd_ids = sum(not is_number(point.id) for point in points[:limit])
+    return _previews(best_documents, scores), odd_ids
 
 
 def retrieve(
@@ -116,8 +83,7 @@ def retrieve(
     """
     if not ids:
         return {}
-    with existing(client, name):
-        rows = client.retrieve(name, ids=list(ids), with_payload=keys or True, with_vectors=False)
+    rows = client.retrieve(name, ids=list(ids), with_payload=keys or True, with_vectors=False)
     return _by_id(rows)
 
 
@@ -127,13 +93,11 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
 
     if not ids:
         return {}
-    with existing(client, name):
-        rows = client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=True)
-    return {
-        row.id: np.asarray(_dense(row.vector), dtype=np.float32)
-        for row in rows
-        if is_number(row.id)
-    }
+    vectors: dict[int, Vectors] = {}
+    for row in client.retrieve(name, ids=list(ids), with_payload=False, with_vectors=True):
+        dense = row.vector[""] if isinstance(row.vector, dict) else row.vector
+        vectors[cast("int", row.id)] = np.asarray(dense, dtype=np.float32)
+    return vectors
 
 
 def twin(client: QdrantClient, name: str, title: str, content: str) -> Document | None:
@@ -141,46 +105,38 @@ def twin(client: QdrantClient, name: str, title: str, content: str) -> Document 
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     # The stored hash does not help: other programs edit texts without updating it.
-    same = models.Filter(must=[_is("title", title), _is("content", content)])
-    with existing(client, name):
-        # Qdrant returns numbers before UUIDs, so the first row is enough.
-        rows, _ = client.scroll(name, scroll_filter=same, limit=1, with_payload=True)
+    texts = {"title": title, "content": content}
+    same = models.Filter(
+        must=[
+            models.FieldCondition(key=key, match=models.MatchValue(value=text))
+            for key, text in texts.items()
+        ]
+    )
+    # Qdrant returns numbers before UUIDs, so the first row is enough.
+    rows, _ = client.scroll(name, scroll_filter=same, limit=1, with_payload=True)
     return next(iter(_by_id(rows).values()), None)
 
 
 def page(
-    client: QdrantClient, name: str, offset: Any, *, with_payload: bool, limit: int = _PAGE
-) -> Page:
-    """Return a page of the memories of a collection, by id.
+    client: QdrantClient, name: str, offset: Any, limit: int, *, with_payload: bool = True
+) -> tuple[list[Document], Any]:
+    """Return a page of the memories of a collection, by id, and the offset of the next page.
 
     Args:
-        offset: `Page.next_offset` of the page before; None for the first page.
+        offset: The offset of this page; None for the first page. The last page returns None.
     """
-    with existing(client, name):
-        rows, next_offset = client.scroll(
-            name, limit=limit, offset=offset, with_payload=with_payload, with_vectors=False
-        )
-    return Page(list(_by_id(rows).values()), next_offset)
+    rows, next_offset = client.scroll(
+        name, limit=limit, offset=offset, with_payload=with_payload, with_vectors=False
+    )
+    return list(_by_id(rows).values()), next_offset
 
 
-def read_all(client: QdrantClient, name: str) -> Iterator[Document]:
-    """Yield all memories of a collection of an embedded store, by id."""
-    offset: Any = None
-    while True:
-        # The pages are large because the store sorts all ids for each of them.
-        documents, offset = page(client, name, offset, with_payload=True, limit=_LARGE_PAGE)
-        yield from documents
-        if offset is None:
-            return
-
-
-def upsert(client: QdrantClient, collection: Collection, points: Sequence[Point]) -> None:
-    """Write memories; they replace the ones with their ids."""
-    if not points:
-        return
-    structs = [_struct(client, collection, point) for point in points]
-    with existing(client, collection.name), one_sync(client, collection.name):
-        client.upsert(collection.name, points=structs, wait=True)
+def upsert(
+    client: QdrantClient, collection: Collection, points: Sequence[Point]
+) -> dict[int, Document]:
+    """Write memories, and return them; they replace the ones with their ids."""
+    _write(client, collection, points)
+    return {point.id: Document(point.id, point.payload) for point in points}
 
 
 def insert(
@@ -196,39 +152,39 @@ def insert(
     """
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
-    if not points:
-        return {}
-    if is_server(client):
+    if points and is_server(client):
         _check_version(client)
-    structs = [_struct(client, collection, point) for point in points]
-    with existing(client, collection.name), one_sync(client, collection.name):
-        client.upsert(
-            collection.name,
-            points=structs,
-            wait=True,
-            # With a weaker ordering, replicas could apply two writes in different orders.
-            ordering=models.WriteOrdering.STRONG,
-            update_mode=models.UpdateMode.INSERT_ONLY,
-        )
+    # With a weaker ordering, replicas could apply two writes in different orders.
+    strong, only_free = models.WriteOrdering.STRONG, models.UpdateMode.INSERT_ONLY
+    _write(client, collection, points, ordering=strong, update_mode=only_free)
     return retrieve(client, collection.name, [point.id for point in points])
 
 
-def delete(client: QdrantClient, name: str, ids: Sequence[int]) -> list[int]:
+def delete(client: QdrantClient, collection: Collection, ids: Sequence[int]) -> dict[int, None]:
     """Delete memories, and return the ids that existed."""
-    documents = retrieve(client, name, ids)
+    documents = retrieve(client, collection.name, ids)
     existing_ids = [doc_id for doc_id in dict.fromkeys(ids) if doc_id in documents]
     if existing_ids:
-        with one_sync(client, name):
-            client.delete(name, points_selector=[*existing_ids], wait=True)
-    return existing_ids
+        with one_sync(client, collection.name):
+            client.delete(collection.name, points_selector=[*existing_ids], wait=True)
+    return dict.fromkeys(existing_ids)
 
 
-def _is(key: str, text: str) -> models.Filter:
-    from qdrant_client import models  # noqa: PLC0415  - takes seconds
+def _query(
+    client: QdrantClient, name: str, limit: int, **query: Any
+) -> Sequence[models.ScoredPoint]:
+    return client.query_points(
+        name, limit=limit, with_payload=_SHOWN, with_vectors=False, **query
+    ).points
 
-    equal = models.FieldCondition(key=key, match=models.MatchValue(value=text))
-    missing = models.IsEmptyCondition(is_empty=models.PayloadField(key=key))
-    return models.Filter(should=[equal] if text else [equal, missing])
+
+def _write(
+    client: QdrantClient, collection: Collection, points: Sequence[Point], **options: Any
+) -> None:
+    if points:
+        structs = [_struct(client, collection, point) for point in points]
+        with one_sync(client, collection.name):
+            client.upsert(collection.name, points=structs, wait=True, **options)
 
 
 def _check_version(client: QdrantClient) -> None:
@@ -259,22 +215,22 @@ def _struct(client: QdrantClient, collection: Collection, point: Point) -> model
     return models.PointStruct(id=point.id, vector=vectors, payload=dict(point.payload))
 
 
-def _dense(vector: Any) -> Any:
-    return cast("dict[str, Any]", vector)[""] if isinstance(vector, dict) else vector
-
-
 def _hits(points: Sequence[models.ScoredPoint]) -> Hits:
-    documents = _by_id(points)
-    hits = [_hit(documents[point.id], point.score) for point in points if is_number(point.id)]
-    return Hits(_ordered(hits), len(points) - len(hits))
+    scores = {point.id: point.score for point in points if is_number(point.id)}
+    return _previews(_by_id(points).values(), scores), len(points) - len(scores)
 
 
-def _hit(document: Document, score: float) -> Hit:
-    return Hit(document.id, document.title, document.preview, round(score, _DIGITS))
-
-
-def _ordered(hits: Sequence[Hit]) -> list[Hit]:
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+def _previews(documents: Iterable[Document], scores: Mapping[int, float]) -> list[Preview]:
+    previews: list[Preview] = [
+        {
+            "id": document.id,
+            "title": document.title,
+            "preview": document.preview,
+            "score": round(scores[document.id], _DIGITS),
+        }
+        for document in documents
+    ]
+    return sorted(previews, key=lambda preview: (-preview["score"], preview["id"]))
 
 
 def _by_id(rows: Sequence[models.Record | models.ScoredPoint]) -> dict[int, Document]:

@@ -10,15 +10,14 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from standards_mcp_memory.records import Document
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 Number = TypeVar("Number", float, "npt.NDArray[Any]")
@@ -55,22 +54,6 @@ class _Separators(dict[int, int]):
 _SEPARATORS: Final = _Separators()
 
 
-class Vocabulary(dict[str, int]):
-    """Number the words of many texts, so that each word is hashed once."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = len(self)
-        return self[word]
-
-    def places(self, text: str) -> Iterator[int]:
-        """Return the indexes in `numbers` of the words of a text."""
-        return map(self.__getitem__, _split(text))
-
-    def numbers(self) -> list[tuple[int, ...]]:
-        """Return the numbers of each word; parts of identifiers have numbers, too."""
-        return [_numbers(word) for word in self]
-
-
 def word_weight(count: Number, length: Number) -> Number:
     """Return the BM25 weight of a word, without its rarity.
 
@@ -82,16 +65,21 @@ def word_weight(count: Number, length: Number) -> Number:
     return count * (_SATURATION + 1) / (count + norm)
 
 
+def word_counts(text: str) -> Counter[int]:
+    """Return the words of a text, and the parts of identifiers, with their numbers."""
+    return Counter([number for word in _split(text) for number in _numbers(word)])
+
+
 def word_weights(text: str) -> dict[int, float]:
     """Return the words of a stored text with their weights."""
-    counts = Counter(chain.from_iterable(map(_numbers, _split(text))))
+    counts = word_counts(text)
     length = float(counts.total())
     return {number: word_weight(float(count), length) for number, count in counts.items()}
 
 
 def query_words(text: str) -> list[int]:
     """Return the words of a query, each once, in a stable order."""
-    return sorted(word_weights(text))
+    return sorted(word_counts(text))
 
 
 def _split(text: str) -> list[str]:
@@ -101,6 +89,8 @@ def _split(text: str) -> list[str]:
     return text.translate(_SEPARATORS).split()
 
 
+# The words of a language repeat: a store of 20,000 memories has some thousands.
+@lru_cache(100_000)
 def _numbers(word: str) -> tuple[int, ...]:
     return tuple(_number(form) for form in _forms(word))
 
@@ -123,9 +113,6 @@ def _number(form: str) -> int:
     return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=4).digest())
 
 
-_SHIFT: Final = 32
-
-
 class WordIndex:
     """BM25 over the memories of one collection of an embedded store.
 
@@ -140,50 +127,58 @@ class WordIndex:
     def __init__(self, documents: Iterable[Document]) -> None:
         import numpy as np  # noqa: PLC0415  - a server without calls has none
 
-        ids, words, ends, vocabulary = array("q"), array("I"), array("q"), Vocabulary()
+        ids, words, counts, sizes = array("q"), array("I"), array("I"), array("q")
         for document in documents:
-            words.extend(vocabulary.places(document.text))
+            counted = word_counts(document.text)
             ids.append(document.id)
-            ends.append(len(words))
-        self._ids = np.array(ids, dtype=np.int64)
-        pairs, lengths = _pairs(words, ends, vocabulary.numbers())
-        # Sorted by word, then by row, so that the rows of a word are one slice.
-        pairs.sort()
-        first = _first_of_equal(pairs)
-        counts = np.diff(first, append=len(pairs)).astype(np.float32)
-        pairs = pairs[first]
+            words.extend(counted)
+            counts.extend(counted.values())
+            sizes.append(len(counted))
+        # The last row belongs to no memory, so that an empty index needs no branches.
+        self._ids = np.array([*ids, 0], dtype=np.int64)
+        self._is_current = self._ids > 0
         row_type = np.min_scalar_type(len(ids))  # two bytes if possible: there are millions
-        self._rows = (pairs & np.uint64(2**_SHIFT - 1)).astype(row_type)
-        self._weights = word_weight(counts, lengths[self._rows]).astype(np.float16)
-        pairs >>= np.uint64(_SHIFT)
-        self._starts = _first_of_equal(pairs)
-        self._words = pairs[self._starts]
-        self._is_current = np.ones(len(ids), dtype=bool)
+        rows = np.repeat(np.arange(len(ids), dtype=row_type), np.array(sizes, dtype=np.int64))
+        count_array = np.array(counts, dtype=np.float32)
+        lengths = np.bincount(rows, count_array, len(ids)).astype(np.float32)
+        weights = word_weight(count_array, lengths[rows])
+        # Sorted by word, so that the rows of a word are one slice.
+        word_array = np.array(words, dtype=np.uint32)
+        order = np.argsort(word_array, kind="stable")
+        self._rows, self._weights = rows[order], weights[order].astype(np.float16)
+        self._words, starts = np.unique(word_array[order], return_index=True)
+        self._bounds = np.append(starts, len(order))
         # Few memories change while a store is open, so a search reads them one by one.
         self._changed: dict[int, dict[int, float]] = {}
 
-    def put(self, document: Document) -> None:
-        """Add a memory, or replace the one with its id."""
-        self.remove(document.id)
-        self._changed[document.id] = word_weights(document.text)
-
-    def remove(self, identifier: int) -> None:
-        """Remove a memory, if it exists."""
-        self._changed.pop(identifier, None)
-        rows = self._rows_of([identifier])
-        self._is_current[rows[rows < len(self._ids)]] = False
+    def change(self, changes: Mapping[int, Document | None]) -> None:
+        """Add, replace and remove memories by their ids; None removes one."""
+        for doc_id, document in changes.items():
+            self._changed.pop(doc_id, None)
+            self._is_current[self._ids == doc_id] = False
+            if document is not None:
+                self._changed[doc_id] = word_weights(document.text)
 
     def scores(
         self, words: Sequence[int], limit: int, extra_ids: Sequence[int]
     ) -> dict[int, float]:
-        """Return the scores of the best *limit* memories and of *extra_ids*; 0 without a match."""
+        """Return the scores of memories that have one of the words, by id.
+
+        These are the best *limit*, all of *extra_ids* and all that were changed.
+        """
         import numpy as np  # noqa: PLC0415  - as above
 
-        total = np.zeros(len(self._ids) + 1, dtype=np.float32)  # the last row is for unknown ids
+        total = np.zeros(len(self._ids), dtype=np.float32)
         changed = dict.fromkeys(self._changed, 0.0)
         count = int(self._is_current.sum()) + len(changed)
         for word in words:
-            rows, weights = self._postings(word)
+            at = int(np.searchsorted(self._words, np.uint32(word)))
+            is_indexed = at < len(self._words) and self._words[at] == word
+            start, end = self._bounds[at : at + 2] if is_indexed else (0, 0)
+            rows = self._rows[start:end]
+            is_current = self._is_current[rows]
+            rows = rows[is_current]
+            weights = self._weights[start:end][is_current].astype(np.float32)
             holders = {
                 doc_id: weights_by_word[word]
                 for doc_id, weights_by_word in self._changed.items()
@@ -194,77 +189,13 @@ class WordIndex:
             total[rows] += rarity * weights
             for doc_id, weight in holders.items():
                 changed[doc_id] += rarity * weight
-        top = np.argpartition(-total, min(limit, len(self._ids)))[:limit]
-        top = top[total[top] > 0]
-        positive: dict[int, float] = dict(
-            zip(self._ids[top].tolist(), total[top].tolist(), strict=True)
-        )
-        positive |= {doc_id: score for doc_id, score in changed.items() if score > 0}
-        best = sorted(positive, key=lambda doc_id: (-positive[doc_id], doc_id))[:limit]
+        extra_rows = np.flatnonzero(np.isin(self._ids, np.array(extra_ids, dtype=np.int64)))
+        best = np.argpartition(-total, min(limit, len(total) - 1))[:limit]
+        rows = np.union1d(best, extra_rows)
         stored: dict[int, float] = dict(
-            zip(extra_ids, total[self._rows_of(extra_ids)].tolist(), strict=True)
+            zip(self._ids[rows].tolist(), total[rows].tolist(), strict=True)
         )
-        return {doc_id: positive[doc_id] for doc_id in best} | {
-            doc_id: changed.get(doc_id, score) for doc_id, score in stored.items()
-        }
-
-    def _rows_of(self, ids: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Return the rows of memories; for unknown ids, the number of rows."""
-        import numpy as np  # noqa: PLC0415  - as above
-
-        id_array = np.array(ids, dtype=np.int64)
-        rows = np.searchsorted(self._ids, id_array)
-        is_stored = (
-            self._ids[np.minimum(rows, len(self._ids) - 1)] == id_array if len(self._ids) else False
-        )
-        return np.where(is_stored, rows, len(self._ids))
-
-    def _postings(self, word: int) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[Any]]:
-        import numpy as np  # noqa: PLC0415  - as above
-
-        at = int(np.searchsorted(self._words, word))
-        if at == len(self._words) or self._words[at] != word:
-            return self._rows[:0], self._weights[:0]
-        end = self._starts[at + 1] if at + 1 < len(self._starts) else len(self._rows)
-        rows = self._rows[self._starts[at] : end]
-        is_current = self._is_current[rows]
-        weights = self._weights[self._starts[at] : end][is_current].astype(np.float32)
-        return rows[is_current], weights
-
-
-def _pairs(
-    words: array[int], ends: array[int], numbers: Sequence[tuple[int, ...]]
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
-    """Return pairs of word and row, each as one number, and the number of words in each row.
-
-    Args:
-        words: The words of all rows, as indexes in *numbers*.
-        ends: The ends of the rows in *words*.
-        numbers: The numbers of each word.
-    """
-    import numpy as np  # noqa: PLC0415  - as above
-
-    every = np.array([*chain.from_iterable(numbers)], dtype=np.uint64)
-    sizes = np.array([*map(len, numbers)], dtype=np.int64)
-    places = np.array(words, dtype=np.int64)
-    word_sizes = sizes[places]
-    # The numbers of a word are a slice of *every*. A shift is the difference between the start of
-    # this slice and the position of the word in the result.
-    shifts = (np.cumsum(sizes) - sizes)[places] - (np.cumsum(word_sizes) - word_sizes)
-    pairs = every[np.repeat(shifts, word_sizes) + np.arange(word_sizes.sum())] << np.uint64(_SHIFT)
-    totals = np.concatenate([[0], np.cumsum(word_sizes)])[np.array(ends, dtype=np.int64)]
-    lengths = np.diff(totals, prepend=0)
-    pairs |= np.repeat(np.arange(len(ends), dtype=np.uint64), lengths)
-    return pairs, lengths.astype(np.float32)
-
-
-def _first_of_equal(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Return the first index of each value of a sorted array."""
-    import numpy as np  # noqa: PLC0415  - as above
-
-    is_first = np.ones(len(values), dtype=bool)
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
+        return {doc_id: score for doc_id, score in (stored | changed).items() if score > 0}
 
 
 # Measured with benchmarks/memory_search.py: 0.45, the weight of the catalog, has the same recall,
