@@ -14,6 +14,9 @@ from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo, PluginKind, Status
 
 _WIDEST: Final = 200
+# A plugin that is disabled may never have been loaded, and its command then says so.
+_SHIPPED: Final = {"data": "catalog"}
+"""The plugins that come with the host and have a command of another name."""
 _NO_HELP: Final = "Commands of this plugin."
 _Commands: TypeAlias = dict[str, tuple[str, str]]
 """The names and the help of commands; a plugin without commands has an empty name."""
@@ -45,8 +48,9 @@ def about(command: click.Command) -> str:
 
 def owner_of(host: Host, command: str) -> str | None:
     """Return the plugin of a command, which usually has its name; None if it is not known."""
-    owners = {name: plugin for plugin, (name, _) in _saved(host).items()}
-    return owners.get(command, command if command in host.manager.records else None)
+    owners = _SHIPPED | {name: plugin for plugin, (name, _) in _saved(host).items()}
+    plugin = owners.get(command, command)
+    return plugin if plugin in host.manager.records else None
 
 
 def helps(host: Host) -> dict[str, str] | None:
