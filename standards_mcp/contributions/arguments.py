@@ -100,7 +100,9 @@ class ModelArguments:
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
-            model = self.model.model_validate(_given(fitted(arguments, self.schema), self.schema))
+            model = self.model.model_validate(
+                _given(fitted(arguments, self.schema, booleans=False), self.schema)
+            )
         except ValidationError as exc:
             items = exc.errors(include_url=False, include_input=False)
             mistakes = [(item["loc"], plain(item["type"], item["msg"])) for item in items]
@@ -291,13 +293,18 @@ def plain(kind: str, message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def fitted(arguments: Mapping[str, Any], schema: _Schema) -> dict[str, Any]:
+def fitted(
+    arguments: Mapping[str, Any], schema: _Schema, *, booleans: bool = True
+) -> dict[str, Any]:
     """Return *arguments* with values in place of the texts for them.
 
     Args:
         schema: The schema of all arguments, without references.
+        booleans: False to leave "true" to pydantic, which refuses it for a `StrictBool`.
     """
-    return {name: _fitted(value, _child(schema, name)) for name, value in arguments.items()}
+    return {
+        name: _fitted(value, _child(schema, name), booleans) for name, value in arguments.items()
+    }
 
 
 def decoded_texts(value: object, schema: object) -> Iterator[str]:
@@ -315,13 +322,13 @@ def admits_null(schema: object) -> bool:
     return "null" in _types(schema)
 
 
-def _fitted(value: Any, schema: object) -> Any:
+def _fitted(value: Any, schema: object, booleans: bool) -> Any:  # noqa: FBT001  - as in `fitted`
     if isinstance(value, str):
         if "string" in (types := _types(schema)):
             return value
-        value = _decoded(value, types)
+        value = _decoded(value, types if booleans else types - {"boolean"})
     if isinstance(value, list | dict):
-        fit = {key: _fitted(item, _child(schema, key)) for key, item in _items(value)}
+        fit = {key: _fitted(item, _child(schema, key), booleans) for key, item in _items(value)}
         return fit if isinstance(value, dict) else list(fit.values())
     return value
 

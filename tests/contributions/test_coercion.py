@@ -79,12 +79,12 @@ def strict(top: Annotated[StrictInt, Field(ge=1)], kind: Literal[1, 2], exact: S
 
 
 @pytest.mark.anyio
-async def test_a_tool_that_is_strict_gets_numbers_and_booleans_from_text():
+async def test_a_tool_that_is_strict_gets_numbers_and_no_switches_from_text():
     arguments = read_arguments(Tool(name="strict", function=strict))
-    given_arguments = {"top": "3", "kind": "2", "exact": "true"}
+    given_arguments = {"top": "3", "kind": "2", "exact": True}
     assert await arguments.validate(given_arguments) == {"top": 3, "kind": 2, "exact": True}
     with pytest.raises(InvalidInputError, match="exact: should be a valid boolean"):
-        await arguments.validate(given_arguments | {"exact": "yes"})
+        await arguments.validate(given_arguments | {"exact": "true"})
 
 
 @pytest.mark.anyio
