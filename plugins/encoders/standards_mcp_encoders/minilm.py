@@ -241,6 +241,7 @@ class _Sessions:
         if not is_fast:
             options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.add_session_config_entry("session.disable_prepacking", "1")
+            options.enable_cpu_mem_arena = False  # it would keep 90 MB of unpacked weights
         providers = ["CPUExecutionProvider"]
         return runtime.InferenceSession(str(self._model), options, providers=providers)
 
