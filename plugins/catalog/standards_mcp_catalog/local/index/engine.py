@@ -95,7 +95,9 @@ class Engine:
         hits = list(hits_of(database, served, matches))
         hits[len(rows) :] = standards_first(hits[len(rows) :])
         notes = (*notes, *_outdated(served, database))
-        result = SearchResult(hits=tuple(hits[:top_k]), notes=notes, read_as=read_as)
+        result = SearchResult(
+            hits=tuple(with_successors(database, hits[:top_k])), notes=notes, read_as=read_as
+        )
         if encoder is None or vectors is None or encoder.name != MINILM_NAME:
             return result
         subjects = subject_probabilities(vectors[0])
@@ -270,17 +272,22 @@ def hits_of(
     ids = served.ids()
     wanted = {ids[row] for match in matches for row in (match.row, *match.others)}
     records = {record.id: record for record in database.fetch(sorted(wanted))}
-    matches = [match for match in matches if ids[match.row] in records]
-    found = [records[ids[match.row]] for match in matches]
-    successors = stated_relations(database, found, SUCCESSION, MOST_SUCCESSORS)
-    for match, record, replaced_by in zip(matches, found, successors, strict=True):
-        others = (records.get(ids[row]) for row in match.others)
-        yield SearchHit(
-            record=record,
-            score=round(match.score, 4),
-            also_in=tuple(other for other in others if other is not None),
-            replaced_by=replaced_by,
-        )
+    for match in matches:
+        if record := records.get(ids[match.row]):
+            twins = (records.get(ids[row]) for row in match.others)
+            yield SearchHit(
+                record=record,
+                score=round(match.score, 4),
+                also_in=tuple(twin for twin in twins if twin is not None),
+            )
+
+
+def with_successors(database: Database, hits: Sequence[SearchHit]) -> Iterator[SearchHit]:
+    """Yield *hits* with the successors of their records, which the answer names."""
+    records = [hit.record for hit in hits]
+    successors = stated_relations(database, records, SUCCESSION, MOST_SUCCESSORS)
+    for hit, replaced_by in zip(hits, successors, strict=True):
+        yield replace(hit, replaced_by=replaced_by)
 
 
 _BATCH = 512
