@@ -194,7 +194,7 @@ class _Build:
         self._removed = old.count() - len(stored_ids)
 
     def _check_dimension(self) -> None:
-        """Drop reusable vectors if their dimension differs, as after a change of a remote encoder."""
+        """Drop reusable vectors of another dimension: a remote encoder may have changed."""
         vector = next(iter(self._vectors.values()), None)
         if vector is not None and len(self._encoder.encode(["length"])[0]) != len(vector):
             self._vectors.clear()

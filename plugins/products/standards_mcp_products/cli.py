@@ -19,7 +19,7 @@ from standards_mcp.commands import Report, ask_tool, examples, progress_bar, rep
 
 from .building import Options, build
 from .chroma import NotBuiltError
-from .columns import read_mapping, join_names
+from .columns import join_names, read_mapping
 from .files import SUFFIXES
 from .filters import read_filters
 from .search import search
@@ -56,7 +56,10 @@ def _check_name(_: click.Context, option: click.Parameter, name: str | None) -> 
 
 
 _filters_option: Final = click.option(
-    "--filters", metavar="JSON", callback=_parse_filters, help="""Such as '{"price": {"$lte": 15}}'."""
+    "--filters",
+    metavar="JSON",
+    callback=_parse_filters,
+    help="""Such as '{"price": {"$lte": 15}}'.""",
 )
 
 

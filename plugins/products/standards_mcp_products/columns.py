@@ -67,8 +67,8 @@ STANDARD_FIELDS: Final = tuple(_EXPORT_COLUMNS)
 """The fields with rules of their own. "features" is a part of the searched text, and not stored as
 a field."""
 _FIELD_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_COMPUTED_FIELDS: Final = ("doc_id", "document", "price_per_oz")
-_REQUIRED_FIELDS: Final = {"sku": "the id of a product", "title": "its name"}
+_COMPUTED: Final = ("doc_id", "document", "price_per_oz")
+_REQUIRED: Final = {"sku": "the id of a product", "title": "its name"}
 _MAX_SHOWN_NAMES: Final = 50
 _MAX_SHOWN_LENGTH: Final = 100
 
@@ -110,7 +110,7 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
     Raises:
         InvalidInputError: There is no column for the id or the name of a product.
     """
-    is_export = all(column in heading for name in _REQUIRED_FIELDS for column in _EXPORT_COLUMNS[name])
+    is_export = all(column in heading for name in _REQUIRED for column in _EXPORT_COLUMNS[name])
     columns: dict[str, list[str]] = {}
     for name in (*_USUAL_NAMES, *mapping):
         if name in mapping or is_export:
@@ -118,11 +118,11 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
             columns[name] = [column for column in wanted if column in heading]
         else:
             columns[name] = _usual_columns(name, heading)
-        if name in _REQUIRED_FIELDS and heading and not columns[name]:
+        if name in _REQUIRED and heading and not columns[name]:
             missing = " or ".join(map(repr, mapping.get(name, ())))
             raise InvalidInputError(
                 f"The file has no column{missing and f' {missing}, which the mapping names'} for "
-                f"{name}, {_REQUIRED_FIELDS[name]}. It has {join_names(heading)}. Write the line "
+                f"{name}, {_REQUIRED[name]}. It has {join_names(heading)}. Write the line "
                 f'{name} = "COLUMN" into a file mapping.toml, with the right column, and add '
                 "--mapping mapping.toml."
             )
@@ -180,10 +180,10 @@ def read_mapping(file: Path | None) -> Names:
         raise InvalidInputError(f"{file} must be an object from names of fields to columns.")
     mapping: dict[str, list[str]] = {}
     for name, value in cast("dict[str, Any]", parsed).items():
-        if name in _COMPUTED_FIELDS or not _FIELD_NAME.fullmatch(name):
+        if name in _COMPUTED or not _FIELD_NAME.fullmatch(name):
             raise InvalidInputError(
                 f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
-                f"and differs from {', '.join(_COMPUTED_FIELDS)}."
+                f"and differs from {', '.join(_COMPUTED)}."
             )
         columns: list[Any] = [*value] if isinstance(value, list) else [value]
         if not columns or not all(isinstance(column, str) for column in columns):

@@ -90,7 +90,7 @@ class _Reader:
         if depth > _MAX_DEPTH:
             raise _error(place, f"filters may be nested at most {_MAX_DEPTH} deep")
         for key, value in filters.items():
-            inner = f"{place}.{_shortened(key)}"
+            inner = f"{place}.{_shorten(key)}"
             if key == "$and":
                 groups = self._groups(value, inner, depth, document=document and depth == 1)
                 yield from (member for members in groups for member in members)
@@ -123,8 +123,8 @@ class _Reader:
 
     def _field(self, key: str, value: object, place: str) -> Iterator[Where]:
         if key.startswith(_RESERVED_PREFIXES) or not key:
-            raise _error(place, f"unknown key {_shortened(key)!r}; use names of fields, $and or $or")
-        inner = f"{place}.{_shortened(_checked_text(key, place))}"
+            raise _error(place, f"unknown key {_shorten(key)!r}; use names of fields, $and or $or")
+        inner = f"{place}.{_shorten(_checked_text(key, place))}"
         if isinstance(value, dict):
             for condition in self._operators(cast("Where", value), inner, _OPERATORS):
                 yield from chroma_conditions(key, condition)
@@ -145,7 +145,7 @@ class _Reader:
             if operator in _DOCUMENT_OPERATORS and operator not in parsers:
                 raise _error(place, f"{operator} is allowed for {_DOCUMENT!r} only")
             if operator not in parsers:
-                raise _error(place, f"unknown operator {_shortened(operator)!r}; use {listed}")
+                raise _error(place, f"unknown operator {_shorten(operator)!r}; use {listed}")
             self._count_condition(place)
             yield {operator: parsers[operator](value, f"{place}.{operator}")}
 
@@ -167,7 +167,7 @@ def chroma_conditions(field: str, wanted: Any) -> Iterator[Where]:
     condition = {field: wanted}
     operator, value = _operator(wanted)
     values: list[Any] = value if operator in ("$in", "$nin") else [value]
-    truncated = sorted({math.trunc(number) for number in values if isinstance(number, float)} - {*values})
+    truncated = sorted({math.trunc(item) for item in values if isinstance(item, float)} - {*values})
     is_true = bool(truncated) and _matches(truncated[0], operator, value)
     if not truncated or is_true is (operator in _TRUE_FOR_EQUAL):
         yield condition
@@ -216,7 +216,7 @@ def _error(place: str, problem: str) -> InvalidInputError:
     return InvalidInputError(f"{place}: {problem}")
 
 
-def _shortened(key: str) -> str:
+def _shorten(key: str) -> str:
     """Shorten a long key for messages."""
     return key if len(key) <= _MAX_KEY_LENGTH else f"{key[:_MAX_KEY_LENGTH]}..."
 

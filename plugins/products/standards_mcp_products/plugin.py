@@ -79,7 +79,9 @@ class ProductsPlugin(Plugin[ProductsSettings]):
     async def check_health(self) -> Health:
         """Report the number of products."""
         try:
-            count = await self._run_in_time(lambda: self._store.ask(lambda collection: collection.count()))
+            count = await self._in_time(
+                lambda: self._store.ask(lambda collection: collection.count())
+            )
         except ToolError as error:
             return Health(status="degraded", message=str(error))
         return Health(status="ok", message=f"{count:,} products")
@@ -117,7 +119,7 @@ class ProductsPlugin(Plugin[ProductsSettings]):
         """
         conditions = read_filters(filters)
         model, vector = await anyio.to_thread.run_sync(self._encode, query, limiter=self._threads)
-        return await self._run_in_time(lambda: search(self._store, model, vector, conditions, top_k))
+        return await self._in_time(lambda: search(self._store, model, vector, conditions, top_k))
 
     def _encode(self, query: str) -> tuple[str, list[float]]:
         import_module("chromadb")  # takes seconds, which must not count as search time
@@ -125,7 +127,7 @@ class ProductsPlugin(Plugin[ProductsSettings]):
             encoder = self._encoder = self._encoder or self.settings.open_encoder()
         return encoder.name, encoder.encode([query])[0].tolist()
 
-    async def _run_in_time(self, question: Callable[[], T]) -> T:
+    async def _in_time(self, question: Callable[[], T]) -> T:
         def limited() -> T:
             # A semaphore, because the limiter does not count abandoned threads.
             if not self._thread_slots.acquire(blocking=False):

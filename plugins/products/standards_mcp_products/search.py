@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MAX_TITLE_LENGTH: Final = 220
 _MIN_CANDIDATES: Final = 40
 _CANDIDATES_PER_RESULT: Final = 4
-_MIN_CANDIDATES_TO_FILTER: Final = 160
+_MIN_TO_FILTER: Final = 160
 _MAX_RATING: Final = 5
 
 
@@ -69,7 +69,9 @@ def _results(
     # products, against 1 ms without a filter. So the first search has no filter: if many products
     # match, enough of them are among the nearest.
     if conditions != Conditions():
-        candidates = _query_then_filter(collection, vector, conditions, max(candidate_count, _MIN_CANDIDATES_TO_FILTER))
+        candidates = _query_then_filter(
+            collection, vector, conditions, max(candidate_count, _MIN_TO_FILTER)
+        )
     if len(candidates) < count:
         candidates = _query_with_filter(collection, vector, conditions, candidate_count)
     ids = [doc_id for _, doc_id in sorted(candidates)[:count]]

@@ -164,7 +164,10 @@ class Store:
             # Reading the file takes 0.1 ms.
             active = self._catalogue.active()
             try:
-                with self._borrowed_collection(model) as collection, translated_errors(self.address, self._name):
+                with (
+                    self._borrow(model) as collection,
+                    translated_errors(self.address, self._name),
+                ):
                     answer = question(collection)
             except ApiError as error:
                 # A build may have removed or replaced the collection meanwhile.
@@ -195,7 +198,7 @@ class Store:
                 self._condition.release()
 
     @contextmanager
-    def _borrowed_collection(self, model: str | None) -> Generator[Collection]:
+    def _borrow(self, model: str | None) -> Generator[Collection]:
         with self._condition:
             collection = self._current_collection(model)
             self._users += 1
@@ -238,7 +241,9 @@ class Store:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise ApiError(f"The connection to {self.address.display_name} is closed. Restart the server.")
+            raise ApiError(
+                f"The connection to {self.address.display_name} is closed. Restart the server."
+            )
 
     def _close(self) -> None:
         client, self._client, self._collection = self._client, None, None

@@ -86,7 +86,10 @@ def nested(depth: int) -> dict[str, Any]:
         ({"price": 10**400}, "filters.price: the number must be finite"),
         ({"brand": {"$in": []}}, "filters.brand.$in: must not be empty"),
         ({"brand": {"$in": "x"}}, "filters.brand.$in: a list is needed"),
-        ({"brand": {"$in": ["x"] * 101}}, "filters.brand.$in: has 101 values; at most 100 are allowed"),
+        (
+            {"brand": {"$in": ["x"] * 101}},
+            "filters.brand.$in: has 101 values; at most 100 are allowed",
+        ),
         ({"brand": {"$nin": ["x", 1]}}, "filters.brand.$nin: must have values of one type"),
         ({"brand": {"$nin": [True, 1]}}, "filters.brand.$nin: must have values of one type"),
         (
