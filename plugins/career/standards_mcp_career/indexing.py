@@ -30,7 +30,7 @@ _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
 }
 _BATCH_SIZE: Final = 256
 _RUN_NUMBER: Final = "CAST(substr(run_id, 5) AS INTEGER)"
-"""The number in a run's id. It orders the runs, and not their times: clocks may go back."""
+"""Orders runs by the number in their id, and not by time: clocks may go back."""
 _RUN_FIELDS: Final = (
     "run_id, started_at, completed_at, provider_id, model_id, prompt_version, status, summary_json"
 )
@@ -60,7 +60,7 @@ class Entry:
 
 
 def fail_unfinished(connection: Connection) -> None:
-    """Mark unfinished runs as failed. Call it at a server's start, when no run can be active."""
+    """Mark unfinished runs as failed, when a server starts, as if it were the only one."""
     connection.execute(
         "UPDATE index_runs SET status = 'failed' WHERE status IN ('pending', 'running')"
     )

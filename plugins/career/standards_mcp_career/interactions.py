@@ -66,7 +66,7 @@ class Outcome:
 
 
 def is_sound(position: Position, receipt: Receipt | None = None) -> bool:
-    """Return True if a position is possible, or a receipt for an interaction at this position.
+    """Return True if a position is possible. With a receipt, only check the receipt against it.
 
     Other programs may have damaged the database or Redis.
     """

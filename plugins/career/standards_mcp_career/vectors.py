@@ -113,7 +113,7 @@ class Table:
     def cosines(self, vectors: Vectors) -> Scores:
         """Return a row for each vector, with its cosine to each of *ids*.
 
-        The cosine is 0 for a zero vector, and for a vector with another dimension.
+        The cosine is 0 if a vector is zero, or if the dimensions differ.
         """
         scores = np.zeros((len(vectors), len(self.ids)))
         if (part := self.parts.get(vectors.shape[1])) is not None:

@@ -159,7 +159,7 @@ def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):
         closing.set()
         ended.result(WAIT)
         for each in asked:
-            with pytest.raises(ApiError, match="has ended"):
+            with pytest.raises(ApiError, match="is closed"):
                 each.result(WAIT)
     assert closed == ["a client"]
 

@@ -180,7 +180,7 @@ class Phrases:
 
 
 _MAX_NEGATED_WORDS: Final = 6
-"""The most words that a negation negates. It also ends with its part of the clause."""
+"""The most words that a negation negates. The end of a part of the clause ends it, too."""
 
 
 class QuantityPhrase(NamedTuple):
