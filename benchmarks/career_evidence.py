@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from standards_mcp_career.language.evidence import SHARE, asked_by, judge, proof_of
+from standards_mcp_career.language.evidence import MIN_SHARE, judge, parse_atom, parse_requirement
 from standards_mcp_career.primitives import tokens
 
 PAIRS: Final = Path(__file__).parents[1] / "plugins" / "career" / "tests" / "matching"
@@ -41,7 +41,7 @@ def main() -> None:
         pairs = list(_pairs(name))
         print(f"{name}: {len(pairs)} pairs, {sum(each.met == 'yes' for each in pairs)} met")
         print(f"   original           {_figures(pairs, _by_original)}")
-        print(f"   meaningful, {SHARE}   {_figures(pairs, _by_meaning)}")
+        print(f"   meaningful, {MIN_SHARE}   {_figures(pairs, _by_meaning)}")
     known = list(_pairs("evidence.csv"))
     for share in SHARES if arguments.shares else ():
         print(f"   share {share}   {_figures(known, partial(_by_meaning, share=share))}")
@@ -59,8 +59,11 @@ def _by_original(pair: Pair) -> bool:
     return bool(set(tokens(pair.requirement)).intersection(tokens(pair.evidence)))
 
 
-def _by_meaning(pair: Pair, share: float = SHARE) -> bool:
-    return judge(asked_by(pair.requirement), proof_of(pair.evidence, "", ()), share).share > 0
+def _by_meaning(pair: Pair, share: float = MIN_SHARE) -> bool:
+    return (
+        judge(parse_requirement(pair.requirement), parse_atom(pair.evidence, "", ()), share).share
+        > 0
+    )
 
 
 def _figures(pairs: list[Pair], is_met: Callable[[Pair], bool]) -> str:

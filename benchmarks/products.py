@@ -204,7 +204,7 @@ def measure(folder: Path, count: int, encoded: int, calls: int) -> None:
         report = build(catalogue, file, read_mapping(None), Given(encoder.name, vectors))
         assert report["read"] == count
         print(f"building, {about:14} {time.perf_counter() - began:7.1f} s", flush=True)
-    place = catalogue.place.key
+    place = catalogue.address.key
     size = sum(each.stat().st_size for each in Path(place).rglob("*") if each.is_file())
     print(f"on the disk              {size / 1e6:7.0f} MB", flush=True)
     del vectors

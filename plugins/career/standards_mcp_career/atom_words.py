@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from standards_mcp import NotFoundError
 
-from .language.evidence import SHARE, Proof, asked_by, judge, proof_of
+from .language.evidence import MIN_SHARE, AtomText, judge, parse_atom, parse_requirement
 from .primitives import tokens
 from .records import Atom, Tokens
 from .vectors import Scores
@@ -25,7 +25,7 @@ Counts: TypeAlias = NDArray[np.int32]
 class WordIndex:
     """Find the verified atoms that share words with a text.
 
-    Words are runs of ASCII letters and digits; each one that is shared is evidence.
+    Words are runs of ASCII letters and digits. Every shared word is evidence.
 
     Args:
         atoms: All atoms; only verified ones are indexed.
@@ -38,22 +38,22 @@ class WordIndex:
         self._position = {atom.atom_id: place for place, atom in enumerate(self.atoms)}
         postings: dict[str, list[int]] = {}
         for place, atom in enumerate(self.atoms):
-            for word in self._indexed(atom):
+            for word in self._index_words(atom):
                 postings.setdefault(word, []).append(place)
         self._postings = {word: np.array(places) for word, places in postings.items()}
 
-    def _indexed(self, atom: Atom) -> Collection[str]:
+    def _index_words(self, atom: Atom) -> Collection[str]:
         """Return the index words of an atom."""
         return words_of(atom)
 
-    def asked(self, text: str) -> set[str]:
-        """Return the lookup words of a requirement."""
+    def requirement_words(self, text: str) -> set[str]:
+        """Return the words to look up for a requirement."""
         return set(tokens(text))
 
     def lexical(self, text: str, mask: Mask) -> Scores:
-        """Return the lexical score of each atom for a requirement; 0 if it does not meet it."""
-        words = self.asked(text)
-        return np.where(mask, self.shared(words) / max(1, len(words)), 0.0)
+        """Return the lexical score of each atom for a requirement, 0 without a match."""
+        words = self.requirement_words(text)
+        return np.where(mask, self.shared_counts(words) / max(1, len(words)), 0.0)
 
     def evidence(self, text: str, place: int) -> list[str]:
         """Return the words of a requirement that the atom at a place has, sorted."""
@@ -78,8 +78,8 @@ class WordIndex:
         """Return the position of each atom, -1 for an unverified or unknown one."""
         return np.array([self._position.get(atom_id, -1) for atom_id in atom_ids], dtype=np.intp)
 
-    def shared(self, words: Collection[str]) -> Counts:
-        """Return the number of these words in each atom."""
+    def shared_counts(self, words: Collection[str]) -> Counts:
+        """Return for each atom how many of these words it has."""
         counts = np.zeros(len(self.atoms), dtype=np.int32)
         for word in words:
             if (places := self._postings.get(word)) is not None:
@@ -87,43 +87,43 @@ class WordIndex:
         return counts
 
 
-class MeaningfulWords(WordIndex):
-    """Meaningful words of any script; a match needs a share of them, see `judge`."""
+class MeaningfulWordIndex(WordIndex):
+    """Index of meaningful words of any script. An atom must have a share of them; see `judge`."""
 
     @override
     def __init__(self, atoms: Iterable[Atom]) -> None:
-        self._proofs: list[Proof] = []  # in the order of the atoms, as the index is made
+        self._texts: list[AtomText] = []  # in the order of the atoms; filled by `_index_words`
         super().__init__(atoms)
 
     @override
-    def _indexed(self, atom: Atom) -> Collection[str]:
-        proof = proof_of(atom.claim, atom.title, atom.tags)
-        self._proofs.append(proof)
-        return proof.keys()
+    def _index_words(self, atom: Atom) -> Collection[str]:
+        text_of_atom = parse_atom(atom.claim, atom.title, atom.tags)
+        self._texts.append(text_of_atom)
+        return text_of_atom.keys()
 
     @override
-    def asked(self, text: str) -> set[str]:
-        return {key for slot in asked_by(text) for key in slot.keys}
+    def requirement_words(self, text: str) -> set[str]:
+        return {key for slot in parse_requirement(text) for key in slot.keys}
 
     @override
     def lexical(self, text: str, mask: Mask) -> Scores:
-        asked = asked_by(text)
-        counts = sum((self.shared(slot.keys) > 0 for slot in asked), np.zeros(len(mask)))
+        slots = parse_requirement(text)
+        counts = sum((self.shared_counts(slot.keys) > 0 for slot in slots), np.zeros(len(mask)))
         scores = np.zeros(len(mask))
-        if asked:
-            for place in places_of(mask & (counts >= SHARE * len(asked))):
-                scores[place] = judge(asked, self._proofs[place]).share
+        if slots:
+            for place in places_of(mask & (counts >= MIN_SHARE * len(slots))):
+                scores[place] = judge(slots, self._texts[place]).share
         return scores
 
     @override
     def evidence(self, text: str, place: int) -> list[str]:
-        return judge(asked_by(text), self._proofs[place]).words
+        return judge(parse_requirement(text), self._texts[place]).words
 
 
 def word_index(atoms: Iterable[Atom], rule: Tokens) -> WordIndex:
-    """Return the index that the setting ``tokens`` chooses."""
+    """Return the index for a value of the setting ``tokens``."""
     # By the original rule, the word "in" would be evidence for "PhD in education".
-    return WordIndex(atoms) if rule == "original" else MeaningfulWords(atoms)
+    return WordIndex(atoms) if rule == "original" else MeaningfulWordIndex(atoms)
 
 
 def words_of(atom: Atom) -> frozenset[str]:

@@ -17,7 +17,7 @@ from standards_mcp import InvalidInputError, NotFoundError
 
 from .answers import AuditEvent, TraceAnswer
 from .database import Store, stored_object
-from .primitives import Clock, NewId, compact, listed, time_id, utc_now
+from .primitives import Clock, NewId, compact_json, parse_texts, time_id, utc_now
 
 FIRST_HASH: Final = "0" * 64
 """The previous hash of the first event of a trace."""
@@ -63,7 +63,7 @@ class TraceVerdict(TypedDict):
 
     Attributes:
         first_invalid_index: Index of the first bad event, else the number of events.
-        error: The mismatch, else empty.
+        error: The mismatch, "" for a valid trace.
     """
 
     trace_id: str
@@ -83,7 +83,7 @@ def hash_of(event: Event) -> str:
     """Return the correct hash of an event."""
     hashed = asdict(event)
     del hashed["previous_hash"], hashed["event_hash"]
-    return hashlib.sha256((compact(hashed) + event.previous_hash).encode()).hexdigest()
+    return hashlib.sha256((compact_json(hashed) + event.previous_hash).encode()).hexdigest()
 
 
 def verify_all(events: Iterable[Event]) -> Verification:
@@ -118,9 +118,9 @@ def _verify(trace_id: str, chain: Iterable[Event]) -> TraceVerdict:
 _EVENT: Final = TypeAdapter(Event)
 
 
-def line_of(event: Event) -> str:
-    """Return an event as a line, without its end."""
-    return compact(asdict(event))
+def export_line(event: Event) -> str:
+    """Return an event as a line of an export, without line end."""
+    return compact_json(asdict(event))
 
 
 def read_lines(lines: Iterable[bytes]) -> Iterator[Event]:
@@ -138,14 +138,14 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[Event]:
 
 
 def event_of(row: Row) -> Event:
-    """Return a stored row as an event. Other programs may have changed the row."""
+    """Convert a stored row to an event. Other programs may have stored other types."""
     return Event(
         event_id=str(row["event_id"]),
         trace_id=str(row["trace_id"]),
         event_type=str(row["event_type"]),
         payload=str(row["payload"]),
         created_at=str(row["created_at"]),
-        refs=listed(row["entity_ids_json"]),
+        refs=parse_texts(row["entity_ids_json"]),
         previous_hash=str(row["previous_hash"]),
         event_hash=str(row["event_hash"]),
     )
@@ -164,8 +164,8 @@ class AuditLog:
         self.store, self.new_id, self.now = store, new_id, now
 
     def trace(self, trace_id: str | None) -> str:
-        """Return the trace of a call: the one that its caller gives, or a new one."""
-        new = self.new_id("trace")  # drawn in any case, so that the ids of a call are the same
+        """Return the trace id of a call: *trace_id*, or a new id without one."""
+        new = self.new_id("trace")  # always drawn, so that other ids do not depend on *trace_id*
         return trace_id or new
 
     def append(
@@ -177,13 +177,13 @@ class AuditLog:
 
     def write(self, connection: Connection, trace_id: str, entries: Iterable[Entry]) -> None:
         """Write events in the transaction of the change that they record."""
-        idx, previous = _end_of(connection, trace_id)
+        idx, previous = _chain_end(connection, trace_id)
         for number, entry in enumerate(entries, idx):
             event = Event(
                 event_id=self.new_id("evt"),
                 trace_id=trace_id,
                 event_type=entry.event_type,
-                payload=compact(entry.payload),
+                payload=compact_json(entry.payload),
                 created_at=self.now(),
                 refs=tuple(entry.refs),
                 previous_hash=previous,
@@ -193,12 +193,12 @@ class AuditLog:
                 "INSERT INTO audit_events (event_id, trace_id, event_type, payload, created_at, "
                 "entity_ids_json, idx, previous_hash, event_hash) VALUES (:event_id, :trace_id, "
                 ":event_type, :payload, :created_at, :refs, :idx, :previous_hash, :event_hash)",
-                {**asdict(event), "refs": compact(event.refs), "idx": number},
+                {**asdict(event), "refs": compact_json(event.refs), "idx": number},
             )
             previous = event.event_hash
 
     def page(self, trace_id: str, offset: int = 0, limit: int = 200) -> TraceAnswer:
-        """Return a page of a trace's events, empty for an unknown trace."""
+        """Return a page of a trace's events; an unknown trace has none."""
         with self.store.reading() as connection:
             (total,) = connection.execute(
                 "SELECT count(*) FROM audit_events WHERE trace_id = ?", (trace_id,)
@@ -232,8 +232,8 @@ class AuditLog:
         return verification
 
 
-def _end_of(connection: Connection, trace_id: str) -> tuple[int, str]:
-    """Return the place of a trace's next event, and the hash before it."""
+def _chain_end(connection: Connection, trace_id: str) -> tuple[int, str]:
+    """Return the index of a trace's next event, and the hash of its last event."""
     last = connection.execute(
         "SELECT idx, event_hash FROM audit_events WHERE trace_id = ? ORDER BY idx DESC LIMIT 1",
         (trace_id,),
@@ -247,7 +247,7 @@ def _answer_of(event: Event) -> AuditEvent:
         "event_id": event.event_id,
         "trace_id": event.trace_id,
         "event_type": event.event_type,
-        # The original program concatenated texts, so a quote broke its JSON.
+        # The original program concatenated texts to JSON, so a quote made a payload invalid.
         "payload": payload if isinstance(payload, dict) else {"text": event.payload},
         "created_at": event.created_at,
         "refs": list(event.refs),

@@ -1,16 +1,16 @@
--- KEYS: the interaction, a hash that has its receipts, too.
--- ARGV: event, idempotency key, state and index in the repository, state after each state by event.
--- If the repository is ahead, this Redis has lost data. Before a write, the
--- script checks the state and receipts in Redis: other programs may have changed them.
+-- KEYS: the hash of an interaction, with the fields state, index and receipt:KEY.
+-- ARGV: event, idempotency key, state and index in the database, and a JSON object that has the
+-- next state by event and current state. If the database is ahead, Redis has lost data. The script
+-- checks the state and receipts in Redis first: other programs may have changed them.
 local transitions = cjson.decode(ARGV[5])
 local function whole(value, most)
   local number = tonumber(value)
   return number and number % 1 == 0 and number >= 0 and number <= most and number
 end
-local known = redis.call('HMGET', KEYS[1], 'state', 'index')
+local saved = redis.call('HMGET', KEYS[1], 'state', 'index')
 local state, index = -1, -1
-if known[1] or known[2] then
-  state, index = whole(known[1] or '', 4), whole(known[2] or '', 2000000000)
+if saved[1] or saved[2] then
+  state, index = whole(saved[1] or '', 4), whole(saved[2] or '', 2000000000)
   if not state or not index then
     return {'backend_error', 'state'}
   end
@@ -19,9 +19,9 @@ if index < tonumber(ARGV[4]) then
   state, index = tonumber(ARGV[3]), tonumber(ARGV[4])
 end
 local field = 'receipt:' .. ARGV[2]
-local kept = redis.call('HGET', KEYS[1], field)
-if kept then
-  local is_json, receipt = pcall(cjson.decode, kept)
+local saved_receipt = redis.call('HGET', KEYS[1], field)
+if saved_receipt then
+  local is_json, receipt = pcall(cjson.decode, saved_receipt)
   local is_sound = false
   if is_json and type(receipt) == 'table' and type(receipt.event) == 'string'
       and type(receipt.state) == 'number' and type(receipt.index) == 'number'

@@ -15,8 +15,8 @@ from typing import Any, Final
 from standards_mcp import ApiError, InvalidInputError
 
 _CONNECTIONS: Final = 16
-"""The number of threads that the host has for a plugin."""
-_SECONDS: Final = 15
+"""As many as the host has threads for a plugin."""
+_TIMEOUT_SECONDS: Final = 15
 """Maximum wait for another writer."""
 
 
@@ -32,10 +32,10 @@ class Store:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        # None stands for a connection that is not open yet.
-        self._free = LifoQueue[Connection | None]()
+        # None is a connection that is not open yet.
+        self._pool = LifoQueue[Connection | None]()
         for _ in range(_CONNECTIONS if path else 1):
-            self._free.put(None)
+            self._pool.put(None)
         if path is not None:
             self._prepare(path)
 
@@ -63,37 +63,37 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        while not self._free.empty():
-            if (connection := self._free.get()) is not None:
+        while not self._pool.empty():
+            if (connection := self._pool.get()) is not None:
                 connection.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Generator[Connection]:
         try:
-            free = connection = self._free.get(timeout=_SECONDS)
+            slot = connection = self._pool.get(timeout=_TIMEOUT_SECONDS)
         except Empty as error:
-            raise self._failed("all its connections are in use; try again") from error
+            raise self._error("all its connections are in use; try again") from error
         try:
-            free = connection = connection or self._connect()
+            slot = connection = connection or self._connect()
             connection.execute(begin)
             try:
                 yield connection
                 connection.commit()
             except BaseException:
-                # Also after a failed commit: the next user of the connection begins anew.
+                # Also after a failed commit: the next user begins a new transaction.
                 connection.rollback()
                 raise
         except sqlite3.Error as error:
-            raise self._failed(str(error)) from error
+            raise self._error(str(error)) from error
         except UnicodeEncodeError as error:
             raise InvalidInputError("A text has a lone surrogate (half of a character).") from error
         finally:
-            self._free.put(free)
+            self._pool.put(slot)
 
     def _connect(self) -> Connection:
         connection = sqlite3.connect(
             self._path or ":memory:",
-            timeout=_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
             isolation_level=None,  # else the driver begins transactions by itself
             check_same_thread=False,
         )
@@ -108,23 +108,23 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.touch(mode=0o600)
         except OSError as error:
-            raise self._failed(error.strerror or str(error)) from error
+            raise self._error(error.strerror or str(error)) from error
 
-    def _failed(self, cause: str) -> ApiError:
+    def _error(self, cause: str) -> ApiError:
         name = self._path or "in memory"
-        return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")
+        return ApiError(f"The database ({name}) failed: {cause}. Check plugins.career.db.")
 
 
 def _write_ahead(connection: Connection) -> None:
     """Set the journal mode that allows reading while another process writes."""
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         try:
             # `synchronous` stays FULL: if a power cut took a receipt away, an event would be
             # applied twice. Three commits take 5 ms.
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            # SQLite does not wait for a lock that it upgrades, so this loop does.
+            # SQLite does not wait when it upgrades a lock, so this loop waits.
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 connection.close()
                 raise
@@ -134,7 +134,7 @@ def _write_ahead(connection: Connection) -> None:
 
 
 def stored_object(stored: object) -> Any:
-    """Parse a stored JSON value. Other content, as of another program, becomes {"text": ...}."""
+    """Parse a stored JSON value. Other content, from other programs, becomes {"text": ...}."""
     try:
         return json.loads(str(stored))
     except (ValueError, RecursionError):
@@ -148,6 +148,6 @@ def next_number(connection: Connection, name: str) -> int:
         "ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value",
         (name,),
     )
-    # Fetched to the end, because an unfinished statement would keep the transaction open.
+    # Fetch all rows: an unfinished statement would keep the transaction open.
     ((number,),) = counted.fetchall()
     return int(number)

@@ -46,14 +46,14 @@ class ImportAnswer(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """The records of a file, or of all files."""
+    """The records of a file."""
 
     atoms: list[Atom] | None = None
     opportunities: list[Opportunity] | None = None
     interactions: list[Interaction] | None = None
 
 
-_FILE: Final = TypeAdapter(_Contents)
+_FILE_TYPE: Final = TypeAdapter(_Contents)
 _KINDS: Final = ", ".join(part.name for part in fields(_Contents))
 _MESSAGES: Final = {
     "unexpected_keyword_argument": "unknown field; check its spelling",
@@ -77,7 +77,7 @@ def import_files(
     """
     answer: ImportAnswer = {"atoms": 0, "opportunities": 0, "interactions": 0, "errors": []}
     errors = answer["errors"]
-    contents = [_contents(file, errors) for file in files]
+    contents = [_read_records(file, errors) for file in files]
     atoms = [
         replace(atom, tags=split_tags(atom.tags, rule))
         for content in contents
@@ -122,10 +122,10 @@ def _duplicates(name: str, ids: Sequence[str]) -> Iterator[Mistake]:
             yield {"where": f"{name} {identifier}", "message": f"duplicate id, {count} times"}
 
 
-def _contents(file: Path, errors: list[Mistake]) -> _Contents:
-    """Return the records of a file, or none and the errors of the file."""
+def _read_records(file: Path, errors: list[Mistake]) -> _Contents:
+    """Return the records of a file. On errors, append to *errors* and return no records."""
     try:
-        return _FILE.validate_python(parsed(file), extra="forbid")
+        return _FILE_TYPE.validate_python(parse_file(file), extra="forbid")
     except OSError as error:
         errors.append({"where": str(file), "message": error.strerror or str(error)})
     except ValidationError as error:
@@ -133,20 +133,20 @@ def _contents(file: Path, errors: list[Mistake]) -> _Contents:
             message = _MESSAGES.get(detail["type"], detail["msg"])
             if len(detail["loc"]) < 2 and message != _MESSAGES["list_type"]:  # noqa: PLR2004
                 message = f"{message}; expected {_KINDS}"
-            errors.append({"where": f"{file}{_place(detail['loc'])}", "message": message})
+            errors.append({"where": f"{file}{_location_text(detail['loc'])}", "message": message})
     except (ValueError, RecursionError) as error:
         message = f"cannot be read: {' '.join(str(error).split())}"
         errors.append({"where": str(file), "message": message})
     return _Contents()
 
 
-def _place(parts: Sequence[str | int]) -> str:
-    """Return a place such as ``: atoms[0].claim``."""
+def _location_text(parts: Sequence[str | int]) -> str:
+    """Format the location of an error, such as ``: atoms[0].claim``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return f": {text.removeprefix('.')}" if text else ""
 
 
-def parsed(file: Path) -> Any:
+def parse_file(file: Path) -> Any:
     """Parse a JSON or YAML file.
 
     Raises:

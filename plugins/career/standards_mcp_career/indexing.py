@@ -15,11 +15,11 @@ from .answers import IndexAnswer, IndexCounts
 from .audit import AuditLog
 from .audit import Entry as AuditEntry
 from .database import next_number, stored_object
-from .primitives import compact, hash64
+from .primitives import compact_json, hash64
 from .records import all_atoms, all_opportunities
 from .resumes import all_resumes
 from .settings import Scope
-from .vectors import Embedder, Kept, Key, MemoryVectors, Source
+from .vectors import Embedder, Key, MemoryVectors, Source, StoredVector
 
 _log = logging.getLogger("standards_mcp.plugins.career")
 _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
@@ -28,14 +28,14 @@ _SCOPES: Final[dict[Scope, tuple[str, ...]]] = {
     "resumes": ("resume",),
     "opps": ("opportunity",),
 }
-_BATCH: Final = 256
-_NUMBER: Final = "CAST(substr(run_id, 5) AS INTEGER)"
-"""Orders the runs, whose ids are ``run-`` and a number. Times do not: clocks may go back."""
-_RUN: Final = (
+_BATCH_SIZE: Final = 256
+_RUN_NUMBER: Final = "CAST(substr(run_id, 5) AS INTEGER)"
+"""Orders runs by the number in their id, and not by time: clocks may go back."""
+_RUN_FIELDS: Final = (
     "run_id, started_at, completed_at, provider_id, model_id, prompt_version, status, summary_json"
 )
-_RUNS: Final = f"SELECT {_RUN} AS summary FROM index_runs"  # noqa: S608
-_ENTRY: Final = "artifact_type, artifact_id, source_hash, vector_hash, indexed_at, stale"
+_SELECT_RUNS: Final = f"SELECT {_RUN_FIELDS} AS summary FROM index_runs"  # noqa: S608
+_ENTRY_FIELDS: Final = "artifact_type, artifact_id, source_hash, vector_hash, indexed_at, stale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class Entry:
 
     @property
     def key(self) -> Key:
-        """The key of the vector."""
+        """The key of the artifact's vector."""
         return self.artifact_type, self.artifact_id
 
 
 def fail_unfinished(connection: Connection) -> None:
-    """Mark unfinished runs as failed: their server has ended."""
+    """Mark unfinished runs as failed, when a server starts, as if it were the only one."""
     connection.execute(
         "UPDATE index_runs SET status = 'failed' WHERE status IN ('pending', 'running')"
     )
@@ -69,14 +69,14 @@ def fail_unfinished(connection: Connection) -> None:
 def add_entries(connection: Connection, run_id: str, entries: Sequence[Entry]) -> None:
     """Store the entries of a run."""
     connection.executemany(
-        f"INSERT INTO index_entries (run_id, {_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        f"INSERT INTO index_entries (run_id, {_ENTRY_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
         ((run_id, *astuple(entry)) for entry in entries),
     )
 
 
 def get_run(connection: Connection, run_id: str) -> dict[str, Any] | None:
     """Return a run with its entries, None for an unknown id."""
-    row = connection.execute(f"{_RUNS} WHERE run_id = ?", (run_id,)).fetchone()
+    row = connection.execute(f"{_SELECT_RUNS} WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
         return None
     entries = list(map(asdict, entries_of(connection, run_id)))
@@ -87,7 +87,7 @@ def get_run(connection: Connection, run_id: str) -> dict[str, Any] | None:
 
 def all_runs(connection: Connection) -> list[dict[str, Any]]:
     """Return all runs, the oldest first."""
-    return [_run_of(row) for row in connection.execute(f"{_RUNS} ORDER BY {_NUMBER}")]
+    return [_run_of(row) for row in connection.execute(f"{_SELECT_RUNS} ORDER BY {_RUN_NUMBER}")]
 
 
 def _run_of(row: Row) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _run_of(row: Row) -> dict[str, Any]:
 def entries_of(connection: Connection, run_id: str) -> list[Entry]:
     """Return the entries of a run, by type and id."""
     rows = connection.execute(
-        f"SELECT {_ENTRY} FROM index_entries "  # noqa: S608
+        f"SELECT {_ENTRY_FIELDS} FROM index_entries "  # noqa: S608
         "WHERE run_id = ? ORDER BY artifact_type, artifact_id",
         (run_id,),
     )
@@ -108,7 +108,7 @@ def latest_entries(connection: Connection, source: Source) -> dict[Key, Entry]:
     """Return the newest entry of each artifact in completed runs, by the key of its vector."""
     rows = connection.execute(
         # With max(), SQLite returns the other columns of the row with the maximum.
-        f"SELECT {_ENTRY}, max({_NUMBER}) FROM index_entries "  # noqa: S608
+        f"SELECT {_ENTRY_FIELDS}, max({_RUN_NUMBER}) FROM index_entries "  # noqa: S608
         "JOIN index_runs USING (run_id) "
         "WHERE status = 'completed' AND provider_id = ? AND model_id = ? AND prompt_version = ? "
         "GROUP BY artifact_type, artifact_id",
@@ -132,17 +132,17 @@ class Indexing:
     def __init__(self, audit: AuditLog, embedder: Embedder | None, vectors: MemoryVectors) -> None:
         self._store, self._audit = audit.store, audit
         self._embedder, self._vectors = embedder, vectors
-        self._building = threading.Lock()
+        self._build_lock = threading.Lock()
 
     def build(self, scope: Scope = "all", trace_id: str | None = None) -> IndexAnswer:
         """Embed new and changed records, and delete vectors of deleted records.
 
-        Builds run one after the other.
+        Builds of one process run one after the other.
 
         Raises:
             ApiError: The database or the encoder fails; the run then has the status ``failed``.
         """
-        with self._building:
+        with self._build_lock:
             return self._build(scope, trace_id)
 
     def _build(self, scope: Scope, trace_id: str | None) -> IndexAnswer:
@@ -153,27 +153,27 @@ class Indexing:
         with self._store.writing() as connection:
             run_id = f"run-{next_number(connection, 'run')}"
             connection.execute(
-                f"INSERT INTO index_runs ({_RUN}) "  # noqa: S608
+                f"INSERT INTO index_runs ({_RUN_FIELDS}) "  # noqa: S608
                 "VALUES (?, ?, NULL, ?, ?, ?, 'running', '{}')",
                 (run_id, self._audit.now(), *source),
             )
-        begun = {"run_id": run_id, "scope": scope, "provider_id": source.provider_id}
-        self._audit.append(run_id, "IndexRunStarted", begun)
+        run_started = {"run_id": run_id, "scope": scope, "provider_id": source.provider_id}
+        self._audit.append(run_id, "IndexRunStarted", run_started)
         try:
             counts = self._run(run_id, source, _SCOPES[scope])
         except BaseException:
             with self._store.writing() as connection:
-                self._end(connection, run_id, "failed", {})
+                self._end_run(connection, run_id, "failed", {})
             raise
         self._audit.append(trace_id, "IndexBuildCompleted", {"run_id": run_id, **counts})
         return {"run_id": run_id, "counts": counts, "trace_id": trace_id}
 
-    def _end(
+    def _end_run(
         self, connection: Connection, run_id: str, status: str, summary: Mapping[str, Any]
     ) -> None:
         connection.execute(
             "UPDATE index_runs SET status = ?, summary_json = ?, completed_at = ? WHERE run_id = ?",
-            (status, compact(summary), self._audit.now(), run_id),
+            (status, compact_json(summary), self._audit.now(), run_id),
         )
 
     def _run(self, run_id: str, source: Source, kinds: Sequence[str]) -> IndexCounts:
@@ -183,50 +183,52 @@ class Indexing:
                 for kind in kinds
                 for identifier, text in _artifacts(connection, kind)
             }
-            before = latest_entries(connection, source)
-        kept = self._vectors.hashes()
+            previous_entries = latest_entries(connection, source)
+        stored = self._vectors.hashes()
         changed, skipped = list[Entry](), 0
         for (kind, identifier), text in texts.items() if self._embedder else ():
             source_hash = hash64(text)
-            previous = before.get((kind, identifier))
+            previous = previous_entries.get((kind, identifier))
             is_same = previous is not None and previous.source_hash == source_hash
-            if is_same and kept.get((kind, identifier)) == source_hash:
+            if is_same and stored.get((kind, identifier)) == source_hash:
                 skipped += 1
                 continue
             is_stale = previous is not None and not is_same
             entry = Entry(kind, identifier, source_hash, "", self._audit.now(), stale=is_stale)
             changed.append(entry)
-        self._vectors.remove(key for key in kept if key[0] in kinds and key not in texts)
-        entries = self._embedded(self._embedder, changed, texts) if self._embedder else []
+        self._vectors.remove(key for key in stored if key[0] in kinds and key not in texts)
+        entries = self._embed(self._embedder, changed, texts) if self._embedder else []
         try:
-            self._vectors.settle()
+            self._vectors.clean_up()
         except ApiError as error:
             # The vectors are stored; the next build cleans up.
-            _log.warning("after a build of the index: %s", error)
+            _log.warning("cleanup after a build of the index: %s", error)
         counts: IndexCounts = {
             "indexed": len(entries),
             "skipped": skipped,
             "stale": sum(entry.stale for entry in entries),
         }
-        self._complete(run_id, entries, counts)
+        self._complete_run(run_id, entries, counts)
         return counts
 
-    def _embedded(
+    def _embed(
         self, embedder: Embedder, entries: Sequence[Entry], texts: Mapping[Key, str]
     ) -> list[Entry]:
-        """Store the vectors of artifacts, and return their entries with vector hashes."""
-        done = list[Entry]()
-        for start in range(0, len(entries), _BATCH):
-            batch = entries[start : start + _BATCH]
+        """Embed artifacts, store the vectors, and return the entries with vector hashes."""
+        embedded = list[Entry]()
+        for start in range(0, len(entries), _BATCH_SIZE):
+            batch = entries[start : start + _BATCH_SIZE]
             rows = embedder.embed([texts[entry.key] for entry in batch])
             pairs = list(zip(batch, rows, strict=True))
-            self._vectors.put({entry.key: Kept(entry.source_hash, row) for entry, row in pairs})
+            self._vectors.put(
+                {entry.key: StoredVector(entry.source_hash, row) for entry, row in pairs}
+            )
             for entry, row in pairs:
                 vector_hash = hash64(row.astype("<f4").tobytes())
-                done.append(replace(entry, vector_hash=vector_hash))
-        return done
+                embedded.append(replace(entry, vector_hash=vector_hash))
+        return embedded
 
-    def _complete(self, run_id: str, entries: Sequence[Entry], counts: IndexCounts) -> None:
+    def _complete_run(self, run_id: str, entries: Sequence[Entry], counts: IndexCounts) -> None:
         names = ("artifact_type", "artifact_id", "source_hash", "stale")
         indexed = [
             AuditEntry("IndexedArtifact", {name: getattr(entry, name) for name in names})
@@ -236,7 +238,7 @@ class Indexing:
         with self._store.writing() as connection:
             self._audit.write(connection, run_id, [*indexed, completed])
             add_entries(connection, run_id, entries)
-            self._end(connection, run_id, "completed", counts)
+            self._end_run(connection, run_id, "completed", counts)
 
 
 def _artifacts(connection: Connection, kind: str) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,7 @@ class Outcome:
     """The outcome of an event.
 
     Attributes:
-        message: The reason why it was not applied, else empty.
+        message: The reason why the event was not applied, else empty.
     """
 
     name: OutcomeName
@@ -66,13 +66,13 @@ class Outcome:
 
 
 def is_sound(position: Position, receipt: Receipt | None = None) -> bool:
-    """Return True if events can lead to a position, and to the position of a receipt.
+    """Return True if a position is possible. With a receipt, only check the receipt against it.
 
     Other programs may have damaged the database or Redis.
     """
     if receipt is not None:
-        led_to = TRANSITIONS.get(receipt.event, {}).values()
-        is_of_event = receipt.after.state in led_to and is_sound(receipt.after)
+        next_states = TRANSITIONS.get(receipt.event, {}).values()
+        is_of_event = receipt.after.state in next_states and is_sound(receipt.after)
         return is_of_event and receipt.after.index <= position.index
     numbers: list[object] = [position.state, position.index]  # of any type, in a damaged row
     is_whole = all(isinstance(number, int) for number in numbers)
@@ -90,7 +90,11 @@ def backend_error(cause: str) -> Outcome:
 
 
 def damaged_row(what: str, interaction_id: str) -> Outcome:
-    """Return the outcome for an impossible row of the database."""
+    """Return the outcome for a damaged row of the database.
+
+    Args:
+        what: The kind of data, ``state`` or ``receipt``.
+    """
     return backend_error(
         f"The database holds a damaged {what} of interaction {interaction_id}, so nothing was "
         "changed. Restore the file of plugins.career.db from a backup."
@@ -107,7 +111,7 @@ def position_of(connection: Connection, interaction_id: str) -> Position | None:
 
 
 def move_interaction(connection: Connection, interaction_id: str, to: Position) -> None:
-    """Set the position of an interaction, unless it is further already."""
+    """Set the position of an interaction, unless the stored index is as high or higher."""
     connection.execute(
         "UPDATE interactions SET state = ?, transition_index = ? "
         "WHERE interaction_id = ? AND transition_index < ?",
@@ -133,14 +137,14 @@ class Coordinator:
             return backend_error(str(error))
 
     def close(self) -> None:
-        """Close the backend. Here it does nothing: the caller closes the database."""
+        """Close the backend. The database stays open, because its owner closes it."""
 
 
 def _apply(connection: Connection, interaction_id: str, event: Event, key: str) -> Outcome:
-    now = position_of(connection, interaction_id)
-    if now is None:
+    current = position_of(connection, interaction_id)
+    if current is None:
         return not_found(interaction_id)
-    if not is_sound(now):
+    if not is_sound(current):
         return damaged_row("state", interaction_id)
     row: Any = connection.execute(
         "SELECT event, after_state, transition_index FROM interaction_receipts "
@@ -149,28 +153,30 @@ def _apply(connection: Connection, interaction_id: str, event: Event, key: str) 
     ).fetchone()
     if row is not None:
         receipt = Receipt(row["event"], Position(row["after_state"], row["transition_index"]))
-        return _repeated(interaction_id, event, now, receipt)
-    after_state = TRANSITIONS[event].get(now.state)
+        return _receipt_outcome(interaction_id, event, current, receipt)
+    after_state = TRANSITIONS[event].get(current.state)
     if after_state is None:
         message = MESSAGES["invalid_transition"]
-        return Outcome("invalid_transition", now.state, now.state, now.index, message)
-    index = now.index + 1
+        return Outcome("invalid_transition", current.state, current.state, current.index, message)
+    index = current.index + 1
     move_interaction(connection, interaction_id, Position(after_state, index))
     connection.execute(
         "INSERT INTO interaction_receipts VALUES (?, ?, ?, ?, ?)",
         (interaction_id, key, event, after_state, index),
     )
-    return Outcome("applied", now.state, after_state, index)
+    return Outcome("applied", current.state, after_state, index)
 
 
-def _repeated(interaction_id: str, event: Event, now: Position, receipt: Receipt) -> Outcome:
+def _receipt_outcome(
+    interaction_id: str, event: Event, current: Position, receipt: Receipt
+) -> Outcome:
     """Return the outcome for a key that has a receipt."""
-    if not is_sound(now, receipt):
+    if not is_sound(current, receipt):
         return damaged_row("receipt", interaction_id)
     if receipt.event == event:
         after = receipt.after
         return Outcome("already_applied", after.state, after.state, after.index)
-    return Outcome("conflict", now.state, now.state, now.index, MESSAGES["conflict"])
+    return Outcome("conflict", current.state, current.state, current.index, MESSAGES["conflict"])
 
 
 def apply_event(
@@ -181,7 +187,7 @@ def apply_event(
     idempotency_key: str,
     trace_id: str | None = None,
 ) -> EventAnswer:
-    """Apply an event to an interaction, once for each key, and log it.
+    """Apply an event to an interaction, once for each idempotency key, and log the call.
 
     Raises:
         ApiError: The database fails.
@@ -194,10 +200,10 @@ def apply_event(
     }
     audit.append(trace_id, "InteractionTransitionAttempted", attempted, refs)
     outcome = coordinator.apply(interaction_id, event, idempotency_key)
-    is_done = outcome.name in ("applied", "already_applied")
-    ended = f"InteractionTransition{'Completed' if is_done else 'Rejected'}"
+    is_applied = outcome.name in ("applied", "already_applied")
+    event_type = f"InteractionTransition{'Completed' if is_applied else 'Rejected'}"
     result = {"outcome": outcome.name, "transition_index": outcome.index}
-    audit.append(trace_id, ended, result, refs)
+    audit.append(trace_id, event_type, result, refs)
     return {
         "trace_id": trace_id,
         "result": {

@@ -23,27 +23,27 @@ from standards_mcp import ApiError
 from standards_mcp_encoders import Vectors
 
 from .primitives import hash64
-from .vectors import Kept, Key, MemoryVectors, Source
+from .vectors import Key, MemoryVectors, Source, StoredVector
 
 # LanceDB's types use pyarrow, which has no type hints.
 _LanceTable: TypeAlias = Any
 _ArrowTable: TypeAlias = Any
 
 _BATCH: Final = 500
-_SECONDS: Final = 30.0
-_MADE: Final = b"standards_mcp_made"
-# Another process may still read a version that this one has replaced.
-_OLDEST: Final = timedelta(minutes=10)
+_LOCK_TIMEOUT: Final = 30.0
+_TABLE_ID: Final = b"standards_mcp_made"
+# Another process may still read a version that this process has replaced.
+_KEEP_VERSIONS: Final = timedelta(minutes=10)
 
 
 class LanceVectors(MemoryVectors):
     """Vectors in one table for each encoder.
 
-    Processes may share the folder. It may be deleted at any time: the next build makes the vectors
-    again.
+    Processes may share the folder. The folder may be deleted at any time: the next build of the
+    index makes it again.
 
     Args:
-        folder: Created if it is missing.
+        folder: The folder of the database, created if it is missing.
         source: The encoder of the vectors.
     """
 
@@ -52,76 +52,78 @@ class LanceVectors(MemoryVectors):
         super().__init__()
         self._folder = folder
         self._name = f"vectors-{hash64(f'{source.provider_id}/{source.model_id}')}"
-        self._state: tuple[bytes, int] | None = None
+        self._loaded_version: tuple[bytes, int] | None = None
 
     @override
-    def put(self, rows: Mapping[Key, Kept]) -> None:
+    def put(self, rows: Mapping[Key, StoredVector]) -> None:
         if not rows:
             return
-        with self._in_use(), self._alone():
-            batch = _batch(rows)
+        with self._exclusive(), self._write_lock():
+            batch = _arrow_table(rows)
             table = self._table()
             if table is None or table.schema.field("vector").type != batch["vector"].type:
-                made = batch.schema.with_metadata({_MADE: uuid.uuid4().hex})
+                schema = batch.schema.with_metadata({_TABLE_ID: uuid.uuid4().hex})
                 database = self._database()
-                table = database.create_table(self._name, schema=made, mode="overwrite")
+                table = database.create_table(self._name, schema=schema, mode="overwrite")
             merge = table.merge_insert("key").when_matched_update_all()
             merge.when_not_matched_insert_all().execute(batch)
 
     @override
     def remove(self, keys: Iterable[Key]) -> None:
-        hashes = [_hash(key) for key in keys]
+        hashes = [_key_hash(key) for key in keys]
         if not hashes:
             return
-        with self._in_use(), self._alone():
+        with self._exclusive(), self._write_lock():
             if (table := self._table()) is not None:
                 for start in range(0, len(hashes), _BATCH):
                     keys_sql = ", ".join(f"'{key}'" for key in hashes[start : start + _BATCH])
                     table.delete(f"key IN ({keys_sql})")
 
     @override
-    def settle(self) -> None:
-        # Merges the small files of a build, and deletes files of old versions.
-        with self._in_use(), self._alone():
+    def clean_up(self) -> None:
+        # Merge the small files of a build, and delete files of old versions.
+        with self._exclusive(), self._write_lock():
             if (table := self._table()) is not None:
-                table.optimize(cleanup_older_than=_OLDEST)
+                table.optimize(cleanup_older_than=_KEEP_VERSIONS)
 
     @override
     def _refresh(self) -> None:
-        with self._in_use():
+        with self._exclusive():
             table = self._table()
-            state = (table.schema.metadata[_MADE], table.version) if table is not None else None
-            if state != self._state:
+            version = (
+                (table.schema.metadata[_TABLE_ID], table.version) if table is not None else None
+            )
+            if version != self._loaded_version:
                 # 10,000 vectors are read in 30 ms.
-                self._replace(_rows(table) if table is not None else {})
-                self._state = state
+                self._replace(_read_rows(table) if table is not None else {})
+                self._loaded_version = version
 
     def _database(self) -> Any:
         return import_module("lancedb").connect(self._folder)
 
     def _table(self) -> _LanceTable | None:
-        # Opened each time, 2 ms: a handle goes stale when another process writes.
+        # Open it each time, in 2 ms: a handle goes stale when another process writes.
         database = self._database()
-        is_there = self._name in database.list_tables().tables
-        return database.open_table(self._name) if is_there else None
+        exists = self._name in database.list_tables().tables
+        return database.open_table(self._name) if exists else None
 
-    def _alone(self) -> filelock.BaseFileLock:
+    def _write_lock(self) -> filelock.BaseFileLock:
         """Lock the folder against writes of other processes.
 
         LanceDB refuses some concurrent writes, and a table that is created twice is empty.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
-        return filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_SECONDS)
+        return filelock.FileLock(self._folder / f"{self._name}.lock", timeout=_LOCK_TIMEOUT)
 
     @contextmanager
-    def _in_use(self) -> Generator[None]:
+    def _exclusive(self) -> Generator[None]:
         try:
             with self._lock:
                 yield
         except filelock.Timeout as error:
             raise ApiError(
                 f"The vectors in {self._folder} cannot be changed: another process has been "
-                f"writing there for {_SECONDS:.0f} s; try again"
+                f"writing there for {_LOCK_TIMEOUT:.0f} s; try again"
             ) from error
         # LanceDB raises RuntimeError and ValueError for errors of its files and folder.
         except (OSError, RuntimeError, ValueError) as error:
@@ -131,21 +133,21 @@ class LanceVectors(MemoryVectors):
             ) from error
 
 
-def _hash(key: Key) -> str:
+def _key_hash(key: Key) -> str:
     """Return the hash of a key. Ids may have characters that LanceDB's conditions cannot quote."""
     kind, identifier = key
     return sha256(f"{kind}\0{identifier}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _batch(rows: Mapping[Key, Kept]) -> _ArrowTable:
+def _arrow_table(rows: Mapping[Key, StoredVector]) -> _ArrowTable:
     pa: Any = import_module("pyarrow")
-    vectors = np.stack([kept.vector for kept in rows.values()]).astype(np.float32)
+    vectors = np.stack([stored.vector for stored in rows.values()]).astype(np.float32)
     return pa.table(
         {
-            "key": [_hash(key) for key in rows],
+            "key": [_key_hash(key) for key in rows],
             "kind": [kind for kind, _ in rows],
             "id": [identifier for _, identifier in rows],
-            "source_hash": [kept.source_hash for kept in rows.values()],
+            "source_hash": [stored.source_hash for stored in rows.values()],
             "vector": pa.FixedSizeListArray.from_arrays(
                 pa.array(vectors.ravel()), vectors.shape[1]
             ),
@@ -153,12 +155,12 @@ def _batch(rows: Mapping[Key, Kept]) -> _ArrowTable:
     )
 
 
-def _rows(table: _LanceTable) -> dict[Key, Kept]:
+def _read_rows(table: _LanceTable) -> dict[Key, StoredVector]:
     data = table.to_arrow()
     numbers: Vectors = data["vector"].combine_chunks().flatten().to_numpy()
     if not len(data):
         return {}
     kinds, ids, hashes = (data[name].to_pylist() for name in ("kind", "id", "source_hash"))
     vectors = numbers.reshape(len(data), -1)
-    kept = map(Kept, hashes, vectors)
-    return dict(zip(zip(kinds, ids, strict=True), kept, strict=True))
+    stored = map(StoredVector, hashes, vectors)
+    return dict(zip(zip(kinds, ids, strict=True), stored, strict=True))

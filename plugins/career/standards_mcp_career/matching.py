@@ -20,7 +20,7 @@ from .answers import (
 from .atom_words import WordIndex, word_index
 from .audit import AuditLog, Entry
 from .database import stored_object
-from .primitives import compact
+from .primitives import compact_json
 from .records import (
     Opportunity,
     Tokens,
@@ -34,14 +34,14 @@ from .validation import optional_texts, validate
 from .vectors import Embedder, MemoryVectors
 
 _VERSION: Final = "0.3"
-_MOST_RULES: Final = 3
+_MAX_TOP_RULES: Final = 3
 
 
 def add_decision(connection: Connection, decision: Mapping[str, Any]) -> None:
     """Insert a decision, which has a ``decision_id`` and a ``trace_id``."""
     connection.execute(
         "INSERT INTO decision_records (decision_id, trace_id, decision_json) VALUES (?, ?, ?)",
-        (decision["decision_id"], decision["trace_id"], compact(decision)),
+        (decision["decision_id"], decision["trace_id"], compact_json(decision)),
     )
 
 
@@ -60,7 +60,8 @@ def _decisions(connection: Connection, condition: str, *values: str) -> list[dic
     return [stored_object(stored) for (stored,) in connection.execute(query, values)]
 
 
-# The rule of a match is in the audit log only, because a report has the original program's fields.
+# The setting `tokens` of a match is in the audit log only: a report has the fields of the original
+# program.
 class Matching:
     """Match opportunities with the verified atoms.
 
@@ -75,8 +76,8 @@ class Matching:
         self._store, self._audit = audit.store, audit
         self._embedder, self._vectors = embedder, vectors
         self._rule: Tokens = rule
-        self._words: tuple[int, WordIndex] | None = None
-        self._reading = threading.Lock()
+        self._cached_words: tuple[int, WordIndex] | None = None
+        self._words_lock = threading.Lock()
 
     def match_opportunity(
         self,
@@ -91,12 +92,12 @@ class Matching:
         """Match one opportunity, by its id or inline.
 
         Args:
-            opportunity: One that has passed the rules of `records`.
+            opportunity: An opportunity that is not stored, validated by the rules of `records`.
             atom_ids: The atoms to consider; None for all.
             resume_id: Recorded in the audit log only.
 
         Raises:
-            InvalidInputError: Neither or both of the opportunities are given.
+            InvalidInputError: Neither or both of *opportunity_id* and *opportunity* are given.
             NotFoundError: The opportunity or an atom does not exist.
             ApiError: The database or the encoder fails.
         """
@@ -144,18 +145,18 @@ class Matching:
         return cast("Decision", decision)
 
     def list_decisions(self, trace_id: str) -> DecisionList:
-        """Return the decisions of a trace, empty for an unknown trace."""
+        """Return the decisions of a trace; the list is empty for an unknown trace."""
         with self._store.reading() as connection:
             decisions = _decisions(connection, "WHERE trace_id = ?", trace_id)
         return {"trace_id": trace_id, "decisions": cast("list[Decision]", decisions)}
 
     def _current_words(self) -> WordIndex:
-        """Return the word index of the current atoms, rebuilt after a change."""
-        with self._reading, self._store.reading() as connection:
+        """Return the word index of the stored atoms, rebuilt if they have changed."""
+        with self._words_lock, self._store.reading() as connection:
             revision = atoms_revision(connection)
-            if self._words is None or self._words[0] != revision:
-                self._words = revision, word_index(all_atoms(connection), self._rule)
-            return self._words[1]
+            if self._cached_words is None or self._cached_words[0] != revision:
+                self._cached_words = revision, word_index(all_atoms(connection), self._rule)
+            return self._cached_words[1]
 
     def _decision(self, report: MatchReport, validation: ValidationReport) -> Decision:
         findings = validation["findings"]
@@ -170,11 +171,11 @@ class Matching:
             "version": _VERSION,
             "requirement_decisions": [
                 {
-                    "requirement_text": matched["requirement_text"],
-                    "atom_id": matched["contributing_atom_id"],
-                    "evidence_tokens": matched["evidence_tokens"],
+                    "requirement_text": match["requirement_text"],
+                    "atom_id": match["contributing_atom_id"],
+                    "evidence_tokens": match["evidence_tokens"],
                 }
-                for matched in report["requirement_matches"]
+                for match in report["requirement_matches"]
             ],
             "retrieval_stats": report["retrieval_stats"],
             "validation_summary": {
@@ -182,20 +183,20 @@ class Matching:
                 "finding_count": len(findings),
                 "fail_count": severities.count("BLOCK") + severities.count("FAIL"),
                 "warn_count": severities.count("WARN"),
-                "top_rule_ids": rules[:_MOST_RULES],
+                "top_rule_ids": rules[:_MAX_TOP_RULES],
             },
         }
 
     def _write(self, report: MatchReport, validation: ValidationReport, decision: Decision) -> None:
         opportunity_id, decision_id = report["opportunity_id"], decision["decision_id"]
-        scored = {"opportunity_id": opportunity_id, "overall_score": report["overall_score"]}
-        checked = {k: validation[k] for k in ("status", "finding_count")}
-        decided = {"decision_id": decision_id, "opportunity_id": opportunity_id}
+        match_payload = {"opportunity_id": opportunity_id, "overall_score": report["overall_score"]}
+        validation_payload = {k: validation[k] for k in ("status", "finding_count")}
+        decision_payload = {"decision_id": decision_id, "opportunity_id": opportunity_id}
         events = [
-            Entry("MatchCompleted", scored, [opportunity_id]),
-            Entry("ValidationCompleted", checked, [opportunity_id]),
+            Entry("MatchCompleted", match_payload, [opportunity_id]),
+            Entry("ValidationCompleted", validation_payload, [opportunity_id]),
             Entry("RunCompleted", {"status": "success"}),
-            Entry("DecisionRecorded", decided, [opportunity_id, decision_id]),
+            Entry("DecisionRecorded", decision_payload, [opportunity_id, decision_id]),
         ]
         with self._store.writing() as connection:
             add_decision(connection, decision)

@@ -1,4 +1,4 @@
-"""The plugin: its tools, with their descriptions for models."""
+"""The plugin class: the tools, with their descriptions for models."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ class CareerPlugin(Plugin[CareerSettings]):
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
         """Warn about data in memory, and close the services at the end."""
-        self._opening = threading.Lock()
-        self._opened: Career | None = None
-        self._warn()
+        self._open_lock = threading.Lock()
+        self._services: Career | None = None
+        self._warn_about_memory()
         try:
             yield
         finally:
-            if self._opened is not None:
-                self._opened.close()
+            if self._services is not None:
+                self._services.close()
 
-    def _warn(self) -> None:
+    def _warn_about_memory(self) -> None:
         if self.settings.db is None:
             self.context.log.warning(
                 "repositories, audit log, resumes and index runs are in memory, and end with the "
@@ -77,13 +77,13 @@ class CareerPlugin(Plugin[CareerSettings]):
             )
 
     def _career(self) -> Career:
-        # The first call opens the database and not the start, because it may take long to migrate.
+        # The first call opens the database, not the start: a migration may take long.
         from .service import open_career  # noqa: PLC0415  - it imports numpy
 
-        with self._opening:
-            if self._opened is None:
-                self._opened = open_career(self.settings, is_server=True)
-            return self._opened
+        with self._open_lock:
+            if self._services is None:
+                self._services = open_career(self.settings, is_server=True)
+            return self._services
 
     @hookimpl
     def register_commands(self) -> list[click.Command]:
@@ -123,9 +123,9 @@ class CareerPlugin(Plugin[CareerSettings]):
         Quote evidence_tokens and missing_requirements as they are: only verified atoms prove
         anything. Call index_build before hybrid and semantic.
         """
-        from .scoring import Options, named  # noqa: PLC0415  - as in _career
+        from .scoring import Options, short_name  # noqa: PLC0415  - as in _career
 
-        chosen = named(strategy) if strategy else self.settings.matching_strategy
+        chosen = short_name(strategy) if strategy else self.settings.matching_strategy
         return self._career().matching.match_opportunity(
             options=Options(chosen, k_lex, k_emb),
             opportunity_id=opportunity_id,

@@ -41,7 +41,7 @@ def tokens(text: str) -> list[str]:
     return [word for word in _WORD.findall(lower(text)) if len(word) > 1]
 
 
-def compact(value: object) -> str:
+def compact_json(value: object) -> str:
     """Return the canonical JSON of a value: sorted keys, no spaces, no ASCII escapes.
 
     Raises:
@@ -52,8 +52,8 @@ def compact(value: object) -> str:
     )
 
 
-def listed(stored: object) -> tuple[str, ...]:
-    """Return the texts of a stored JSON list. Other content, as of other programs, is one text."""
+def parse_texts(stored: object) -> tuple[str, ...]:
+    """Parse a stored JSON list of texts. Other content, from other programs, becomes one text."""
     try:
         texts: Any = json.loads(str(stored))
         "".join(texts).encode()  # raises for other values and for lone surrogates
@@ -79,12 +79,12 @@ NewId: TypeAlias = Callable[[str], str]
 """A function that returns a new opaque id, which begins with a prefix and a dash."""
 Clock: TypeAlias = Callable[[], str]
 """A function that returns the time in UTC, as 2026-01-01T00:00:00Z."""
-# Each process begins at a random number, so that ids of one microsecond differ.
+# Each process begins at a random number, so that ids of two processes differ.
 _NUMBERS: Final = itertools.count(secrets.randbelow(2**32))
 
 
 def time_id(prefix: str) -> str:
-    """Return an id of the time in microseconds and a number."""
+    """Return an id that consists of a prefix, the time in microseconds and a number."""
     return f"{prefix}-{time.time_ns() // 1000}-{next(_NUMBERS)}"
 
 

@@ -1,6 +1,6 @@
 """Atoms, opportunities and interactions: their fields, normal forms and rules, and their storage.
 
-The classes check nothing when code makes them, so stored records are read fast and as they are.
+The constructors of the classes check nothing, so stored records are read fast and unchanged.
 Pydantic applies the annotations to the data of callers and files.
 """
 
@@ -18,16 +18,16 @@ from pydantic_core import PydanticCustomError
 
 from .database import next_number
 from .language.clauses import surface_words
-from .primitives import compact, listed, lower, tokens, trim
+from .primitives import compact_json, lower, parse_texts, tokens, trim
 
 Tokens: TypeAlias = Literal["meaningful", "original"]
-"""The rule that says which words are evidence, and how tags are split into words."""
-_MOST_REQUIREMENTS: Final = 1000
-_MOST_TRANSITIONS: Final = 10**9
-"""Well below the precision of Redis, whose scripts write numbers with 14 digits."""
+"""The rule by which words count as evidence, and by which tags are split into words."""
+_MAX_REQUIREMENTS: Final = 1000
+_MAX_TRANSITIONS: Final = 10**9
+"""Well below the limit of Redis, whose scripts write numbers with 14 digits."""
 
-_FURTHER_KEYS: Final = ConfigDict(extra="ignore")
-"""Callers may send more than a record has. Files may not: a key may be misspelt."""
+_IGNORE_UNKNOWN_KEYS: Final = ConfigDict(extra="ignore")
+"""For callers. Files may not have unknown keys, because these may be misspelt."""
 
 
 def _not_empty(text: str, info: ValidationInfo) -> str:
@@ -36,7 +36,7 @@ def _not_empty(text: str, info: ValidationInfo) -> str:
     return text
 
 
-def _asks_something(text: str) -> str:
+def _requirement_not_empty(text: str) -> str:
     if not text:
         raise PydanticCustomError(
             "empty", "invalid requirement: requirement text must not be empty"
@@ -77,9 +77,9 @@ class Atom:
 class Requirement:
     """One requirement of an opportunity; an optional one has ``required`` false."""
 
-    __pydantic_config__ = _FURTHER_KEYS
+    __pydantic_config__ = _IGNORE_UNKNOWN_KEYS
 
-    text: Annotated[str, AfterValidator(trim), AfterValidator(_asks_something)]
+    text: Annotated[str, AfterValidator(trim), AfterValidator(_requirement_not_empty)]
     tags: tuple[str, ...] = ()
     required: bool = True
 
@@ -88,13 +88,13 @@ class Requirement:
 class Opportunity:
     """A job opening with its requirements in order."""
 
-    __pydantic_config__ = _FURTHER_KEYS
+    __pydantic_config__ = _IGNORE_UNKNOWN_KEYS
 
     opportunity_id: _Id
     company: _Text
     role_title: _Text
     source: _Trimmed = ""
-    requirements: Annotated[tuple[Requirement, ...], Field(max_length=_MOST_REQUIREMENTS)] = ()
+    requirements: Annotated[tuple[Requirement, ...], Field(max_length=_MAX_REQUIREMENTS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Interaction:
     interaction_id: _Id
     opportunity_id: _Id
     state: Annotated[int, Field(ge=0, le=4)] = 0
-    transition_index: Annotated[int, Field(ge=0, le=_MOST_TRANSITIONS)] = 0
+    transition_index: Annotated[int, Field(ge=0, le=_MAX_TRANSITIONS)] = 0
 
 
 def split_tags(tags: Iterable[str], rule: Tokens) -> tuple[str, ...]:
@@ -127,15 +127,15 @@ def with_split_tags(opportunity: Opportunity, rule: Tokens) -> Opportunity:
     return replace(opportunity, requirements=requirements)
 
 
-_REVISION: Final = "atoms"
+_REVISION_COUNTER: Final = "atoms"
 # Files of the original program may have the columns in another order, so queries name them.
-_ATOM: Final = "atom_id, domain, title, claim, tags_json, verified, evidence_refs_json"
-_OPPORTUNITY: Final = "opportunity_id, company, role_title, source"
-_OPPORTUNITIES: Final = (
-    f"SELECT {_OPPORTUNITY}, text, tags_json, required FROM opportunities "  # noqa: S608
+_ATOM_COLUMNS: Final = "atom_id, domain, title, claim, tags_json, verified, evidence_refs_json"
+_OPPORTUNITY_COLUMNS: Final = "opportunity_id, company, role_title, source"
+_SELECT_OPPORTUNITIES: Final = (
+    f"SELECT {_OPPORTUNITY_COLUMNS}, text, tags_json, required FROM opportunities "  # noqa: S608
     "LEFT JOIN requirements USING (opportunity_id)"
 )
-_INTERACTIONS: Final = (
+_SELECT_INTERACTIONS: Final = (
     "SELECT interaction_id, opportunity_id, state, transition_index FROM interactions"
 )
 
@@ -147,53 +147,54 @@ def upsert_atoms(connection: Connection, records: Sequence[Atom]) -> None:
     rows = (
         {
             **asdict(record),
-            "tags": compact(record.tags),
-            "evidence_refs": compact(record.evidence_refs),
+            "tags": compact_json(record.tags),
+            "evidence_refs": compact_json(record.evidence_refs),
         }
         for record in records
     )
     connection.executemany(
-        f"INSERT OR REPLACE INTO atoms ({_ATOM}) "  # noqa: S608
+        f"INSERT OR REPLACE INTO atoms ({_ATOM_COLUMNS}) "  # noqa: S608
         "VALUES (:atom_id, :domain, :title, :claim, :tags, :verified, :evidence_refs)",
         rows,
     )
-    next_number(connection, _REVISION)
+    next_number(connection, _REVISION_COUNTER)
 
 
 def atoms_revision(connection: Connection) -> int:
     """Return a number that increases with each `upsert_atoms` by any process."""
     query = "SELECT value FROM id_counters WHERE name = ?"
-    row = connection.execute(query, (_REVISION,)).fetchone()
+    row = connection.execute(query, (_REVISION_COUNTER,)).fetchone()
     return row["value"] if row else -1
 
 
 def get_atom(connection: Connection, atom_id: str) -> Atom | None:
     """Return an atom, None for an unknown id."""
-    query = f"SELECT {_ATOM} FROM atoms WHERE atom_id = ?"  # noqa: S608
+    query = f"SELECT {_ATOM_COLUMNS} FROM atoms WHERE atom_id = ?"  # noqa: S608
     row = connection.execute(query, (atom_id,)).fetchone()
     return _atom_of(row) if row else None
 
 
 def all_atoms(connection: Connection) -> list[Atom]:
     """Return all atoms, in the order of their ids."""
-    rows = connection.execute(f"SELECT {_ATOM} FROM atoms ORDER BY atom_id")  # noqa: S608
+    rows = connection.execute(f"SELECT {_ATOM_COLUMNS} FROM atoms ORDER BY atom_id")  # noqa: S608
     return [_atom_of(row) for row in rows]
 
 
 def _atom_of(row: Row) -> Atom:
-    atom_id, domain, title, claim, tags, verified, refs = row
-    return Atom(atom_id, domain, title, claim, _listed(tags), bool(verified), _listed(refs))
+    atom_id, domain, title, claim, tags_json, verified, refs_json = row
+    tags, refs = _stored_texts(tags_json), _stored_texts(refs_json)
+    return Atom(atom_id, domain, title, claim, tags, bool(verified), refs)
 
 
-def _listed(stored: object) -> tuple[str, ...]:
-    return listed(stored) if stored else ()
+def _stored_texts(stored: object) -> tuple[str, ...]:
+    return parse_texts(stored) if stored else ()
 
 
 def upsert_opportunities(connection: Connection, records: Sequence[Opportunity]) -> None:
     """Insert or replace opportunities."""
     for record in records:
         connection.execute(
-            f"INSERT INTO opportunities ({_OPPORTUNITY}) VALUES (?, ?, ?, ?) "  # noqa: S608
+            f"INSERT INTO opportunities ({_OPPORTUNITY_COLUMNS}) VALUES (?, ?, ?, ?) "  # noqa: S608
             "ON CONFLICT DO UPDATE SET company = excluded.company, "
             "role_title = excluded.role_title, source = excluded.source",
             (record.opportunity_id, record.company, record.role_title, record.source),
@@ -202,7 +203,7 @@ def upsert_opportunities(connection: Connection, records: Sequence[Opportunity])
             "DELETE FROM requirements WHERE opportunity_id = ?", (record.opportunity_id,)
         )
         rows = (
-            (record.opportunity_id, idx, part.text, compact(part.tags), part.required)
+            (record.opportunity_id, idx, part.text, compact_json(part.tags), part.required)
             for idx, part in enumerate(record.requirements)
         )
         connection.executemany(
@@ -214,21 +215,21 @@ def upsert_opportunities(connection: Connection, records: Sequence[Opportunity])
 
 def get_opportunity(connection: Connection, opportunity_id: str) -> Opportunity | None:
     """Return an opportunity, None for an unknown id."""
-    its = f"{_OPPORTUNITIES} WHERE opportunity_id = ? ORDER BY idx"
-    return next(_opportunities(connection.execute(its, (opportunity_id,))), None)
+    query = f"{_SELECT_OPPORTUNITIES} WHERE opportunity_id = ? ORDER BY idx"
+    return next(_opportunities(connection.execute(query, (opportunity_id,))), None)
 
 
 def all_opportunities(connection: Connection) -> list[Opportunity]:
     """Return all opportunities, in the order of their ids."""
-    ordered = f"{_OPPORTUNITIES} ORDER BY opportunity_id, idx"
-    return list(_opportunities(connection.execute(ordered)))
+    query = f"{_SELECT_OPPORTUNITIES} ORDER BY opportunity_id, idx"
+    return list(_opportunities(connection.execute(query)))
 
 
 def _opportunities(rows: Iterable[Row]) -> Iterator[Opportunity]:
     for opportunity_id, group in groupby(rows, key=itemgetter("opportunity_id")):
         parts = list(group)
         requirements = tuple(
-            Requirement(part["text"], _listed(part["tags_json"]), bool(part["required"]))
+            Requirement(part["text"], _stored_texts(part["tags_json"]), bool(part["required"]))
             for part in parts
             if part["text"] is not None
         )
@@ -237,7 +238,7 @@ def _opportunities(rows: Iterable[Row]) -> Iterator[Opportunity]:
 
 
 def upsert_interactions(connection: Connection, records: Sequence[Interaction]) -> None:
-    """Insert or update interactions. Existing ones keep their state: only events change it."""
+    """Insert or update interactions. Existing ones keep their state, which only events change."""
     for record in records:
         # No code reads contact_id, a column of the original program.
         connection.execute(
@@ -251,12 +252,12 @@ def upsert_interactions(connection: Connection, records: Sequence[Interaction]) 
 
 def get_interaction(connection: Connection, interaction_id: str) -> Interaction | None:
     """Return an interaction, None for an unknown id."""
-    its = f"{_INTERACTIONS} WHERE interaction_id = ?"
-    row = connection.execute(its, (interaction_id,)).fetchone()
+    query = f"{_SELECT_INTERACTIONS} WHERE interaction_id = ?"
+    row = connection.execute(query, (interaction_id,)).fetchone()
     return Interaction(*row) if row else None
 
 
 def all_interactions(connection: Connection) -> list[Interaction]:
     """Return all interactions, in the order of their ids."""
-    rows = connection.execute(f"{_INTERACTIONS} ORDER BY interaction_id")
+    rows = connection.execute(f"{_SELECT_INTERACTIONS} ORDER BY interaction_id")
     return [Interaction(*row) for row in rows]

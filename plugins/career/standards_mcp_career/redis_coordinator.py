@@ -35,25 +35,25 @@ from .settings import RedisAddress
 
 _log = logging.getLogger("standards_mcp.plugins.career")
 _PREFIX: Final = "standards-mcp:career:interaction:"
-_SECONDS: Final = 5.0
+_TIMEOUT_SECONDS: Final = 5.0
 
 
 class RedisCoordinator(Coordinator):
     """Decide in Redis, then update the row in the database.
 
     Args:
-        store: The database, which has the first position of an interaction.
+        store: The database. It has the position of an interaction that Redis does not have yet.
     """
 
     @override
     def __init__(self, store: Store, address: RedisAddress) -> None:
         super().__init__(store)
-        self._name = address.shown
+        self._name = address.display_name
         client: Any = Redis
         self._client = client.from_url(
             address.url,
-            socket_timeout=_SECONDS,
-            socket_connect_timeout=_SECONDS,
+            socket_timeout=_TIMEOUT_SECONDS,
+            socket_connect_timeout=_TIMEOUT_SECONDS,
             # A second attempt is safe, because an applied event has a receipt.
             retry=Retry(NoBackoff(), 1),
         )
@@ -65,25 +65,31 @@ class RedisCoordinator(Coordinator):
     def apply(self, interaction_id: str, event: Event, key: str) -> Outcome:
         try:
             with self._store.reading() as connection:
-                now = position_of(connection, interaction_id)
+                current = position_of(connection, interaction_id)
         except ApiError as error:
             return backend_error(str(error))
-        if now is None:
+        if current is None:
             return not_found(interaction_id)
-        if not is_sound(now):
+        if not is_sound(current):
             return damaged_row("state", interaction_id)
-        arguments: list[str | int] = [event, key, now.state, now.index, json.dumps(TRANSITIONS)]
+        arguments: list[str | int] = [
+            event,
+            key,
+            current.state,
+            current.index,
+            json.dumps(TRANSITIONS),
+        ]
         try:
             answer: Any = self._script(keys=[_PREFIX + interaction_id], args=arguments)
         except (RedisError, UnicodeError) as error:  # an impossible host name
             return backend_error(f"Redis at {self._name} failed: {error}")
-        outcome = _outcome(answer, event) or self._refused(answer, interaction_id)
-        if outcome.name in ("applied", "already_applied") and outcome.index > now.index:
-            self._follow(interaction_id, Position(outcome.after_state, outcome.index))
+        outcome = _outcome(answer, event) or self._failure(answer, interaction_id)
+        if outcome.name in ("applied", "already_applied") and outcome.index > current.index:
+            self._update_row(interaction_id, Position(outcome.after_state, outcome.index))
         return outcome
 
-    def _refused(self, answer: Any, interaction_id: str) -> Outcome:
-        """Return the outcome for damaged data, and for an answer of another program than Redis."""
+    def _failure(self, answer: Any, interaction_id: str) -> Outcome:
+        """Return the outcome for an answer that reports damaged data or is not from Redis."""
         if answer not in ([b"backend_error", b"state"], [b"backend_error", b"receipt"]):
             return backend_error(
                 f"Redis at {self._name} gave an impossible answer, so nothing was changed here. "
@@ -96,12 +102,12 @@ class RedisCoordinator(Coordinator):
             "without its receipts, and an event that is sent again counts again."
         )
 
-    def _follow(self, interaction_id: str, after: Position) -> None:
+    def _update_row(self, interaction_id: str, after: Position) -> None:
         try:
             with self._store.writing() as connection:
                 move_interaction(connection, interaction_id, after)
         except ApiError as error:
-            # Redis has applied the event; the next event updates the row.
+            # Redis has applied the event. The next event will update the row.
             _log.warning("interaction %s is behind Redis: %s", interaction_id, error)
 
     @override
@@ -110,7 +116,7 @@ class RedisCoordinator(Coordinator):
 
 
 def _outcome(answer: Any, event: Event) -> Outcome | None:
-    """Parse an answer of the script; None if it has no outcome, or an impossible one."""
+    """Parse an answer of the script; None if it has no outcome, or an impossible outcome."""
     receipt: Receipt | None = None
     match answer:
         case [b"applied" | b"already_applied" as name, before, after, index]:

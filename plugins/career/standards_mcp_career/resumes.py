@@ -20,11 +20,11 @@ from .answers import IngestAnswer
 from .audit import AuditLog
 from .primitives import hash64, sha256
 
-_WHERE: Final = (
+_ACCESS_HELP: Final = (
     "It is missing or cannot be read, or it is not in a folder of plugins.career.resume_roots, or "
     "in a hidden folder. Check the path, or move the file there."
 )
-_NO_ROOTS: Final = (
+_NO_ROOTS_HELP: Final = (
     "No folder of resumes is configured. Set plugins.career.resume_roots to your folders, such as "
     '["~/resumes"], or run `standards-mcp career ingest PATH`, which reads any file.'
 )
@@ -38,8 +38,8 @@ _METHODS: Final[Mapping[str, str]] = {
 }
 """The name of the method by the lowercase extension."""
 _VERSION: Final = "0.3"
-_RESUME: Final = "resume_id, resume_md, resume_hash, created_at"
-_META: Final = "source_path, source_hash, extraction_method, extracted_at, ingestion_version"
+_RESUME_FIELDS: Final = "resume_id, resume_md, resume_hash, created_at"
+_META_FIELDS: Final = "source_path, source_hash, extraction_method, extracted_at, ingestion_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Limits:
     Attributes:
         roots: Absolute folders that must contain a file; None for commands, whose user names any
             file.
-        most_bytes: Maximum size of a file.
+        max_bytes: Maximum size of a file.
     """
 
     roots: Sequence[Path] | None
-    most_bytes: int
+    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class ResumeText(NamedTuple):
     """The text of a file, with its origin.
 
     Attributes:
-        markdown: In the normal form; see `normalise`.
-        method: The extraction method, whose name has a version.
+        markdown: The text as `normalise` returns it.
+        method: The name of the extraction method, with its version.
         file_hash: SHA-256 of the file's bytes, in hexadecimal digits.
     """
 
@@ -104,17 +104,17 @@ class ResumeText(NamedTuple):
     file_hash: str
 
 
-def read_resume(input_path: str, limits: Limits, *, marks_lists: bool = False) -> ResumeText:
-    """Read a file.
+def read_resume(input_path: str, limits: Limits, *, mark_lists: bool = False) -> ResumeText:
+    """Read a resume file and normalise its text.
 
     Args:
-        marks_lists: Write Markdown marks for the styles of a Word document: headings, list items.
+        mark_lists: Mark the headings and list items of a Word document as Markdown does.
 
     Raises:
         InvalidInputError: The path is not absolute, the file type is unknown, or the file is too
             large or has no readable text.
-        NotFoundError: The file does not exist or may not be read. The error is the same for both,
-            because callers may be remote and must not learn which files exist.
+        NotFoundError: The file does not exist or may not be read. The error is the same in both
+            cases, because callers may be remote and must not learn which files exist.
     """
     path = _readable_path(input_path, limits.roots)
     extension = path.suffix.lower()
@@ -125,24 +125,24 @@ def read_resume(input_path: str, limits: Limits, *, marks_lists: bool = False) -
         )
     try:
         if not path.is_file():  # a pipe would make its reader wait
-            raise _failed_to_open(input_path, limits.roots)
+            raise _open_error(input_path, limits.roots)
         with path.open("rb") as file:
-            data = file.read(limits.most_bytes + 1)
+            data = file.read(limits.max_bytes + 1)
     except OSError as error:
-        raise _failed_to_open(input_path, limits.roots) from error
-    if len(data) > limits.most_bytes:
+        raise _open_error(input_path, limits.roots) from error
+    if len(data) > limits.max_bytes:
         raise InvalidInputError(
-            f"The file has more than {limits.most_bytes:,} bytes, which "
-            "plugins.career.max_resume_bytes limits."
+            f"The file has more than {limits.max_bytes:,} bytes, the limit of "
+            "plugins.career.max_resume_bytes."
         )
     if not data:
         raise InvalidInputError("Empty input data")
-    markdown = normalise(extract(data, extension, marks_lists=marks_lists))
+    markdown = normalise(extract(data, extension, mark_lists=mark_lists))
     return ResumeText(markdown, _METHODS[extension], path, hashlib.sha256(data).hexdigest())
 
 
 def _readable_path(input_path: str, roots: Sequence[Path] | None) -> Path:
-    """Return the real path of a file, symbolic links followed."""
+    """Return the path of a file, with symbolic links resolved."""
     path = Path(input_path)
     if not path.is_absolute():
         raise InvalidInputError(f"input_path must be an absolute path, not {input_path!r}.")
@@ -150,33 +150,33 @@ def _readable_path(input_path: str, roots: Sequence[Path] | None) -> Path:
         real = path.resolve()
         is_inside = roots is None or any(real.is_relative_to(root.resolve()) for root in roots)
     except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, a NUL
-        raise _failed_to_open(input_path, roots) from error
+        raise _open_error(input_path, roots) from error
     # Also if the root itself is hidden: a rule without an exception is easier to rely on.
     is_hidden = roots is not None and any(part.startswith(".") for part in real.parts)
     if is_hidden or not is_inside:
-        raise _failed_to_open(input_path, roots)
+        raise _open_error(input_path, roots)
     return real
 
 
-def _failed_to_open(input_path: str, roots: Sequence[Path] | None) -> NotFoundError:
+def _open_error(input_path: str, roots: Sequence[Path] | None) -> NotFoundError:
     message = f"Ingestion failed: Failed to open file: {input_path}"
     if roots is None:
         return NotFoundError(message)
-    return NotFoundError(f"{message}. {_WHERE if roots else _NO_ROOTS}")
+    return NotFoundError(f"{message}. {_ACCESS_HELP if roots else _NO_ROOTS_HELP}")
 
 
-def extract(data: bytes, extension: str, *, marks_lists: bool = False) -> str:
+def extract(data: bytes, extension: str, *, mark_lists: bool = False) -> str:
     """Return the text of a file as Markdown, not normalised.
 
     Args:
-        extension: A known one, in lower case.
-        marks_lists: Mark the headings and list items of a Word document.
+        extension: A key of `_METHODS`.
+        mark_lists: As for `read_resume`.
 
     Raises:
         InvalidInputError: The file has no text, or cannot be read.
     """
     if extension in (".docx", ".pdf"):
-        text = _unpacked(data, extension, *([document_worker.MARKED] if marks_lists else []))
+        text = _run_worker(data, extension, *([document_worker.MARK_LISTS] if mark_lists else []))
     else:
         try:
             text = data.decode("utf-8-sig")
@@ -187,16 +187,16 @@ def extract(data: bytes, extension: str, *, marks_lists: bool = False) -> str:
     return text if extension in (".md", ".markdown") else f"# Resume\n\n{text}"
 
 
-def _unpacked(data: bytes, *arguments: str) -> str:
+def _run_worker(data: bytes, *arguments: str) -> str:
     # Without -P, Python would import modules from the working directory.
     command = [sys.executable, "-P", "-m", document_worker.__name__, *arguments]
     try:
-        # Not `anyio.to_process`: here the limits of memory and time are for one file, and a bad
-        # file leaves nothing behind. It costs 0.3 s.
-        done = subprocess.run(  # noqa: S603  - a module of ours
+        # Not `anyio.to_process`: a process of its own has limits of memory and time for one
+        # file, and a bad file leaves nothing behind. The start costs 0.3 s.
+        process = subprocess.run(  # noqa: S603  - a module of ours
             command, input=data, capture_output=True, timeout=document_worker.SECONDS, check=False
         )
-        result = json.loads(done.stdout)
+        result = json.loads(process.stdout)
     except subprocess.TimeoutExpired as error:
         raise _extraction_error(f"it takes over {document_worker.SECONDS} s to read") from error
     except ValueError as error:
@@ -210,33 +210,33 @@ def _extraction_error(why: str) -> InvalidInputError:
     return InvalidInputError(f"Extraction failed: {why}")
 
 
-_MOST_BLANK: Final = 2
+_MAX_BLANK_LINES: Final = 2
 _MARKED_HEADING: Final = re.compile(r"(#++)\s*+(.+)")
 _FENCE: Final = re.compile(r" {0,3}(?P<marks>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)")
 
 
 def normalise(text: str) -> str:
-    """Return a text with clean line ends, few blank lines and regular headings.
+    """Normalise the line ends, trailing spaces, blank lines and headings of a text.
 
     Code fences keep their ``#``. The text ends with a line feed only if the input did.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     body, end = (text[:-1], "\n") if text.endswith("\n") else (text, "")
-    lines = list(_headed(_thinned(line.rstrip() for line in body.split("\n"))))
+    lines = list(_fix_headings(_limit_blank_lines(line.rstrip() for line in body.split("\n"))))
     while not end and lines and not lines[-1]:
         lines.pop()  # these lines had only spaces
     return "\n".join(lines) + end
 
 
-def _thinned(lines: Iterable[str]) -> Iterator[str]:
+def _limit_blank_lines(lines: Iterable[str]) -> Iterator[str]:
     blank = 0
     for line in lines:
         blank = 0 if line else blank + 1
-        if blank <= _MOST_BLANK:
+        if blank <= _MAX_BLANK_LINES:
             yield line
 
 
-def _headed(lines: Iterable[str]) -> Iterator[str]:
+def _fix_headings(lines: Iterable[str]) -> Iterator[str]:
     fence = ""
     for line in lines:
         marks = _FENCE.fullmatch(line)
@@ -251,12 +251,12 @@ def _headed(lines: Iterable[str]) -> Iterator[str]:
 def add_resume(connection: Connection, resume: Resume) -> None:
     """Insert a new resume."""
     connection.execute(
-        f"INSERT INTO resumes ({_RESUME}) VALUES (?, ?, ?, ?)",  # noqa: S608
+        f"INSERT INTO resumes ({_RESUME_FIELDS}) VALUES (?, ?, ?, ?)",  # noqa: S608
         (resume.resume_id, resume.markdown, resume.resume_hash, resume.created_at),
     )
     if resume.meta is not None:
         connection.execute(
-            f"INSERT INTO resume_meta (resume_id, {_META}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO resume_meta (resume_id, {_META_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
             (resume.resume_id, *astuple(resume.meta)),
         )
 
@@ -278,14 +278,14 @@ def all_resumes(connection: Connection) -> list[Resume]:
 
 def _resumes(connection: Connection, clause: str, *values: str) -> Iterator[Resume]:
     origin = "LEFT JOIN resume_meta USING (resume_id)"
-    query = f"SELECT {_RESUME}, {_META} FROM resumes {origin} {clause}"  # noqa: S608
+    query = f"SELECT {_RESUME_FIELDS}, {_META_FIELDS} FROM resumes {origin} {clause}"  # noqa: S608
     return map(_resume_of, connection.execute(query, values))
 
 
 def _resume_of(row: Row) -> Resume:
     resume_id, markdown, resume_hash, created_at, *origin = row
     meta = None if row["source_hash"] is None else ResumeMeta(*origin)
-    # Other programs may have stored bytes, which `str` turns into text.
+    # Other programs may have stored bytes; `str` turns them into text.
     return Resume(resume_id, str(markdown), resume_hash, created_at, meta)
 
 
@@ -297,11 +297,11 @@ def ingest_resume(
     persist: bool = True,
     trace_id: str | None = None,
 ) -> IngestAnswer:
-    """Read a file, store its content unless it is stored already, and log it.
+    """Read a file, store its content unless it is stored already, and log the call.
 
     Raises:
-        InvalidInputError: The file type is unknown, or the file has no readable text.
-        NotFoundError: The file does not exist or may not be read.
+        InvalidInputError: As `read_resume`.
+        NotFoundError: As `read_resume`.
         ApiError: The database fails.
     """
     trace_id = audit.trace(trace_id)

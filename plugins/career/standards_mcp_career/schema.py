@@ -1,4 +1,4 @@
-"""The tables, and the versions of the database that lead to them, each in one transaction."""
+"""Migrate the database to the newest version of the tables, each version in one transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from standards_mcp.commands import upgrade_command
 
 from .audit import FIRST_HASH, event_of, hash_of
 from .database import Store
-from .primitives import compact, sha256
+from .primitives import compact_json, sha256
 
 _VERSION_TABLES: Final = """
     CREATE TABLE IF NOT EXISTS schema_version (
@@ -25,13 +25,13 @@ _VERSION_TABLES: Final = """
     CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) PRIMARY KEY NOT NULL);
     DELETE FROM alembic_version;
 """
-"""Other programs may read Alembic's table."""
+"""The table `alembic_version` is for other programs that may read it."""
 # The files ``migrations/<version>.sql``. A file that has been released never changes: a change of
 # the tables is a new version.
 VERSIONS: Final = (1, 2, 3, 4, 10)
 LATEST: Final = VERSIONS[-1]
-_FIRST_OF_OURS: Final = 10
-_OLDEST_SQLITE: Final = (3, 35)
+_FIRST_PLUGIN_VERSION: Final = 10
+_MIN_SQLITE: Final = (3, 35)
 """The first version with RETURNING."""
 
 
@@ -39,10 +39,10 @@ def open_store(path: Path | None = None) -> Store:
     """Open a database and bring it to the newest version.
 
     Raises:
-        ApiError: It cannot be opened or migrated, or SQLite is too old.
+        ApiError: The database cannot be opened or migrated, or SQLite is too old.
     """
-    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
-        least = ".".join(map(str, _OLDEST_SQLITE))
+    if sqlite3.sqlite_version_info < _MIN_SQLITE:
+        least = ".".join(map(str, _MIN_SQLITE))
         raise ApiError(
             f"This Python has SQLite {sqlite3.sqlite_version}; the plugin needs {least} or later."
         )
@@ -60,7 +60,7 @@ def migrate(store: Store, to: int = LATEST) -> tuple[int, int]:
 
     Raises:
         ApiError: The database fails, or its version is unknown to this plugin.
-        InvalidInputError: The version does not exist, or the database is beyond it.
+        InvalidInputError: The version *to* does not exist, or the database is already newer.
     """
     versions = ", ".join(map(str, VERSIONS))
     if to not in VERSIONS:
@@ -74,7 +74,7 @@ def migrate(store: Store, to: int = LATEST) -> tuple[int, int]:
             "another file in plugins.career.db."
         )
     if before > to:
-        raise InvalidInputError(f"The database has version {before}; nothing leads back to {to}.")
+        raise InvalidInputError(f"The database has version {before}; it cannot go back to {to}.")
     while after < to:
         after = _apply_next(store)
     return before, after
@@ -89,9 +89,10 @@ def version_of(connection: Connection) -> int:
 
 
 def _apply_next(store: Store) -> int:
-    """Apply the next version and return it.
+    """Apply the next version and return its number.
 
-    The version is read inside of the transaction: another process may have migrated meanwhile.
+    The current version is read inside of the transaction: another process may have migrated
+    meanwhile.
     """
     with store.writing() as connection:
         current = version_of(connection)
@@ -99,7 +100,7 @@ def _apply_next(store: Store) -> int:
         if after is None:
             return LATEST
         _execute(connection, _script(f"{after:04}"))
-        if after == _FIRST_OF_OURS:
+        if after == _FIRST_PLUGIN_VERSION:
             _chain_events(connection)
             _hash_resumes(connection)
         _execute(connection, _VERSION_TABLES)
@@ -117,7 +118,7 @@ def _script(name: str) -> str:
 
 
 def _execute(connection: Connection, script: str) -> None:
-    """Run the statements of a script. `executescript` would commit the transaction."""
+    """Run the statements of a script in the transaction, which `executescript` would commit."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -137,13 +138,13 @@ def _chain_events(connection: Connection) -> None:
             connection.execute(
                 "UPDATE audit_events SET idx = ?, entity_ids_json = ?, previous_hash = ?, "
                 "event_hash = ? WHERE rowid = ?",
-                (idx, compact(event.refs), event.previous_hash, previous, row["rowid"]),
+                (idx, compact_json(event.refs), event.previous_hash, previous, row["rowid"]),
             )
     _execute(connection, _script("append_only"))
 
 
 def _hash_resumes(connection: Connection) -> None:
-    """Hash resumes by SHA-256. Of several with the same text, the oldest gets the hash."""
+    """Replace the hashes of resumes by SHA-256. If texts are equal, only the oldest gets it."""
     rows = connection.execute("SELECT resume_id, resume_md FROM resumes ORDER BY created_at, 1")
     for resume_id, markdown in rows.fetchall():
         connection.execute(

@@ -19,13 +19,13 @@ NAMES: Final[dict[Strategy, StrategyName]] = {
     "hybrid": "hybrid_lexical_embedding_v0.2",
     "semantic": "hybrid_semantic_v0.3",
 }
-_LEXICAL, _COSINE, _BONUS = 0.55, 0.35, 0.10
+_LEXICAL_WEIGHT, _COSINE_WEIGHT, _BONUS_WEIGHT = 0.55, 0.35, 0.10
 _OPTIONAL_WEIGHT: Final = 0.5
-_BLOCK: Final = 32
-"""Requirements in one matrix product, which is faster than single rows; it bounds the memory."""
+_BLOCK_SIZE: Final = 32
+"""Requirements for each matrix product: faster than one by one, and with bounded memory."""
 
 
-def named(strategy: Strategy | StrategyName) -> Strategy:
+def short_name(strategy: Strategy | StrategyName) -> Strategy:
     """Return the short name of a strategy, from either of its names."""
     return next(short for short, name in NAMES.items() if strategy in (short, name))
 
@@ -44,8 +44,8 @@ class Options:
     k_emb: int
 
 
-class Best(NamedTuple):
-    """The best atom for a requirement: its place, or None, and the parts of its score."""
+class BestAtom(NamedTuple):
+    """The best atom for a requirement: its place in the index, or None, and its scores."""
 
     place: int | None
     total: float = 0.0
@@ -58,7 +58,7 @@ class Matcher:
     """Apply a strategy to the atoms of one call.
 
     Args:
-        allowed: The atoms that exist for the call.
+        allowed: The mask of the atoms that the call may use.
         embedder: None without vectors.
     """
 
@@ -103,13 +103,13 @@ class Matcher:
     def _candidates(self, opportunity: Opportunity) -> tuple[Mask, Mask]:
         """Return the candidates by words, and the candidates by vectors."""
         texts = [requirement.text for requirement in opportunity.requirements]
-        asked = {word for text in texts for word in self._words.asked(text)}
+        asked = {word for text in texts for word in self._words.requirement_words(text)}
         nearest = np.zeros_like(self._allowed)
         if self._options.strategy == "lexical" or not asked:
             return self._allowed, nearest
         places = np.flatnonzero(self._allowed)
-        # Stable, here and below: of equal ones the smaller id comes first.
-        order = np.argsort(-self._words.shared(asked)[places], kind="stable")
+        # Both sorts are stable: if scores are equal, the smaller id comes first.
+        order = np.argsort(-self._words.shared_counts(asked)[places], kind="stable")
         lexical = np.zeros_like(self._allowed)
         lexical[places[order[: self._options.k_lex]]] = True
         if self._embedder is not None and self._options.k_emb:
@@ -122,10 +122,10 @@ class Matcher:
             nearest[places[rows[order[: self._options.k_emb]]]] = True
         return lexical, nearest
 
-    def _best(self, requirements: Sequence[Requirement], mask: Mask) -> Iterator[Best]:
+    def _best(self, requirements: Sequence[Requirement], mask: Mask) -> Iterator[BestAtom]:
         """Yield the best atom of a mask for each requirement.
 
-        One after the other, because the scores of all together may not fit into memory.
+        A generator, because the scores for all requirements may not fit into memory.
         """
         is_semantic = self._options.strategy == "semantic"
         texts = [requirement.text for requirement in requirements] if is_semantic else []
@@ -135,27 +135,27 @@ class Matcher:
             if is_semantic:
                 cosine = next(cosines)
                 bonus = self._bonus(requirement, lexical)
-                total = _LEXICAL * lexical + _COSINE * cosine + _BONUS * bonus
+                total = _LEXICAL_WEIGHT * lexical + _COSINE_WEIGHT * cosine + _BONUS_WEIGHT * bonus
                 total = np.where(lexical > 0, total, 0.0)
             else:
                 cosine, bonus, total = np.zeros_like(lexical), np.zeros_like(lexical), lexical
-            # Of equal ones the first, which has the smallest id.
+            # `argmax` returns the first of equal scores, which has the smallest id.
             place = int(np.argmax(total)) if len(total) else 0
             parts = [float(part[place]) for part in (total, lexical, cosine, bonus) if len(part)]
-            yield Best(place, *parts) if parts and parts[0] > 0 else Best(None)
+            yield BestAtom(place, *parts) if parts and parts[0] > 0 else BestAtom(None)
 
     def _cosines(self, texts: Sequence[str]) -> Iterator[Scores]:
-        """Yield the cosines of each text to all atoms, 0 in place of negative ones."""
+        """Yield the cosines of each text to all atoms, with 0 for negative cosines."""
         if not texts:
             return
         table = self._vectors.table("atom")
         places = self._words.places(table.ids)
         indexed = places >= 0
         vectors = self._embedder.embed(texts) if self._embedder else None
-        for start in range(0, len(texts), _BLOCK):
-            cosines = np.zeros((len(texts[start : start + _BLOCK]), len(self._allowed)))
+        for start in range(0, len(texts), _BLOCK_SIZE):
+            cosines = np.zeros((len(texts[start : start + _BLOCK_SIZE]), len(self._allowed)))
             if vectors is not None:
-                near = table.cosines(vectors[start : start + _BLOCK])
+                near = table.cosines(vectors[start : start + _BLOCK_SIZE])
                 cosines[:, places[indexed]] = np.maximum(near[:, indexed], 0.0)
             yield from cosines
 
@@ -166,7 +166,7 @@ class Matcher:
             bonus[place] = len(wanted.intersection(self._words.atoms[place].tags)) / len(wanted)
         return bonus
 
-    def _match(self, requirement: Requirement, best: Best) -> RequirementMatch:
+    def _match(self, requirement: Requirement, best: BestAtom) -> RequirementMatch:
         atom_id, evidence = None, list[str]()
         if best.place is not None:
             atom_id = self._words.atoms[best.place].atom_id
@@ -179,10 +179,12 @@ class Matcher:
             "evidence_tokens": evidence,
         }
 
-    def _breakdown(self, requirements: Sequence[Requirement], best: Sequence[Best]) -> Breakdown:
+    def _breakdown(
+        self, requirements: Sequence[Requirement], best: Sequence[BestAtom]
+    ) -> Breakdown:
         if self._options.strategy != "semantic":
             lexical = _mean([score.total for score in best], [1.0] * len(best))
-            final = _LEXICAL * lexical
+            final = _LEXICAL_WEIGHT * lexical
             return {"lexical": lexical, "semantic": 0.0, "bonus": 0.0, "final_score": final}
         weights = [1.0 if part.required else _OPTIONAL_WEIGHT for part in requirements]
         return {

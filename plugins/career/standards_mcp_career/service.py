@@ -24,7 +24,7 @@ class Career:
     """The services behind the tools.
 
     Attributes:
-        limits: The resume files that may be read.
+        limits: Limits for the files of `ingest_resume`.
     """
 
     store: Store
@@ -44,8 +44,8 @@ def open_career(settings: CareerSettings, *, is_server: bool = False) -> Career:
     """Open the database, Redis and vectors, and import the files of ``load``.
 
     Args:
-        is_server: False for commands, whose user may name any resume. A server marks unfinished
-            runs of the index as failed, because the server that began them has ended.
+        is_server: True to read resumes of ``resume_roots`` only, and to mark unfinished runs of
+            the index as failed, because the server that began them has ended. False for commands.
 
     Raises:
         ApiError: The database cannot be opened, or a file of ``load`` has mistakes.

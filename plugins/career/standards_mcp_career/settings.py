@@ -27,39 +27,39 @@ LARGEST_RESUME: Final = 10_485_760
 
 
 _PORTS: Final = range(1, 65536)
-_NETWORK: Final = re.compile(
+_NETWORK_ADDRESS: Final = re.compile(
     r"(rediss?)://([^\s:@/?#]*(:[^\s@/?#]*)?@)?(?P<host>[^\s:@/?#\[\]]+|\[[0-9A-Fa-f:.]+\])"
     r"(:(?P<port>[0-9]{1,5}))?(/[0-9]{1,9})?"
 )
-_SOCKET: Final = re.compile(r"unix://(?P<path>/[^\s?#]+)(\?db=[0-9]{1,9})?")
+_SOCKET_ADDRESS: Final = re.compile(r"unix://(?P<path>/[^\s?#]+)(\?db=[0-9]{1,9})?")
 
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """The address of a Redis.
+    """The address of a Redis server.
 
     Attributes:
-        url: As the Redis client takes it. It may contain a password.
-        shown: The host and port, or the path of the socket, for logs.
+        url: The address for the Redis client. It may contain a password.
+        display_name: The host and port, or the path of the socket, for logs.
     """
 
     url: str = field(repr=False)
-    shown: str
+    display_name: str
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Check an address.
+        """Parse an address.
 
         Raises:
             ValueError: The address is malformed. The message does not quote it, because it may
                 contain a password.
         """
-        if socket := _SOCKET.fullmatch(text):
+        if socket := _SOCKET_ADDRESS.fullmatch(text):
             return cls(text, unquote(socket["path"]))
-        # The client knows no tcp://, which takes neither a user nor a database.
+        # The Redis client does not know tcp://. This form has neither a user nor a database.
         is_plain = text.startswith("tcp://") and not re.search("[@/]", text[len("tcp://") :])
         url = text.replace("tcp", "redis", 1) if is_plain else text
-        network = _NETWORK.fullmatch(url)
+        network = _NETWORK_ADDRESS.fullmatch(url)
         port = int(network["port"] or 6379) if network else 0
         if network is None or port not in _PORTS:
             # No example may look like USER@HOST: the host masks credentials in its output.
@@ -73,13 +73,13 @@ class RedisAddress:
         return cls(url, f"{network['host']}:{port}")
 
 
-def _embedding(spec: str) -> str:
+def _checked_embedding(spec: str) -> str:
     if spec != STUB:
         check_model(spec)
     return spec
 
 
-def _address(secret: SecretStr) -> SecretStr:
+def _checked_address(secret: SecretStr) -> SecretStr:
     RedisAddress.parse(secret.get_secret_value())
     return secret
 
@@ -104,12 +104,12 @@ class CareerSettings(PluginSettings):
     """
 
     db: Path | None = None
-    redis: Annotated[SecretStr, AfterValidator(_address)] | None = None
+    redis: Annotated[SecretStr, AfterValidator(_checked_address)] | None = None
     vector_backend: Literal["inmemory", "lancedb"] = "inmemory"
     lancedb_path: Path | None = None
     matching_strategy: Strategy = "lexical"
     tokens: Tokens = "meaningful"
-    embedding: Annotated[str, AfterValidator(_embedding)] = STUB
+    embedding: Annotated[str, AfterValidator(_checked_embedding)] = STUB
     load: tuple[Path, ...] = ()
     resume_roots: tuple[Path, ...] = ()
     max_resume_bytes: int = Field(LARGEST_RESUME, ge=1)
@@ -127,5 +127,5 @@ class CareerSettings(PluginSettings):
         return self
 
     def redis_address(self) -> RedisAddress | None:
-        """Return the address of the Redis, None without one."""
+        """Return the parsed setting ``redis``, None without one."""
         return None if self.redis is None else RedisAddress.parse(self.redis.get_secret_value())

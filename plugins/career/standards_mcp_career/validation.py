@@ -1,4 +1,4 @@
-"""Validate match reports by the constitution ``default``; a person may overrule a rule."""
+"""Validate match reports by the rules of the constitution ``default``, and overrule rules."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pydantic import BaseModel, ConfigDict
 
 from .answers import Finding, GivenReport, Severity, ValidationAnswer, ValidationReport
 from .audit import AuditLog
-from .language.evidence import weakness
+from .language.evidence import thin_evidence_reason
 from .primitives import sha256
 from .records import Opportunity, Tokens, get_opportunity
 
 _VERSIONS: Final[dict[Tokens, str]] = {"original": "0.1.0", "meaningful": "0.2.0"}
-"""The constitution of the original, and the one that has the rule on thin evidence."""
+"""The version of the constitution by the setting ``tokens``; 0.2.0 adds EVID-002."""
 _STATUS: Final[dict[Severity, Literal["blocked", "rejected", "needs_review"]]] = {
     "BLOCK": "blocked",
     "FAIL": "rejected",
     "WARN": "needs_review",
 }
-_ORDER: Final = list(_STATUS)
+_SEVERITIES: Final = list(_STATUS)
 _Violation: TypeAlias = tuple[str, Severity, str]
 
 
@@ -39,19 +39,19 @@ def validate(
     """Apply all rules to a report; the worst findings come first.
 
     Args:
-        rule: With "original", thin evidence is accepted.
+        rule: The setting ``tokens``. With "original", thin evidence is accepted.
         optional: The texts of optional requirements.
     """
-    violations = [*_schema(report), *_evidence(report)]
+    violations = [*_schema_violations(report), *_evidence_violations(report)]
     if rule == "meaningful":
-        violations += _thin(report, optional)
+        violations += _thin_violations(report, optional)
     if report.requirement_matches and report.overall_score == 0:
         violations.append(("SCORE-001", "WARN", "All requirement scores are zero."))
     findings: list[Finding] = [
         {"rule_id": rule_id, "severity": severity, "message": message}
         for rule_id, severity, message in violations
     ]
-    findings.sort(key=lambda finding: (_ORDER.index(finding["severity"]), finding["rule_id"]))
+    findings.sort(key=lambda finding: (_SEVERITIES.index(finding["severity"]), finding["rule_id"]))
     artifact_id = f"match-report-{report.opportunity_id}"
     return {
         "report_id": f"report-{artifact_id}",
@@ -65,7 +65,7 @@ def validate(
     }
 
 
-def _schema(report: GivenReport) -> Iterator[_Violation]:
+def _schema_violations(report: GivenReport) -> Iterator[_Violation]:
     if report.overall_score < 0:
         yield "SCHEMA-001", "BLOCK", "overall_score is negative"
     for number, match in enumerate(report.requirement_matches):
@@ -77,12 +77,12 @@ def _schema(report: GivenReport) -> Iterator[_Violation]:
             "is matched=false but has contributing_atom_id": not match.matched
             and match.contributing_atom_id,
         }
-        for problem, is_there in problems.items():
-            if is_there:
+        for problem, is_present in problems.items():
+            if is_present:
                 yield "SCHEMA-001", "BLOCK", f"RequirementMatch[{number}] {problem}"
 
 
-def _evidence(report: GivenReport) -> Iterator[_Violation]:
+def _evidence_violations(report: GivenReport) -> Iterator[_Violation]:
     for match in report.requirement_matches:
         name = f"Matched requirement '{match.requirement_text}'"
         if match.matched and not match.contributing_atom_id:
@@ -91,10 +91,10 @@ def _evidence(report: GivenReport) -> Iterator[_Violation]:
             yield "EVID-001", "FAIL", f"{name} has no evidence_tokens"
 
 
-def _thin(report: GivenReport, optional: Collection[str]) -> Iterator[_Violation]:
+def _thin_violations(report: GivenReport, optional: Collection[str]) -> Iterator[_Violation]:
     for match in report.requirement_matches:
         text, evidence = match.requirement_text, match.evidence_tokens
-        if match.matched and evidence and (why := weakness(text, evidence)):
+        if match.matched and evidence and (why := thin_evidence_reason(text, evidence)):
             message = (
                 f"Matched requirement '{text}' rests on thin evidence ({', '.join(evidence)}): "
                 f"{why}"
@@ -106,7 +106,7 @@ class Override(BaseModel):
     """A person's decision to overrule a rule.
 
     Attributes:
-        payload_hash: SHA-256 of the report's artifact_id, so that it counts for that report only.
+        payload_hash: SHA-256 of the report's artifact_id, so that it overrules that report only.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -117,7 +117,7 @@ class Override(BaseModel):
     payload_hash: str
 
     def counts_for(self, report: ValidationReport) -> bool:
-        """Return True if it names a rule that blocks this report."""
+        """Return True if the override is for this report and for a rule that blocks it."""
         blocking = {
             finding["rule_id"] for finding in report["findings"] if finding["severity"] == "BLOCK"
         }
@@ -135,7 +135,7 @@ def validate_match_report(
 
     Args:
         rule: The setting ``tokens``.
-        override: A person's override of a blocking rule; only commands pass one.
+        override: A person's override of a blocking rule, from a command. Tools never pass one.
 
     Raises:
         ApiError: The database fails.
@@ -148,6 +148,6 @@ def validate_match_report(
     audit.append(trace_id, "ValidationCompleted", result, [report.opportunity_id])
     if override and override.counts_for(verdict):
         verdict["status"] = "overridden"
-        by = override.model_dump(include={"rule_id", "operator_id", "reason"})
-        audit.append(trace_id, "ConstitutionOverrideApplied", by)
+        payload = override.model_dump(include={"rule_id", "operator_id", "reason"})
+        audit.append(trace_id, "ConstitutionOverrideApplied", payload)
     return {"trace_id": trace_id, "validation_report": verdict}

@@ -23,7 +23,7 @@ _NEIGHBOUR: Final = np.float32(0.3)
 
 
 class Source(NamedTuple):
-    """The encoder of a run of the index. Only runs with the same source are compared."""
+    """The encoder of an index run. Only runs with the same source are compared."""
 
     provider_id: str
     model_id: str
@@ -42,15 +42,15 @@ class Embedder:
     embed: Callable[[Sequence[str]], Vectors]
 
 
-def _stub_rows(texts: Sequence[str]) -> Vectors:
-    """Embed texts by hashed words, the same on every machine; without words, by zeros."""
+def _embed_with_stub(texts: Sequence[str]) -> Vectors:
+    """Embed texts by hashed words, equally on every machine. A text without words gives zeros."""
     rows = [_stub_vector(text) for text in texts]
     return np.array(rows, dtype=np.float32).reshape(len(rows), _DIMENSIONS)
 
 
 def _stub_vector(text: str) -> Vectors:
     vector = np.zeros(_DIMENSIONS, dtype=np.float32)
-    # The original words under both settings of `tokens`, so that indexes stay valid.
+    # The same words for both values of the setting `tokens`, so that indexes stay valid.
     for token, count in sorted(Counter(tokens(text)).items()):
         index, weight = int(hash64(token), 16) % _DIMENSIONS, np.float32(count)
         vector[index] += weight
@@ -62,7 +62,7 @@ def _stub_vector(text: str) -> Vectors:
 
 
 STUB_EMBEDDER: Final = Embedder(
-    Source("deterministic-stub", f"hash64-{_DIMENSIONS}", "none"), _stub_rows
+    Source("deterministic-stub", f"hash64-{_DIMENSIONS}", "none"), _embed_with_stub
 )
 
 
@@ -81,14 +81,14 @@ def embedder_of(spec: str) -> Embedder | None:
 
 
 Key: TypeAlias = tuple[str, str]
-"""The kind and the id of an embedded artifact."""
+"""The kind and the id of an artifact."""
 Scores: TypeAlias = NDArray[np.float64]
 _DECIMALS: Final = 9
-"""Smaller differences are ignored, so that cosines do not depend on the size of the matrix."""
+"""Cosines are rounded, so that they do not depend on the size of the matrix."""
 
 
-class Kept(NamedTuple):
-    """A vector.
+class StoredVector(NamedTuple):
+    """The vector of an artifact.
 
     Attributes:
         source_hash: The hash of the embedded text.
@@ -104,7 +104,7 @@ class Table:
 
     Attributes:
         ids: Sorted.
-        parts: For each dimension, positions in *ids* and vectors of length 1 or 0.
+        parts: For each dimension, positions in *ids*, and vectors with norm 1 or 0.
     """
 
     ids: Sequence[str]
@@ -113,27 +113,27 @@ class Table:
     def cosines(self, vectors: Vectors) -> Scores:
         """Return a row for each vector, with its cosine to each of *ids*.
 
-        The cosine is 0 for a zero vector and for another dimension.
+        The cosine is 0 if a vector is zero, or if the dimensions differ.
         """
         scores = np.zeros((len(vectors), len(self.ids)))
         if (part := self.parts.get(vectors.shape[1])) is not None:
             places, rows = part
-            scores[:, places] = (_of_length_1(vectors) @ rows.T).round(_DECIMALS)
+            scores[:, places] = (_normalised(vectors) @ rows.T).round(_DECIMALS)
         return scores
 
 
 class MemoryVectors:
-    """Vectors by key, which end with the process. Thread-safe.
+    """Vectors by key, in memory. Thread-safe.
 
-    A subclass keeps them elsewhere; its methods raise `ApiError` if the storage fails.
+    A subclass may persist the vectors. Its methods raise `ApiError` if the storage fails.
     """
 
     def __init__(self) -> None:
-        self._rows: dict[Key, Kept] = {}
+        self._rows: dict[Key, StoredVector] = {}
         self._tables: dict[str, Table] = {}
         self._lock = threading.RLock()
 
-    def put(self, rows: Mapping[Key, Kept]) -> None:
+    def put(self, rows: Mapping[Key, StoredVector]) -> None:
         """Store vectors of one dimension, and replace vectors with the same keys."""
         with self._lock:
             self._replace({**self._rows, **rows})
@@ -144,14 +144,14 @@ class MemoryVectors:
         with self._lock:
             self._replace({key: row for key, row in self._rows.items() if key not in removed})
 
-    def settle(self) -> None:
+    def clean_up(self) -> None:
         """Clean up after a build. Memory needs no cleanup."""
 
     def hashes(self) -> Mapping[Key, str]:
         """Return the source hash of each vector."""
         with self._lock:
             self._refresh()
-            return {key: kept.source_hash for key, kept in self._rows.items()}
+            return {key: stored.source_hash for key, stored in self._rows.items()}
 
     def table(self, kind: str) -> Table:
         """Return the current vectors of a kind."""
@@ -159,14 +159,14 @@ class MemoryVectors:
             self._refresh()
             if kind not in self._tables:
                 self._tables[kind] = _table(
-                    {key[1]: kept.vector for key, kept in self._rows.items() if key[0] == kind}
+                    {key[1]: stored.vector for key, stored in self._rows.items() if key[0] == kind}
                 )
             return self._tables[kind]
 
     def _refresh(self) -> None:
-        """Read what other processes have changed. Memory has no other processes."""
+        """Load changes of other processes. Vectors in memory have none."""
 
-    def _replace(self, rows: dict[Key, Kept]) -> None:
+    def _replace(self, rows: dict[Key, StoredVector]) -> None:
         self._rows = rows
         self._tables.clear()
 
@@ -179,13 +179,13 @@ def _table(rows: Mapping[str, Vectors]) -> Table:
     return Table(
         ids,
         {
-            dimension: (np.array(at), _of_length_1(np.stack([rows[ids[place]] for place in at])))
+            dimension: (np.array(at), _normalised(np.stack([rows[ids[place]] for place in at])))
             for dimension, at in places.items()
         },
     )
 
 
-def _of_length_1(vectors: Vectors) -> Scores:
+def _normalised(vectors: Vectors) -> Scores:
     rows = vectors.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Scores = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)

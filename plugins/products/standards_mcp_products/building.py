@@ -17,7 +17,7 @@ import numpy as np
 
 from standards_mcp import ApiError, InvalidInputError
 
-from .chroma import remove_orphans, translated
+from .chroma import remove_orphans, translated_errors
 from .columns import Names, columns_of
 from .files import delimiter, readers_of, reading
 from .product_rows import Products, read_products
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from standards_mcp_encoders import TextEncoder
 
 Progress: TypeAlias = Callable[[int, int], None]
-_SECONDS: Final = 120.0
-_BATCH: Final = 2000
+_STORE_TIMEOUT: Final = 120.0
+_BATCH_SIZE: Final = 2000
 """Chroma takes at most 5,461 records at once."""
-_LONGEST_NAME: Final = 490
+_MAX_NAME_LENGTH: Final = 490
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Options:
         limit: Maximum number of rows; None for all.
         dry_run: True to report without building.
         patience: Seconds to wait for another build.
-        progress: Called with the number of stored products and the total.
+        progress: Called with the number of stored products and the number of all products.
     """
 
     limit: int | None = None
     dry_run: bool = False
     patience: float = 0
-    progress: Progress = lambda _done, _total: None
+    progress: Progress = lambda _stored, _total: None
 
 
 def build(
@@ -64,8 +64,8 @@ def build(
 
     The report counts the rows that were read, and the products that are new or changed
     (`indexed`), are `unchanged` and keep their vectors, or are missing in the file (`removed`). It
-    has the columns of each field (`mapping`) and of none (`unused`), the `skipped` rows, and the
-    `unread` values by field.
+    has the columns of each field (`mapping`), the other columns (`unused`), the `skipped` rows, and
+    the `unread` values by field.
 
     Args:
         mapping: The result of `read_mapping`.
@@ -86,9 +86,9 @@ def build(
             first = f" All {products.read} rows were skipped; row {row['row']} {row['reason']}."
         raise InvalidInputError(f"{file} has no products.{first}")
     with (
-        _alone(catalogue, options.patience),
-        translated(catalogue.place, catalogue.name),
-        _client(catalogue, options) as client,
+        _build_lock(catalogue, options.patience),
+        translated_errors(catalogue.address, catalogue.name),
+        _opened_client(catalogue, options) as client,
     ):
         work = _Build(catalogue, client, encoder, products)
         if client is None or options.dry_run:
@@ -97,21 +97,21 @@ def build(
 
 
 @contextmanager
-def _client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
-    """Open the store; a dry run never creates one."""
-    if options.dry_run and catalogue.place.is_empty():
+def _opened_client(catalogue: Catalogue, options: Options) -> Generator[Client | None]:
+    """Yield a client of the store; None if a dry run would create the store."""
+    if options.dry_run and catalogue.address.is_empty():
         yield None
         return
     # A server takes longer to store a batch than to answer a question.
-    place = replace(catalogue.place, timeout=max(_SECONDS, catalogue.place.timeout))
-    client = place.open()
+    address = replace(catalogue.address, timeout=max(_STORE_TIMEOUT, catalogue.address.timeout))
+    client = address.open()
     try:
         yield client
     finally:
-        place.close(client)
+        address.close(client)
 
 
-def _alone(catalogue: Catalogue, patience: float) -> AbstractContextManager[object]:
+def _build_lock(catalogue: Catalogue, patience: float) -> AbstractContextManager[object]:
     """Lock the state folder against other builds."""
     catalogue.folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -155,28 +155,28 @@ class _Build:
 
     def run(self, client: Client, source: str, progress: Progress) -> dict[str, Any]:
         """Build the collection and make it active."""
-        self._check_length()
+        self._check_dimension()
         report = self.report()
-        mine = {"owner": self._catalogue.owner(), "products": self._catalogue.name}
+        metadata = {"owner": self._catalogue.owner(), "products": self._catalogue.name}
         if self._old is None or report["indexed"] or report["removed"]:
-            self._catalogue.activate(self._written(client, mine, source, progress))
+            self._catalogue.activate(self._write_collection(client, metadata, source, progress))
         # Remove the collections of earlier builds, including killed ones.
         active = self._catalogue.active()
         for collection in client.list_collections():
-            is_mine = mine.items() <= dict(collection.metadata or {}).items()
-            if is_mine and (active is None or collection.name != active.collection):
+            is_own = metadata.items() <= dict(collection.metadata or {}).items()
+            if is_own and (active is None or collection.name != active.collection):
                 client.delete_collection(collection.name)
-        if (folder := self._catalogue.place.path) is not None:
+        if (folder := self._catalogue.address.path) is not None:
             remove_orphans(folder)
         return report
 
     def _active_collection(self, client: Client | None) -> Collection | None:
-        """Return the collection with reusable vectors, None without one."""
+        """Return the active collection, None if its vectors are not reusable."""
         active = self._catalogue.active()
         if client is None or active is None or active.model != self._encoder.name:
             return None
         collections = client.list_collections()
-        return next((one for one in collections if one.name == active.collection), None)
+        return next((item for item in collections if item.name == active.collection), None)
 
     def _compare(self, old: Collection) -> None:
         """Find unchanged products and reusable vectors, and count the removed products."""
@@ -189,32 +189,32 @@ class _Build:
                 product = self._products.by_id[doc_id]
                 if document == product.document:
                     self._vectors[doc_id] = vector
-                    if _same(fields, product.fields):
+                    if _has_equal_fields(fields, product.fields):
                         self._unchanged.add(doc_id)
         self._removed = old.count() - len(stored_ids)
 
-    def _check_length(self) -> None:
-        """Drop reusable vectors if the encoder's dimension has changed, as behind an address."""
+    def _check_dimension(self) -> None:
+        """Drop reusable vectors of another dimension: a remote encoder may have changed."""
         vector = next(iter(self._vectors.values()), None)
         if vector is not None and len(self._encoder.encode(["length"])[0]) != len(vector):
             self._vectors.clear()
             self._unchanged.clear()
 
-    def _written(
-        self, client: Client, mine: dict[str, Any], source: str, progress: Progress
+    def _write_collection(
+        self, client: Client, metadata: dict[str, Any], source: str, progress: Progress
     ) -> Active:
-        name = f"{self._catalogue.name[:_LONGEST_NAME]}--{secrets.token_hex(6)}"
+        name = f"{self._catalogue.name[:_MAX_NAME_LENGTH]}--{secrets.token_hex(6)}"
         cosine: Any = {"hnsw": {"space": "cosine"}}
         new = client.create_collection(
-            name, configuration=cosine, metadata=mine, embedding_function=None
+            name, configuration=cosine, metadata=metadata, embedding_function=None
         )
-        all_ = self._products.by_id
-        progress(0, len(all_))
-        for number, ids in enumerate(_batches(all_)):
-            batch = [all_[doc_id] for doc_id in ids]
+        products = self._products.by_id
+        progress(0, len(products))
+        for number, ids in enumerate(_batches(products)):
+            batch = [products[doc_id] for doc_id in ids]
             if unknown := [doc_id for doc_id in ids if doc_id not in self._vectors]:
-                made = self._encoder.encode([all_[doc_id].document for doc_id in unknown])
-                self._vectors.update(zip(unknown, made, strict=True))
+                encoded = self._encoder.encode([products[doc_id].document for doc_id in unknown])
+                self._vectors.update(zip(unknown, encoded, strict=True))
             vectors = [self._vectors.pop(doc_id) for doc_id in ids]
             new.add(
                 ids=ids,
@@ -222,18 +222,18 @@ class _Build:
                 documents=[product.document for product in batch],
                 metadatas=[cast("Mapping[str, Any]", product.fields) for product in batch],
             )
-            progress(number * _BATCH + len(ids), len(all_))
-        if (count := new.count()) != len(all_):
-            raise ApiError(f"The store has {count} of {len(all_)} products. Build again.")
+            progress(number * _BATCH_SIZE + len(ids), len(products))
+        if (count := new.count()) != len(products):
+            raise ApiError(f"The store has {count} of {len(products)} products. Build again.")
         return Active(name, count, self._encoder.name, source, time.time())
 
 
 def _batches(ids: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(ids)
-    return iter(lambda: list(islice(rest, _BATCH)), [])
+    return iter(lambda: list(islice(rest, _BATCH_SIZE)), [])
 
 
-def _same(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+def _has_equal_fields(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
     """Return True for equal fields. Chroma may change the last bit of a number."""
     return stored.keys() == fields.keys() and all(
         type(value) is type(stored[name])

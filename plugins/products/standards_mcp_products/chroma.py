@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoreAddress:
     """The address of a store.
 
     Attributes:
@@ -43,16 +43,16 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The store's key in ``active.json``."""
+        """The key of the store in ``active.json``."""
         return self.url or str(self.path)
 
     @property
-    def shown(self) -> str:
-        """The store's name in messages."""
+    def display_name(self) -> str:
+        """The name of the store in messages."""
         return f"the Chroma server at {urlsplit(self.url).netloc}" if self.url else str(self.path)
 
     def is_empty(self) -> bool:
-        """Return True for an empty local folder. A server is never called empty."""
+        """Return True if a local folder has no store yet; always False for a server."""
         return self.path is not None and not (self.path / "chroma.sqlite3").exists()
 
     def open(self) -> Client:
@@ -60,7 +60,7 @@ class Place:
         import chromadb  # noqa: PLC0415  - takes a second or more
         from chromadb.config import Settings  # noqa: PLC0415
 
-        # Equal for all clients of a folder, and without the .env of the working directory.
+        # Chroma requires equal settings for all clients of a folder. Do not read `.env`.
         no_file: Any = {"_env_file": None}
         settings = Settings(anonymized_telemetry=False, **no_file)
         if self.url is None:
@@ -69,9 +69,9 @@ class Place:
         is_encrypted = parts.scheme == "https"
         port = parts.port or (443 if is_encrypted else 80)
         secret = self.token.get_secret_value() if self.token else ""
-        # Servers behind a proxy take the first, Chroma's own service the second.
+        # Proxies take the first header, Chroma's own service the second.
         headers = {"Authorization": f"Bearer {secret}", "X-Chroma-Token": secret} if secret else {}
-        # Chroma's client has no timeout, so a request with one tests the server first.
+        # Chroma's client has no timeout, so a request with a timeout tests the server first.
         heartbeat = f"{self.url}/api/v2/heartbeat"
         httpx2.get(heartbeat, headers=headers, timeout=self.timeout).raise_for_status()
         client: Any = chromadb.HttpClient(
@@ -94,28 +94,28 @@ def _connections(client: Any) -> list[Any]:
     return [part._server._session for part in (client, client._admin_client)]  # noqa: SLF001
 
 
-def place_of(settings: ProductsSettings, state_dir: Path) -> Place:
-    """Return the configured store."""
+def store_address(settings: ProductsSettings, state_dir: Path) -> StoreAddress:
+    """Return the address of the configured store."""
     if settings.url is not None:
-        return Place(url=settings.url, token=settings.auth_token, timeout=settings.timeout)
+        return StoreAddress(url=settings.url, token=settings.auth_token, timeout=settings.timeout)
     path = (settings.path or state_dir / "chroma").absolute()
     # `active.json` has the path as a key, so ../shop must give the same path in every folder.
-    return Place(path=path.resolve() if ".." in path.parts else path)
+    return StoreAddress(path=path.resolve() if ".." in path.parts else path)
 
 
 class NotBuiltError(ApiError):
     """The products with this name are not built yet."""
 
-    def __init__(self, name: str, place: Place) -> None:
+    def __init__(self, name: str, address: StoreAddress) -> None:
         super().__init__(
-            f"The products '{name}' are not built in {place.shown}. Run "
+            f"The products '{name}' are not built in {address.display_name}. Run "
             "`standards-mcp products build FILE`, or set path, url or collection in "
             "[plugins.products]."
         )
 
 
 @contextmanager
-def translated(place: Place, name: str) -> Generator[None]:
+def translated_errors(address: StoreAddress, name: str) -> Generator[None]:
     """Translate Chroma's exceptions into errors for callers.
 
     Args:
@@ -132,19 +132,19 @@ def translated(place: Place, name: str) -> Generator[None]:
     except Exception as error:  # noqa: BLE001  - Chroma also raises plain exceptions
         kind = type(error).__name__
         if kind == "NotFoundError":
-            raise NotBuiltError(name, place) from None
+            raise NotBuiltError(name, address) from None
         if "dimension" in str(error):
             raise ApiError(
-                f"The products in {place.shown} have vectors of another model. Set "
+                f"The products in {address.display_name} have vectors of another model. Set "
                 "[plugins.products] model, or run `standards-mcp products build FILE`."
             ) from None
         remedy = (
             "Check that it runs, and [plugins.products] url and auth_token."
-            if place.url
+            if address.url
             else "Check the folder and the free space, or run `standards-mcp products build FILE`."
         )
         raise ApiError(
-            f"The products in {place.shown} cannot be reached or read ({kind}). {remedy}"
+            f"The products in {address.display_name} cannot be reached or read ({kind}). {remedy}"
         ) from None
 
 

@@ -19,23 +19,23 @@ from standards_mcp.commands import Report, ask_tool, examples, progress_bar, rep
 
 from .building import Options, build
 from .chroma import NotBuiltError
-from .columns import read_mapping, shown
+from .columns import join_names, read_mapping
 from .files import SUFFIXES
 from .filters import read_filters
 from .search import search
-from .settings import NAMES, ProductsSettings
+from .settings import COLLECTION_NAME, ProductsSettings
 from .store import Store, catalogue_of
 
-_MOST_SKIPPED: Final = 20
-_RESULTS: Final = 5
-_PATIENCE: Final = 60.0
+_MAX_SHOWN_ROWS: Final = 20
+_MAX_RESULTS: Final = 5
+_BUILD_WAIT_SECONDS: Final = 60.0
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def _read_json(
+def _parse_filters(
     _: click.Context, option: click.Parameter, text: str | None
 ) -> dict[str, Any] | None:
-    """Return the value of ``--filters``, an object."""
+    """Parse ``--filters``, a JSON object."""
     try:
         filters: Any = None if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -46,7 +46,7 @@ def _read_json(
 
 
 def _check_name(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
-    if name is not None and not re.fullmatch(NAMES, name):
+    if name is not None and not re.fullmatch(COLLECTION_NAME, name):
         raise click.BadParameter(
             "it has 3 to 512 letters, digits, '.', '_' and '-', and begins and ends with a letter "
             "or digit",
@@ -56,7 +56,10 @@ def _check_name(_: click.Context, option: click.Parameter, name: str | None) -> 
 
 
 _filters_option: Final = click.option(
-    "--filters", metavar="JSON", callback=_read_json, help="""Such as '{"price": {"$lte": 15}}'."""
+    "--filters",
+    metavar="JSON",
+    callback=_parse_filters,
+    help="""Such as '{"price": {"$lte": 15}}'.""",
 )
 
 
@@ -69,7 +72,7 @@ _filters_option: Final = click.option(
 )
 @click.argument("query")
 @_filters_option
-@click.option("--top", type=click.IntRange(1, 100), default=5, help="The most results.")
+@click.option("--top", type=click.IntRange(1, 100), default=5, help="Maximum number of results.")
 @click.pass_obj
 @reports
 def search_command(
@@ -103,7 +106,7 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
     def try_query(query: str, filters: dict[str, Any] | None) -> Report:
         """Search the example products for QUERY.
 
-        They are separate from your products, and invented with their makers and prices.
+        The examples are separate from your products. Their makers and prices are invented.
         """
         conditions = read_filters(filters)
         if not query.strip():
@@ -116,11 +119,11 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
             progress_bar("Building") as progress,
         ):
             encoder = settings.open_encoder()
-            options = Options(patience=_PATIENCE, progress=progress)
+            options = Options(patience=_BUILD_WAIT_SECONDS, progress=progress)
             build(catalogue, file, read_mapping(None), encoder, options)
         vector = encoder.encode([query.strip()])[0].tolist()
         with closing(Store(catalogue)) as store:
-            answer = search(store, encoder.name, vector, conditions, _RESULTS)
+            answer = search(store, encoder.name, vector, conditions, _MAX_RESULTS)
         return Report(answer, lambda: _product_lines(answer))
 
     @click.command(
@@ -133,7 +136,7 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
     )
     @click.argument("file", type=_FILE)
     @click.option("--mapping", type=_FILE, help="Fields and their columns, in TOML or JSON.")
-    @click.option("--collection", callback=_check_name, help="Another name than the configured.")
+    @click.option("--collection", callback=_check_name, help="Name in place of the configured one.")
     @click.option("--limit", type=click.IntRange(min=1), help="Read only the first rows.")
     @click.option("--dry-run", is_flag=True, help="Report without building.")
     @reports
@@ -150,8 +153,8 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
         catalogue = catalogue_of(settings.model_copy(update=changes), state_dir)
         with progress_bar("Building") as progress:
             options = Options(limit, dry_run, progress=progress)
-            built = build(catalogue, file, columns, settings.open_encoder(), options)
-        return Report(built, lambda: _build_lines(built, dry_run=dry_run))
+            report = build(catalogue, file, columns, settings.open_encoder(), options)
+        return Report(report, lambda: _build_lines(report, dry_run=dry_run))
 
     @click.command("status")
     @reports
@@ -163,14 +166,14 @@ def commands(settings: ProductsSettings, state_dir: Path) -> list[click.Command]
         catalogue = catalogue_of(settings, state_dir)
         with closing(Store(catalogue)) as store:
             try:
-                products = store.ask(lambda all_: all_.count())
+                products = store.ask(lambda collection: collection.count())
             except NotBuiltError:
                 products = None
         active = catalogue.active()
-        # Values of an unknown build are None.
+        # A collection that another program has built has no entry in active.json: None.
         built = active and datetime.fromtimestamp(active.built, UTC).isoformat(timespec="seconds")
         status = {
-            "store": catalogue.place.key,
+            "store": catalogue.address.key,
             "collection": catalogue.name,
             "products": products,
             "active": active and active.collection,
@@ -197,28 +200,28 @@ def _product(product: Mapping[str, Any], rank: int) -> str:
     return f"{rank}. {product['title']}\n   {about}"
 
 
-def _build_lines(built: Mapping[str, Any], *, dry_run: bool) -> str:
-    counts = ", ".join(f"{built[item]:,} {item}" for item in ("indexed", "unchanged", "removed"))
+def _build_lines(report: Mapping[str, Any], *, dry_run: bool) -> str:
+    counts = ", ".join(f"{report[item]:,} {item}" for item in ("indexed", "unchanged", "removed"))
     verb = "would be" if dry_run else "is"
-    mapping: Mapping[str, list[str]] = built["mapping"]
+    mapping: Mapping[str, list[str]] = report["mapping"]
     used = [f"{name} from {' or '.join(columns)}" for name, columns in mapping.items() if columns]
     lines = [
-        f"{built['collection']} {verb} built of {built['read']:,} rows: {counts}.",
+        f"{report['collection']} {verb} built of {report['read']:,} rows: {counts}.",
         f"Columns: {', '.join(used)}.",
     ]
     if missing := [name for name, columns in mapping.items() if not columns]:
-        lines.append(f"The file has no column that the mapping names for {shown(missing)}.")
-    if unused := built["unused"]:
-        lines.append(f"Columns that are not used: {shown(unused)}. A mapping can add them.")
-    skipped = built["skipped"]
+        lines.append(f"The file has no column that the mapping names for {join_names(missing)}.")
+    if unused := report["unused"]:
+        lines.append(f"Columns that are not used: {join_names(unused)}. A mapping can add them.")
+    skipped = report["skipped"]
     lines += [
-        f"Row {item['row']} is skipped: {item['reason']}." for item in skipped[:_MOST_SKIPPED]
+        f"Row {item['row']} is skipped: {item['reason']}." for item in skipped[:_MAX_SHOWN_ROWS]
     ]
-    if len(skipped) > _MOST_SKIPPED:
-        lines.append(f"{len(skipped) - _MOST_SKIPPED:,} more rows are skipped; --json lists all.")
+    if len(skipped) > _MAX_SHOWN_ROWS:
+        lines.append(f"{len(skipped) - _MAX_SHOWN_ROWS:,} more rows are skipped; --json lists all.")
     lines += [
         f"Values of {name} that could not be read: {item['count']:,}, the first {item['value']!r} "
         f"in row {item['row']}. The {name} of these products is unknown."
-        for name, item in built["unread"].items()
+        for name, item in report["unread"].items()
     ]
     return "\n".join(lines)

@@ -16,14 +16,14 @@ from standards_mcp import InvalidInputError
 
 from .values import is_missing
 
-_USUAL: Final[Mapping[str, str]] = {
+_USUAL_NAMES: Final[Mapping[str, str]] = {
     "sku": (
         "sku productsku itemsku variantsku skuid id productid itemid articleid uniqid uniqueid "
         "productcode itemcode articlecode productnumber itemnumber articlenumber partnumber asin "
         "gtin ean upc isbn barcode handle"
     ),
     "title": "name title productname producttitle itemname itemtitle articlename displayname",
-    # The HTML of a shop's page comes last, as others say the same without it.
+    # The HTML of a shop's page comes last: other columns have the same text without tags.
     "features": (
         "aboutproduct description productdescription itemdescription longdescription "
         "shortdescription summary features bulletpoints body bodyhtml descriptionhtml"
@@ -33,7 +33,7 @@ _USUAL: Final[Mapping[str, str]] = {
         "productcategorytree department googleproductcategory"
     ),
     "brand": "brandname brand brands productbrand manufacturer vendor maker",
-    # A sale has dates, which are not read, so its price comes last.
+    # The price of a sale comes last, because the dates of the sale are not read.
     "price": (
         "sellingprice price productprice itemprice currentprice variantprice priceusd usdprice "
         "discountedprice listprice regularprice retailprice msrp saleprice"
@@ -46,13 +46,13 @@ _USUAL: Final[Mapping[str, str]] = {
         "thumbnail thumbnailurl"
     ),
 }
-"""Of a field's names, the first comes first. They are written as `_plain` returns them."""
+"""Column names of each field, in order of preference, in the form that `_normalised` returns."""
 
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """Column names by field."""
 
-_EXPORT: Final[Names] = {
+_EXPORT_COLUMNS: Final[Names] = {
     "sku": ("Uniq Id",),
     "title": ("Product Name",),
     "features": ("About Product",),
@@ -62,15 +62,15 @@ _EXPORT: Final[Names] = {
     "rating": ("Rating", "Average Rating"),
     "ingredients": ("Ingredients",),
 }
-"""The columns of Amazon's export of 2020. The first column with a value counts."""
-STANDARD: Final = tuple(_EXPORT)
-"""The fields of the export, and the features, which are a part of the searched text and no field.
-Other fields keep the types of their cells."""
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+"""The columns of Amazon's export of 2020; the first column with a value counts."""
+STANDARD_FIELDS: Final = tuple(_EXPORT_COLUMNS)
+"""The fields with rules of their own. "features" is a part of the searched text, and not stored as
+a field."""
+_FIELD_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _COMPUTED: Final = ("doc_id", "document", "price_per_oz")
 _REQUIRED: Final = {"sku": "the id of a product", "title": "its name"}
-_MOST_SHOWN: Final = 50
-_LONGEST_SHOWN: Final = 100
+_MAX_SHOWN_NAMES: Final = 50
+_MAX_SHOWN_LENGTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class Columns:
     """The columns of a file.
 
     Attributes:
-        mapping: The columns of each field; empty if those of the user's mapping are missing.
+        mapping: The columns of each field. The list is empty if the file lacks the columns that the
+            user's mapping names.
         unused: Columns without a field.
         is_export: True for Amazon's export, whose texts contain no HTML.
     """
@@ -87,8 +88,8 @@ class Columns:
     unused: list[str]
     is_export: bool
 
-    def identified_by(self, column: str) -> Columns:
-        """Return the columns with only this one for ids."""
+    def with_id_column(self, column: str) -> Columns:
+        """Return a copy that reads ids from this column only."""
         unused_ids = [name for name in self.mapping["sku"] if name != column]
         mapping = {**self.mapping, "sku": [column]}
         return Columns(mapping, [*self.unused, *unused_ids], self.is_export)
@@ -109,11 +110,11 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
     Raises:
         InvalidInputError: There is no column for the id or the name of a product.
     """
-    is_export = all(column in heading for name in _REQUIRED for column in _EXPORT[name])
+    is_export = all(column in heading for name in _REQUIRED for column in _EXPORT_COLUMNS[name])
     columns: dict[str, list[str]] = {}
-    for name in (*_USUAL, *mapping):
+    for name in (*_USUAL_NAMES, *mapping):
         if name in mapping or is_export:
-            wanted = mapping.get(name) or _EXPORT.get(name, ())
+            wanted = mapping.get(name) or _EXPORT_COLUMNS.get(name, ())
             columns[name] = [column for column in wanted if column in heading]
         else:
             columns[name] = _usual_columns(name, heading)
@@ -121,7 +122,7 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
             missing = " or ".join(map(repr, mapping.get(name, ())))
             raise InvalidInputError(
                 f"The file has no column{missing and f' {missing}, which the mapping names'} for "
-                f"{name}, {_REQUIRED[name]}. It has {shown(heading)}. Write the line "
+                f"{name}, {_REQUIRED[name]}. It has {join_names(heading)}. Write the line "
                 f'{name} = "COLUMN" into a file mapping.toml, with the right column, and add '
                 "--mapping mapping.toml."
             )
@@ -134,25 +135,25 @@ def columns_of(heading: Sequence[str], mapping: Names) -> Columns:
 
 
 def _usual_columns(field: str, heading: Sequence[str]) -> list[str]:
-    """Return the columns of a heading that have a usual name of a field, in the order of names."""
-    ranks = {name: rank for rank, name in enumerate(_USUAL[field].split())}
-    columns = (column for column in dict.fromkeys(heading) if _plain(column) in ranks)
-    return sorted(columns, key=lambda column: ranks[_plain(column)])
+    """Return the columns that have a usual name of a field, in order of preference."""
+    ranks = {name: rank for rank, name in enumerate(_USUAL_NAMES[field].split())}
+    columns = (column for column in dict.fromkeys(heading) if _normalised(column) in ranks)
+    return sorted(columns, key=lambda column: ranks[_normalised(column)])
 
 
-def _plain(column: str) -> str:
+def _normalised(column: str) -> str:
     """Return the letters and digits of a column's name, in lower case.
 
-    Feeds for Google Merchant have ``g:`` before names.
+    The prefix ``g:``, as in feeds for Google Merchant, is removed.
     """
     name = unicodedata.normalize("NFKC", column).casefold().strip().removeprefix("g:")
     return "".join(character for character in name if character.isalnum())
 
 
-def shown(columns: Sequence[str]) -> str:
-    """Return the names of columns for messages, as many as people read."""
-    first = ", ".join(name[:_LONGEST_SHOWN] for name in columns[:_MOST_SHOWN])
-    more = len(columns) - _MOST_SHOWN
+def join_names(columns: Sequence[str]) -> str:
+    """Join the first names of columns for a message."""
+    first = ", ".join(name[:_MAX_SHOWN_LENGTH] for name in columns[:_MAX_SHOWN_NAMES])
+    more = len(columns) - _MAX_SHOWN_NAMES
     return f"{first} and {more:,} more" if more > 0 else first
 
 
@@ -179,7 +180,7 @@ def read_mapping(file: Path | None) -> Names:
         raise InvalidInputError(f"{file} must be an object from names of fields to columns.")
     mapping: dict[str, list[str]] = {}
     for name, value in cast("dict[str, Any]", parsed).items():
-        if name in _COMPUTED or not _NAME.fullmatch(name):
+        if name in _COMPUTED or not _FIELD_NAME.fullmatch(name):
             raise InvalidInputError(
                 f"{file}: {name!r} cannot be mapped. A name has letters, digits, '_', '-' and '.', "
                 f"and differs from {', '.join(_COMPUTED)}."

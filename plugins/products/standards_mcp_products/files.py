@@ -17,21 +17,21 @@ from standards_mcp.commands import install_command
 
 from .columns import Columns
 
-LONGEST_CELL: Final = 10_000_000
-_LONGEST_HEADING: Final = 1_000_000
+MAX_CELL_LENGTH: Final = 10_000_000
+_MAX_HEADING_LENGTH: Final = 1_000_000
 _DELIMITERS: Final = ",;\t"
-"""Candidates: the most frequent in the first line wins, of equal ones the first."""
+"""Candidates. The most frequent one in the first line wins; for equal counts, the earlier one."""
 _NAMED_DELIMITER: Final = re.compile(r"sep=([^\w\s\"]|\t)\s*", re.IGNORECASE)
 """The line that Excel writes before the heading."""
 
 Row: TypeAlias = Mapping[str, Any] | str
-"""The cells of a row, or the reason why it cannot be read, as a part of a sentence."""
+"""The cells of a row, or the reason why the row cannot be read, such as "is not UTF-8"."""
 Readers: TypeAlias = tuple[Callable[[Path], list[str]], Callable[[Path, Columns], Iterator[Row]]]
 
 
 @contextmanager
 def reading(file: Path) -> Generator[None]:
-    """Translate the errors of a file.
+    """Translate errors of reading a file.
 
     Raises:
         InvalidInputError: The file cannot be read.
@@ -43,9 +43,9 @@ def reading(file: Path) -> Generator[None]:
 
 
 def readers_of(file: Path) -> Readers:
-    """Return the functions that read the heading of a file, and its rows in their order.
+    """Return two functions for the format of a file: one reads the heading, one yields the rows.
 
-    The heading of JSONL is the keys of all rows.
+    The heading of JSONL consists of the keys of all rows.
     """
     readers = _BY_SUFFIX.get(file.suffix.lower())
     if readers is None:
@@ -58,7 +58,7 @@ def delimiter(file: Path) -> str:
     if readers_of(file) is not _CSV:
         return ""
     with file.open("rb") as lines:
-        first_line = lines.readline(_LONGEST_HEADING).decode("utf-8-sig", "replace")
+        first_line = lines.readline(_MAX_HEADING_LENGTH).decode("utf-8-sig", "replace")
     if named := _NAMED_DELIMITER.fullmatch(first_line):
         return named[1]
     is_tsv = file.suffix.casefold() == ".tsv"
@@ -79,25 +79,25 @@ def _csv_rows(file: Path, _: Columns) -> Iterator[Row]:
         elif any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
             yield "is not UTF-8"
         else:
-            # The first of several columns with one name counts.
+            # If columns have the same name, the first one counts.
             yield dict(reversed(list(zip(heading, cells, strict=False))))
 
 
 def _csv(file: Path) -> Generator[list[str]]:
     """Yield the heading, then the cells of each non-empty row."""
-    csv.field_size_limit(LONGEST_CELL)
+    csv.field_size_limit(MAX_CELL_LENGTH)
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-        # Not strict, an unclosed quote would swallow the following rows.
-        reader, first = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
+        # Without `strict`, an unclosed quote would swallow the following rows.
+        reader, first_line = csv.reader(lines, delimiter=delimiter(file), strict=True), 1
         try:
             for cells in reader:
-                names_delimiter = first == 1 and "".join(cells).lower() == "sep="
+                names_delimiter = first_line == 1 and "".join(cells).lower() == "sep="
                 if cells and not names_delimiter:
                     yield cells
-                first = reader.line_num + 1
+                first_line = reader.line_num + 1
         except csv.Error as error:
             raise InvalidInputError(
-                f"{file}, in the row from line {first} on: {error}. A cell that begins with a "
+                f"{file}, in the row from line {first_line} on: {error}. A cell that begins with a "
                 "quote must end with one, and quotes inside of it must be doubled."
             ) from None
 

@@ -16,14 +16,14 @@ from standards_mcp import InvalidInputError
 
 Scalar: TypeAlias = str | float | bool
 Where: TypeAlias = dict[str, Any]
-_MOST_VALUES: Final = 100
-_DEEPEST: Final = 8
-_MOST_CONDITIONS: Final = 64
-_LONGEST_KEY: Final = 64
-_EXACT: Final = 2**53
+_MAX_VALUES: Final = 100
+_MAX_DEPTH: Final = 8
+_MAX_CONDITIONS: Final = 64
+_MAX_KEY_LENGTH: Final = 64
+_MAX_EXACT: Final = 2**53
 """Larger whole numbers are compared as floating-point numbers, as in the store."""
 _DOCUMENT: Final = "document"
-_RESERVED: Final = ("$", "#", "chroma:")
+_RESERVED_PREFIXES: Final = ("$", "#", "chroma:")
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$gt": gt,
     "$gte": ge,
@@ -51,27 +51,27 @@ def read_filters(filters: Mapping[str, Any] | None) -> Conditions:
     """Parse the argument ``filters``.
 
     Raises:
-        InvalidInputError: A filter is invalid; the message begins with its place.
+        InvalidInputError: A filter is invalid. The message begins with the place of the filter.
     """
     reader = _Reader()
     members = list(reader.members(filters or {}, "filters", 1, document=True))
-    return Conditions(_all(members), _all(reader.documents))
+    return Conditions(_conjunction(members), _conjunction(reader.documents))
 
 
 def fulfils(conditions: Conditions, fields: Mapping[str, Any], document: str) -> bool:
     """Return True if a product fulfils the conditions, by the same rules as Chroma."""
     return _holds(
-        conditions.where, lambda name, wanted: _compares(fields.get(name), *_operator(wanted))
+        conditions.where, lambda name, wanted: _matches(fields.get(name), *_operator(wanted))
     ) and _holds(
         conditions.document, lambda operator, part: (part in document) is (operator == "$contains")
     )
 
 
 class _Reader:
-    """Reads one object of filters.
+    """Parse filters, with the filters inside of them.
 
     Attributes:
-        documents: The conditions about the text.
+        documents: The conditions on the text that were read so far.
     """
 
     def __init__(self) -> None:
@@ -87,21 +87,21 @@ class _Reader:
             depth: The nesting depth, 1 for the outermost object.
             document: True if conditions on the text are allowed.
         """
-        if depth > _DEEPEST:
-            raise _wrong(place, f"filters may be nested {_DEEPEST} deep")
+        if depth > _MAX_DEPTH:
+            raise _error(place, f"filters may be nested at most {_MAX_DEPTH} deep")
         for key, value in filters.items():
-            inner = f"{place}.{_short(key)}"
+            inner = f"{place}.{_shorten(key)}"
             if key == "$and":
                 groups = self._groups(value, inner, depth, document=document and depth == 1)
                 yield from (member for members in groups for member in members)
             elif key == "$or":
                 groups = self._groups(value, inner, depth, document=False)
-                yield from [{"$or": list(map(_all, groups))}] if groups[1:] else groups[0]
+                yield from [{"$or": list(map(_conjunction, groups))}] if groups[1:] else groups[0]
             elif key == _DOCUMENT:
                 if not document:
-                    raise _wrong(inner, "is allowed at the top level only, or in a $and there")
+                    raise _error(inner, "is allowed at the top level only, or in a $and there")
                 if not isinstance(value, dict):
-                    raise _wrong(inner, f"use {', '.join(_DOCUMENT_OPERATORS)}")
+                    raise _error(inner, f"use {', '.join(_DOCUMENT_OPERATORS)}")
                 self.documents += self._operators(cast("Where", value), inner, _DOCUMENT_OPERATORS)
             else:
                 yield from self._field(key, value, place)
@@ -111,28 +111,28 @@ class _Reader:
     ) -> list[list[Where]]:
         """Return the members of each filter in a list."""
         if not isinstance(value, list) or not value:
-            raise _wrong(place, "a list of at least one filter is needed")
+            raise _error(place, "a list of at least one filter is needed")
         groups = list[list[Where]]()
         for position, item in enumerate(cast("list[object]", value)):
             inner = f"{place}[{position}]"
             if not isinstance(item, dict) or not item:
-                raise _wrong(inner, "an object with at least one key is needed")
+                raise _error(inner, "an object with at least one key is needed")
             members = self.members(cast("Where", item), inner, depth + 1, document=document)
             groups.append(list(members))
         return groups
 
     def _field(self, key: str, value: object, place: str) -> Iterator[Where]:
-        if key.startswith(_RESERVED) or not key:
-            raise _wrong(place, f"unknown key {_short(key)!r}; use names of fields, $and or $or")
-        inner = f"{place}.{_short(_text(key, place))}"
+        if key.startswith(_RESERVED_PREFIXES) or not key:
+            raise _error(place, f"unknown key {_shorten(key)!r}; use names of fields, $and or $or")
+        inner = f"{place}.{_shorten(_checked_text(key, place))}"
         if isinstance(value, dict):
             for condition in self._operators(cast("Where", value), inner, _OPERATORS):
                 yield from chroma_conditions(key, condition)
         elif isinstance(value, list):
-            raise _wrong(inner, 'a list is given by {"$in": [...]}')
+            raise _error(inner, 'use {"$in": [...]} for a list')
         else:
-            self._add(inner)
-            yield from chroma_conditions(key, _scalar(value, inner))
+            self._count_condition(inner)
+            yield from chroma_conditions(key, _checked_scalar(value, inner))
 
     def _operators(
         self, operators: Where, place: str, parsers: Mapping[str, _Parser]
@@ -140,26 +140,26 @@ class _Reader:
         """Yield each operator with its parsed value."""
         listed = ", ".join(parsers)
         if not operators:
-            raise _wrong(place, f"an operator is needed; use {listed}")
+            raise _error(place, f"an operator is needed; use {listed}")
         for operator, value in operators.items():
             if operator in _DOCUMENT_OPERATORS and operator not in parsers:
-                raise _wrong(place, f"{operator} is for the name {_DOCUMENT!r} only")
+                raise _error(place, f"{operator} is allowed for {_DOCUMENT!r} only")
             if operator not in parsers:
-                raise _wrong(place, f"unknown operator {_short(operator)!r}; use {listed}")
-            self._add(place)
+                raise _error(place, f"unknown operator {_shorten(operator)!r}; use {listed}")
+            self._count_condition(place)
             yield {operator: parsers[operator](value, f"{place}.{operator}")}
 
-    def _add(self, place: str) -> None:
+    def _count_condition(self, place: str) -> None:
         self._count += 1
-        if self._count > _MOST_CONDITIONS:
-            raise _wrong(place, f"there may be {_MOST_CONDITIONS} conditions")
+        if self._count > _MAX_CONDITIONS:
+            raise _error(place, f"there may be at most {_MAX_CONDITIONS} conditions")
 
 
 def chroma_conditions(field: str, wanted: Any) -> Iterator[Where]:
-    """Yield conditions that give Chroma the meaning of one condition.
+    """Yield conditions with which Chroma gives the correct answer for one condition.
 
-    Chroma truncates a fraction before it compares it with a whole number of a product. So its
-    answer for 15.5 is wrong for products with exactly 15, and a further condition corrects it.
+    Chroma truncates a fraction before it compares the fraction with a whole number of a product. So
+    Chroma's answer for 15.5 is wrong for products with exactly 15. A further condition corrects it.
 
     Args:
         wanted: The field's value, or an operator with its value.
@@ -167,17 +167,17 @@ def chroma_conditions(field: str, wanted: Any) -> Iterator[Where]:
     condition = {field: wanted}
     operator, value = _operator(wanted)
     values: list[Any] = value if operator in ("$in", "$nin") else [value]
-    cut = sorted({math.trunc(number) for number in values if isinstance(number, float)} - {*values})
-    is_true = bool(cut) and _compares(cut[0], operator, value)
-    if not cut or is_true is (operator in _TRUE_FOR_EQUAL):
+    truncated = sorted({math.trunc(item) for item in values if isinstance(item, float)} - {*values})
+    is_true = bool(truncated) and _matches(truncated[0], operator, value)
+    if not truncated or is_true is (operator in _TRUE_FOR_EQUAL):
         yield condition
     elif is_true:
-        yield {"$or": [condition, {field: {"$in": cut}}]}
+        yield {"$or": [condition, {field: {"$in": truncated}}]}
     else:
-        yield from (condition, {field: {"$nin": cut}})
+        yield from (condition, {field: {"$nin": truncated}})
 
 
-def _all(members: list[Where]) -> Where | None:
+def _conjunction(members: list[Where]) -> Where | None:
     return {"$and": members} if members[1:] else next(iter(members), None)
 
 
@@ -197,90 +197,90 @@ def _holds(where: Where | None, is_true: Callable[[str, Any], bool]) -> bool:
     return is_true(key, wanted)
 
 
-def _compares(value: Any, operator: str, other: Any) -> bool:
+def _matches(value: Any, operator: str, other: Any) -> bool:
     if operator in _NEGATIONS:
-        return not _compares(value, _NEGATIONS[operator], other)
+        return not _matches(value, _NEGATIONS[operator], other)
     if operator == "$eq":
-        return _type(value) is _type(other) and value == other
+        return _chroma_type(value) is _chroma_type(other) and value == other
     if operator == "$in":
-        return any(_compares(value, "$eq", option) for option in other)
-    return _type(value) is float and _COMPARISONS[operator](value, other)
+        return any(_matches(value, "$eq", option) for option in other)
+    return _chroma_type(value) is float and _COMPARISONS[operator](value, other)
 
 
-def _type(value: object) -> type:
-    """Return the type as in Chroma: True differs from 1, and 1 equals 1.0."""
+def _chroma_type(value: object) -> type:
+    """Return the type as Chroma compares types: True differs from 1, and 1 equals 1.0."""
     return float if type(value) is int else type(value)
 
 
-def _wrong(place: str, problem: str) -> InvalidInputError:
+def _error(place: str, problem: str) -> InvalidInputError:
     return InvalidInputError(f"{place}: {problem}")
 
 
-def _short(key: str) -> str:
+def _shorten(key: str) -> str:
     """Shorten a long key for messages."""
-    return key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}..."
+    return key if len(key) <= _MAX_KEY_LENGTH else f"{key[:_MAX_KEY_LENGTH]}..."
 
 
-def _scalar(value: object, place: str) -> Scalar:
+def _checked_scalar(value: object, place: str) -> Scalar:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _text(value, place)
+        return _checked_text(value, place)
     if isinstance(value, int | float):
-        return _number(value, place)
-    raise _wrong(place, "a text, a number or a boolean is needed")
+        return _checked_number(value, place)
+    raise _error(place, "a text, a number or a boolean is needed")
 
 
-def _text(value: object, place: str) -> str:
+def _checked_text(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise _wrong(place, "a text is needed")
+        raise _error(place, "a text is needed")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise _wrong(place, "the text has a lone surrogate (half of a character)")
+        raise _error(place, "the text has a lone surrogate (half of a character)")
     if "\x00" in value:  # Chroma ends the text there, so all products would match
-        raise _wrong(place, "the text has a NUL character, which no product has")
+        raise _error(place, "the text has a NUL character, which no product has")
     return value
 
 
-def _some_text(value: object, place: str) -> str:
+def _checked_nonempty_text(value: object, place: str) -> str:
     if value == "":
-        raise _wrong(place, "must not be empty")
-    return _text(value, place)
+        raise _error(place, "must not be empty")
+    return _checked_text(value, place)
 
 
-def _number(value: object, place: str) -> float:
+def _checked_number(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong(place, "a number is needed")
+        raise _error(place, "a number is needed")
     try:
         as_float = float(value)
     except OverflowError:
         as_float = math.inf
     if not math.isfinite(as_float):
-        raise _wrong(place, "the number must be finite")
-    return value if abs(as_float) <= _EXACT else as_float
+        raise _error(place, "the number must be finite")
+    return value if abs(as_float) <= _MAX_EXACT else as_float
 
 
-def _scalars(value: object, place: str) -> list[Scalar]:
+def _checked_scalars(value: object, place: str) -> list[Scalar]:
     if not isinstance(value, list):
-        raise _wrong(place, "a list is needed")
+        raise _error(place, "a list is needed")
     values = cast("list[object]", value)
     if not values:
-        raise _wrong(place, "must not be empty")
-    if len(values) > _MOST_VALUES:
-        raise _wrong(place, f"has {len(values)} values; it may have {_MOST_VALUES}")
-    parsed = [_scalar(item, f"{place}[{position}]") for position, item in enumerate(values)]
-    if len({*map(_type, parsed)}) > 1:
-        raise _wrong(place, "must have values of one type")
+        raise _error(place, "must not be empty")
+    if len(values) > _MAX_VALUES:
+        raise _error(place, f"has {len(values)} values; at most {_MAX_VALUES} are allowed")
+    parsed = [_checked_scalar(item, f"{place}[{position}]") for position, item in enumerate(values)]
+    if len({*map(_chroma_type, parsed)}) > 1:
+        raise _error(place, "must have values of one type")
     # For Chroma, 1 and 1.5 are two types.
     return [float(item) for item in parsed] if len({*map(type, parsed)}) > 1 else parsed
 
 
 _Parser: TypeAlias = Callable[[object, str], object]
-"""Returns the value of an operator, or raises an error that begins with the place."""
+"""Checks the value of an operator at a place and returns it, or raises an error."""
 _OPERATORS: Final[Mapping[str, _Parser]] = {
-    **dict.fromkeys(("$eq", "$ne"), _scalar),
-    **dict.fromkeys(_COMPARISONS, _number),
-    **dict.fromkeys(("$in", "$nin"), _scalars),
+    **dict.fromkeys(("$eq", "$ne"), _checked_scalar),
+    **dict.fromkeys(_COMPARISONS, _checked_number),
+    **dict.fromkeys(("$in", "$nin"), _checked_scalars),
 }
 _DOCUMENT_OPERATORS: Final[Mapping[str, _Parser]] = dict.fromkeys(
-    ("$contains", "$not_contains"), _some_text
+    ("$contains", "$not_contains"), _checked_nonempty_text
 )

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from . import values
-from .columns import STANDARD, Columns
+from .columns import STANDARD_FIELDS, Columns
 from .files import Row
 
 Fields: TypeAlias = dict[str, str | float | bool]
 
 _NEARLY_ALL: Final = 0.9
-_LONGEST_SHOWN: Final = 100
+_MAX_SHOWN_LENGTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Products:
         read: Number of rows.
         by_id: The products by their ids.
         skipped: The skipped rows, each with its number (`row`) and the `reason`.
-        unread: The `count` of values by field that are not numbers, with `row` and `value` of the
-            first.
+        unread: For each field with values that are not numbers: their `count`, and the `row` and
+            `value` of the first.
     """
 
     columns: Columns
@@ -53,16 +53,17 @@ class Products:
 def read_products(
     read_rows: Callable[[], Iterable[Row]], columns: Columns, delimiter: str
 ) -> Products:
-    """Convert the rows of a file to products. The last row of several with one id counts.
+    """Convert the rows of a file to products. If rows have the same id, the last one counts.
 
     Args:
-        read_rows: Reads the rows; all of them are needed to find the ids and to read prices.
+        read_rows: Reads the rows. It is called for the choice of the id column, for the notation of
+            prices, and for the conversion.
         delimiter: The character between the cells of a CSV file.
     """
-    columns = _identified(read_rows(), columns)
+    columns = _choose_id_column(read_rows(), columns)
     prices = (columns.value("price", row) for row in read_rows() if isinstance(row, Mapping))
-    notation = values.notation(prices, delimiter)
-    products, places = Products(columns), dict[str, int]()
+    notation = values.detect_notation(prices, delimiter)
+    products, row_numbers = Products(columns), dict[str, int]()
     for number, row in enumerate(read_rows(), 1):
         products.read = number
         outcome = row if isinstance(row, str) else _product(row, columns, notation)
@@ -70,22 +71,22 @@ def read_products(
             products.skipped.append({"row": number, "reason": outcome})
             continue
         doc_id, product, unread = outcome
-        if doc_id in places:
+        if doc_id in row_numbers:
             reason = f"row {number} has the same id"
-            products.skipped.append({"row": places[doc_id], "reason": reason})
-        places[doc_id] = number
+            products.skipped.append({"row": row_numbers[doc_id], "reason": reason})
+        row_numbers[doc_id] = number
         products.by_id[doc_id] = product
         for name, value in unread.items():
-            first = {"count": 0, "row": number, "value": value[:_LONGEST_SHOWN]}
+            first = {"count": 0, "row": number, "value": value[:_MAX_SHOWN_LENGTH]}
             products.unread.setdefault(name, first)["count"] += 1
     products.skipped.sort(key=lambda skipped_row: skipped_row["row"])
     return products
 
 
-def _identified(rows: Iterable[Row], columns: Columns) -> Columns:
+def _choose_id_column(rows: Iterable[Row], columns: Columns) -> Columns:
     """Choose one id column, because ids of two columns may be equal by chance.
 
-    The first column with nearly as many distinct ids as the best one is chosen.
+    Choose the first column that has nearly as many distinct ids as the column with the most.
     """
     candidates = columns.mapping.get("sku", [])
     if not candidates[1:]:
@@ -97,15 +98,15 @@ def _identified(rows: Iterable[Row], columns: Columns) -> Columns:
                 ids[column].add(values.text(row.get(column)))
     most = max(len(distinct) - 1 for distinct in ids.values())
     chosen = (column for column in candidates if len(ids[column]) - 1 >= _NEARLY_ALL * most)
-    return columns.identified_by(next(chosen))
+    return columns.with_id_column(next(chosen))
 
 
 def _product(
     row: Mapping[str, Any], columns: Columns, notation: values.Notation
 ) -> tuple[str, Product, dict[str, str]] | str:
     """Return the id, product and unread values of a row, or the reason to skip it."""
-    further = [name for name in columns.mapping if name not in STANDARD]
-    cells = {name: columns.value(name, row) for name in (*STANDARD, *further)}
+    extra_fields = [name for name in columns.mapping if name not in STANDARD_FIELDS]
+    cells = {name: columns.value(name, row) for name in (*STANDARD_FIELDS, *extra_fields)}
     # Exports of shops have HTML in names, features and categories.
     read_text = values.text if columns.is_export else values.without_tags
     texts = {name: values.text(cells[name]) for name in ("sku", "brand", "ingredients")}
@@ -122,7 +123,7 @@ def _product(
         **texts,
         **numbers,
         "price_per_oz": per_ounce if 0 < per_ounce < math.inf else None,
-        **{name: values.plain(cells[name]) for name in further},
+        **{name: values.plain(cells[name]) for name in extra_fields},
     }
     known_fields = {name: value for name, value in fields.items() if value is not None}
     document = " ".join(part for part in (title, features, texts["category"]) if part)

@@ -1,4 +1,4 @@
-"""Search a collection: candidates, filters, order and answer."""
+"""Search a collection: select candidates, filter and sort them, and build the answer."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ class SearchAnswer(TypedDict):
 if TYPE_CHECKING:
     from chromadb import Collection
 
-LONGEST_TITLE: Final = 220
-_LEAST: Final = 40
-_MARGIN: Final = 4
-_FIRST_LOOK: Final = 160
-_BEST_RATING: Final = 5
+MAX_TITLE_LENGTH: Final = 220
+_MIN_CANDIDATES: Final = 40
+_CANDIDATES_PER_RESULT: Final = 4
+_MIN_TO_FILTER: Final = 160
+_MAX_RATING: Final = 5
 
 
 def search(
     store: Store, model: str, vector: Sequence[float], conditions: Conditions, count: int
 ) -> SearchAnswer:
-    """Return at most *count* products, the nearest first; equally near ones by their id.
+    """Return at most *count* products, sorted by distance and then by id.
 
     Args:
-        model: The model of *vector*.
+        model: The name of the encoder that made *vector*.
 
     Raises:
         ToolError: The store fails, or has vectors of another model.
     """
-    results = store.ask(lambda all_: _results(all_, vector, conditions, count), model)
+    results = store.ask(lambda collection: _results(collection, vector, conditions, count), model)
     return {"tool": "rag.search", "timestamp": time.time(), "results": results}
 
 
@@ -63,15 +63,17 @@ def _results(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[ProductResult]:
     # The index is approximate and returns ties in any order, so more candidates are needed.
-    wanted = max(_MARGIN * count, _LEAST)
+    candidate_count = max(_CANDIDATES_PER_RESULT * count, _MIN_CANDIDATES)
     candidates: list[tuple[float, str]] = []
-    # Chroma collects all products of a filter before it searches, which is slow for many: 150 ms of
-    # 50,000 products, and 1 ms without a filter. But if there are many, the nearest of all products
-    # contain enough of them.
+    # Chroma collects all products that match a filter before it searches: 150 ms for 50,000
+    # products, against 1 ms without a filter. So the first search has no filter: if many products
+    # match, enough of them are among the nearest.
     if conditions != Conditions():
-        candidates = _fulfilling(collection, vector, conditions, max(wanted, _FIRST_LOOK))
+        candidates = _query_then_filter(
+            collection, vector, conditions, max(candidate_count, _MIN_TO_FILTER)
+        )
     if len(candidates) < count:
-        candidates = _nearest(collection, vector, conditions, wanted)
+        candidates = _query_with_filter(collection, vector, conditions, candidate_count)
     ids = [doc_id for _, doc_id in sorted(candidates)[:count]]
     if not ids:
         return []
@@ -81,10 +83,10 @@ def _results(
     return [products[doc_id] for doc_id in ids if doc_id in products]
 
 
-def _nearest(
+def _query_with_filter(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[tuple[float, str]]:
-    """Return distances and ids of products that fulfil the conditions, by Chroma's filter."""
+    """Return distances and ids of the nearest products that fulfil the conditions."""
     answer: Any = collection.query(
         query_embeddings=[vector],
         n_results=count,
@@ -95,10 +97,10 @@ def _nearest(
     return list(zip(answer["distances"][0], answer["ids"][0], strict=True))
 
 
-def _fulfilling(
+def _query_then_filter(
     collection: Collection, vector: Sequence[float], conditions: Conditions, count: int
 ) -> list[tuple[float, str]]:
-    """Return those of the nearest products that fulfil the conditions."""
+    """Return distances and ids of those of the nearest products that fulfil the conditions."""
     include: Any = ["distances", "metadatas", "documents"]
     answer: Any = collection.query(query_embeddings=[vector], n_results=count, include=include)
     rows = zip(*(answer[name][0] for name in ("ids", *include)), strict=True)
@@ -114,9 +116,9 @@ def _result(doc_id: str, document: str, fields: Mapping[str, Any]) -> ProductRes
     return {
         "doc_id": doc_id,
         "sku": _text(fields.get("sku")) or doc_id,
-        "title": document[:LONGEST_TITLE],
+        "title": document[:MAX_TITLE_LENGTH],
         "price": price if price is not None and price > 0 else None,
-        "rating": rating if rating is not None and 0 <= rating <= _BEST_RATING else None,
+        "rating": rating if rating is not None and 0 <= rating <= _MAX_RATING else None,
         "brand": _text(fields.get("brand")),
         "ingredients": _text(fields.get("ingredients")),
     }

@@ -13,16 +13,16 @@ from standards_mcp_encoders import check_model, is_address
 if TYPE_CHECKING:
     from standards_mcp_encoders import TextEncoder
 
-NAMES: Final = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$"
-"""Valid names of Chroma collections."""
+COLLECTION_NAME: Final = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$"
+"""The pattern of valid names of Chroma collections."""
 _REMEDY: Final = "check [plugins.products] model and OPENAI_API_KEY"
 
 
-def _known_model(model: str) -> str:
-    """Return the spec of an encoder; any spelling of all-MiniLM-L6-v2 is the built-in one.
+def _encoder_spec(model: str) -> str:
+    """Return the spec of an encoder: "minilm" for any spelling of all-MiniLM-L6-v2.
 
     Raises:
-        ValueError: No encoder has this name.
+        ValueError: No encoder has this name, or the name is "none".
     """
     name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
     if not is_address(model) and name.removesuffix("-int8") == "all-minilm-l6-v2":
@@ -51,8 +51,8 @@ class ProductsSettings(PluginSettings):
     path: Annotated[Path | None, Variable("INDEX_PATH")] = None
     url: ServiceUrl | None = None
     auth_token: ApiKey | None = None
-    collection: str = Field("amazon2020", pattern=NAMES)
-    model: Annotated[str, AfterValidator(_known_model), Variable("EMBED_MODEL")] = Field(
+    collection: str = Field("amazon2020", pattern=COLLECTION_NAME)
+    model: Annotated[str, AfterValidator(_encoder_spec), Variable("EMBED_MODEL")] = Field(
         "minilm", repr=False
     )
     embedding_api_key: Annotated[ApiKey | None, Variable("OPENAI_API_KEY")] = None
@@ -62,7 +62,7 @@ class ProductsSettings(PluginSettings):
         """Return the configured text encoder.
 
         Raises:
-            ServiceError: It cannot be opened.
+            ServiceError: The encoder cannot be opened.
         """
         from standards_mcp_encoders import open_encoder  # noqa: PLC0415  - NumPy
 
@@ -70,7 +70,7 @@ class ProductsSettings(PluginSettings):
         return open_encoder(self.model, key, remedy=_REMEDY)
 
     @model_validator(mode="after")
-    def _encrypted(self) -> Self:
+    def _check_encryption(self) -> Self:
         if self.auth_token and self.url and is_unencrypted(self.url):
             raise ValueError("auth_token would be sent unencrypted: let url begin with https://")
         return self

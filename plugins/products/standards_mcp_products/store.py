@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from standards_mcp import ApiError
 from standards_mcp.files import replacing
 
-from .chroma import NotBuiltError, Place, place_of, translated
+from .chroma import NotBuiltError, StoreAddress, store_address, translated_errors
 from .settings import ProductsSettings
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class Active:
     """The active build.
 
     Attributes:
-        collection: Its name in the store.
+        collection: The name of the collection in the store.
         products: Number of products.
-        model: The model of the vectors.
+        model: The encoder of the vectors.
         source: The name of the source file.
         built: Time of the build, in seconds since the epoch.
     """
@@ -45,18 +45,18 @@ class Active:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The configured products, and the file ``active.json`` that names their active build.
+    """The products with one name in one store; ``active.json`` names their active build.
 
-    The file has the builds of each store and name. A write replaces it in one step, so readers see
-    the old content or the new.
+    The file has one build for each store and name. A write replaces the file in one step, so a
+    reader sees the old content or the new content.
 
     Attributes:
-        place: Their store.
+        address: The address of the store.
         folder: The plugin's state folder.
-        name: Their configured name.
+        name: The setting ``collection``.
     """
 
-    place: Place
+    address: StoreAddress
     folder: Path
     name: str
 
@@ -67,25 +67,26 @@ class Catalogue:
             ApiError: The file cannot be read.
         """
         try:
-            entry: Any = self._content().get("stores", {}).get(self.place.key, {}).get(self.name)
+            entry: Any = self._read().get("stores", {}).get(self.address.key, {}).get(self.name)
             return None if entry is None else Active(**entry)
         except (AttributeError, TypeError):
-            raise self._damaged() from None
+            raise self._damaged_error() from None
 
     def activate(self, active: Active) -> None:
         """Make a build active."""
-        content = self._content()
+        content = self._read()
         stores = content.setdefault("stores", {})
-        stores.setdefault(self.place.key, {})[self.name] = asdict(active)
+        stores.setdefault(self.address.key, {})[self.name] = asdict(active)
         self._write(content)
 
     def owner(self) -> str:
         """Return the id of this state folder, created at the first call.
 
-        A server may have collections of several state folders, and each removes its own only.
+        A server may have collections of several state folders. A build removes collections with the
+        id of its own folder only.
         """
-        self.active()  # a damaged file is not written again
-        content = self._content()
+        self.active()  # raises for a damaged file, which must not be overwritten
+        content = self._read()
         if not content.get("owner"):
             content["owner"] = secrets.token_hex(8)
             self._write(content)
@@ -95,13 +96,13 @@ class Catalogue:
     def _file(self) -> Path:
         return self.folder / "active.json"
 
-    def _content(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         try:
             content = json.loads(self._file.read_bytes())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError):
-            raise self._damaged() from None
+            raise self._damaged_error() from None
         return cast("dict[str, Any]", content)
 
     def _write(self, content: Mapping[str, Any]) -> None:
@@ -115,7 +116,7 @@ class Catalogue:
         except OSError as error:
             raise ApiError(f"cannot write {self._file}: {error.strerror or error}") from error
 
-    def _damaged(self) -> ApiError:
+    def _damaged_error(self) -> ApiError:
         return ApiError(
             f"{self._file} cannot be read. Remove it, and run `standards-mcp products build FILE`."
         )
@@ -123,25 +124,25 @@ class Catalogue:
 
 def catalogue_of(settings: ProductsSettings, state_dir: Path) -> Catalogue:
     """Return the configured products."""
-    return Catalogue(place_of(settings, state_dir), state_dir, settings.collection)
+    return Catalogue(store_address(settings, state_dir), state_dir, settings.collection)
 
 
 T = TypeVar("T")
-_PATIENCE: Final = 5.0
+_WAIT_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 8
-_PAUSE: Final = 0.02
+_PAUSE_SECONDS: Final = 0.02
 
 
 class Store:
-    """Ask the active collection. Thread-safe.
+    """Run queries on the active collection. Thread-safe.
 
     After a build, the next question reopens the store: an open Chroma client would keep the old
     collection in memory.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue, self.place, self._name = catalogue, catalogue.place, catalogue.name
-        self._changed = threading.Condition()
+        self._catalogue, self.address, self._name = catalogue, catalogue.address, catalogue.name
+        self._condition = threading.Condition()
         self._users = 0
         self._is_closed = False
         self._active: Active | None = None
@@ -149,68 +150,72 @@ class Store:
         self._collection: Collection | None = None
 
     def ask(self, question: Callable[[Collection], T], model: str | None = None) -> T:
-        """Ask the active collection.
+        """Run a query on the active collection.
 
         Args:
-            model: The model of the question's vector.
+            question: The query. If a build replaces the collection meanwhile, it runs again.
+            model: The encoder of the query's vector, None without a vector.
 
         Raises:
             NotBuiltError: No products are built.
-            ApiError: The store fails or is closed, or its vectors are of another model.
+            ApiError: The store fails or is closed, or has vectors of another encoder.
         """
         for attempt in range(1, _ATTEMPTS + 1):
-            # A read takes 0.1 ms.
+            # Reading the file takes 0.1 ms.
             active = self._catalogue.active()
             try:
-                with self._using(model) as collection, translated(self.place, self._name):
+                with (
+                    self._borrow(model) as collection,
+                    translated_errors(self.address, self._name),
+                ):
                     answer = question(collection)
             except ApiError as error:
                 # A build may have removed or replaced the collection meanwhile.
-                is_gone = isinstance(error, NotBuiltError) or self._catalogue.active() != active
-                if attempt == _ATTEMPTS or not is_gone:
+                is_replaced = isinstance(error, NotBuiltError) or self._catalogue.active() != active
+                if attempt == _ATTEMPTS or not is_replaced:
                     raise
             else:
                 # Chroma may silently find nothing in a collection that a build removes meanwhile.
                 # A build makes its own collection active before it removes another one.
                 if self._catalogue.active() == active:
                     return answer
-            with self._changed:
+            with self._condition:
                 self._collection = None
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
         raise ApiError(
             f"Builds have replaced the products '{self._name}' again and again. Try again when "
             "they have ended."
         )
 
     def close(self) -> None:
-        """Close the store. Waiting threads get an error at once."""
+        """Close the store. Later queries, and queries that wait to be run, get an error."""
         self._is_closed = True
-        # After the timeout, a thread that still uses the store keeps it open.
-        if self._changed.acquire(timeout=_PATIENCE):
+        # If a thread still holds the lock after the timeout, the store stays open.
+        if self._condition.acquire(timeout=_WAIT_SECONDS):
             try:
                 self._close()
             finally:
-                self._changed.release()
+                self._condition.release()
 
     @contextmanager
-    def _using(self, model: str | None) -> Generator[Collection]:
-        with self._changed:
-            collection = self._current(model)
+    def _borrow(self, model: str | None) -> Generator[Collection]:
+        with self._condition:
+            collection = self._current_collection(model)
             self._users += 1
         try:
             yield collection
         finally:
-            with self._changed:
+            with self._condition:
                 self._users -= 1
-                self._changed.notify_all()
+                self._condition.notify_all()
 
-    def _current(self, model: str | None) -> Collection:
+    def _current_collection(self, model: str | None) -> Collection:
         self._check_open()
-        # Read inside of the lock: an earlier value may be outdated.
+        # Read while the lock is held: an earlier value may be outdated.
         if self._catalogue.active() != self._active:
-            self._changed.wait_for(lambda: self._users == 0, _PATIENCE)
+            self._condition.wait_for(lambda: self._users == 0, _WAIT_SECONDS)
             self._check_open()
-            # Another thread may have opened it in the meantime.
+            # Another thread may have reopened the store in the meantime.
             if (active := self._catalogue.active()) != self._active:
                 self._close()
                 self._active = active
@@ -225,21 +230,23 @@ class Store:
         return self._collection
 
     def _open(self, name: str) -> Collection:
-        if self.place.is_empty():
-            raise NotBuiltError(self._name, self.place)
-        with translated(self.place, self._name):
-            self._client = self._client or self.place.open()
-            if self._is_closed:  # while it was opened
+        if self.address.is_empty():
+            raise NotBuiltError(self._name, self.address)
+        with translated_errors(self.address, self._name):
+            self._client = self._client or self.address.open()
+            if self._is_closed:  # while the client was opened
                 self._close()
             self._check_open()
             return self._client.get_collection(name, embedding_function=None)
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise ApiError(f"The search in {self.place.shown} has ended. Start it again.")
+            raise ApiError(
+                f"The connection to {self.address.display_name} is closed. Restart the server."
+            )
 
     def _close(self) -> None:
         client, self._client, self._collection = self._client, None, None
         if client is not None:
-            with translated(self.place, self._name):
-                self.place.close(client)
+            with translated_errors(self.address, self._name):
+                self.address.close(client)

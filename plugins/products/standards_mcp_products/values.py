@@ -14,39 +14,39 @@ from typing import Final, cast
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MISSING: Final = ("", "nan", "none", "n/a")
 _NUMBER: Final = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?")
-_SIGNS: Final = (".", ",")
+_DECIMAL_SIGNS: Final = (".", ",")
 _AMBIGUOUS: Final = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
-"""Dollars and a fraction of a cent, or thousands."""
-_CLEAR: Final = {
+"""A number such as 1.299: a price with a fraction of a cent, or thousands."""
+_UNAMBIGUOUS: Final = {
     sign: re.compile(
         rf"([0-9]{{1,3}}([{other}][0-9]{{3}})+|[0-9]+)?[{sign}][0-9]+|[0-9]{{1,3}}([{other}][0-9]{{3}}){{2,}}"
     )
-    for sign, other in (_SIGNS, _SIGNS[::-1])
+    for sign, other in (_DECIMAL_SIGNS, _DECIMAL_SIGNS[::-1])
 }
 """Unambiguous numbers, by their decimal sign."""
-_AGREEING: Final = 0.9
-_SIGN: Final = re.compile(
+_MIN_AGREEMENT: Final = 0.9
+_CURRENCY: Final = re.compile(
     r"\b[A-Z]{0,2}[$£¥\u20a0-\u20cf]|[$£¥\u20a0-\u20cf]"
     r"|(?<![A-Za-z])(?:USD|EUR|GBP|CAD|AUD|NZD|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|MXN|BRL|ZAR|SGD"
     r"|usd|eur|gbp|[Ee]uros?|[Dd]ollars?|kr\.?|zł|Kč|Rs\.?)(?![A-Za-z])"
 )
 _DASH: Final = r"\-\u2010-\u2015\u2212"
-_WORDS: Final = (
+_PRICE_WORDS: Final = (
     r"(?:\b(?:from|ab|about|approx|ca|circa|around|starting at|only|just|nur|now|our|your|total"
     r"|price|preis|each|sale|special|list|regular|retail|msrp|rrp)\b[ .:*]*)*"
 )
-"""The words allowed with a price. With "was" or "shipping", it may be another amount."""
+"""Words allowed with a price. With others, such as "was", the number may be another amount."""
 _DIGITS: Final = r"[0-9.,]*[0-9]"
-_END: Final = rf"(?:[.,]-{{0,2}})?[ :*]*{_WORDS}"
+_END: Final = rf"(?:[.,]-{{0,2}})?[ :*]*{_PRICE_WORDS}"
 _PRICE: Final = re.compile(
-    rf"{_WORDS}({_DIGITS}){_END}"
-    rf"|{_WORDS}(?:[0-9]+ for )?(?:\$ ?({_DIGITS})(?: ?\$)?|({_DIGITS}) ?\$)"
+    rf"{_PRICE_WORDS}({_DIGITS}){_END}"
+    rf"|{_PRICE_WORDS}(?:[0-9]+ for )?(?:\$ ?({_DIGITS})(?: ?\$)?|({_DIGITS}) ?\$)"
     rf"(?: ?(?:[{_DASH}]|to|bis) ?\$? ?{_DIGITS}(?: ?\$)?| ?\$ ?{_DIGITS})*"
     rf"(?: ?\( ?\$ ?{_DIGITS} ?(?:/|per|an?) ?[a-z. ]+\))?{_END}",
     re.IGNORECASE,
 )
-"""A number, or one with a currency: ``from 5``, ``$3.25 - $8``, ``$5 ($0.50 per oz)``."""
-_LONGEST_PRICE: Final = 100
+"""A price, with or without a currency: ``from 5``, ``$3.25 - $8``, ``$5 ($0.50 per oz)``."""
+_MAX_PRICE_LENGTH: Final = 100
 _RATING: Final = re.compile(
     r"([0-9]+(?:\.[0-9]+|,[0-9]{1,2})?)(?:\s*(?:out\s+of|/)\s*5(?:[.,]0+)?)?(?:\s*stars?)?",
     re.IGNORECASE,
@@ -56,27 +56,27 @@ _OUNCES: Final = re.compile(
     r"[\s-]*(?:fl\.?\s*)?(?:oz|ounces?)\b",
     re.IGNORECASE,
 )
-_PART: Final = re.compile(
+_PART_BEFORE: Final = re.compile(
     rf"[0-9] ?[{_DASH}/\u2044x\u00d7'\u2019]? ?$|[{_DASH}/\u2044]$"
     r"|[0-9] ?(lbs?|pounds?)\b[ .,&]*(and )?$",
     re.IGNORECASE,
 )
-"""Text before a number of ounces that is a part of another number."""
-# Text such as "x<y and z>w" compares: after the name of a tag comes nothing, or attributes.
+"""Text before a number of ounces that makes it a part of another number."""
+# Not for comparisons such as "x<y and z>w": only attributes may follow the name of a tag.
 _TAG: Final = re.compile(
     r"<(?:script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</(?:script|style) ?>"
     r"|</?[a-z][a-z0-9:-]*(?: [^<>=]*=[^<>]*)? ?/?>|<!--(?:(?!<!--|-->).)*-->|<!doctype[^<>]*>",
     re.IGNORECASE,
 )
-_EXACT: Final = 2**53
-_BEST: Final = 5
+_MAX_EXACT: Final = 2**53
+_MAX_RATING: Final = 5
 
 
 def text(value: object) -> str | None:
     """Return a text with single spaces, None for a missing one."""
     if isinstance(value, bool) or value is None:
         return None
-    value = _simple(value)
+    value = _without_decimal(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
@@ -92,7 +92,7 @@ def text(value: object) -> str | None:
 
 
 def without_tags(value: object) -> str | None:
-    """Return a text as `text` does, without the tags, scripts and entities of HTML."""
+    """Return a text as `text` does, without HTML tags and scripts, and with entities decoded."""
     marked_up = text(value)
     return marked_up and text(html.unescape(_TAG.sub(" ", marked_up)))
 
@@ -115,42 +115,42 @@ class Notation:
     thousands: str = ","
 
 
-def notation(cells: Iterable[object], delimiter: str) -> Notation:
-    """Return the notation of a file, by its unambiguous prices.
+def detect_notation(cells: Iterable[object], delimiter: str) -> Notation:
+    """Detect the notation of a file by its unambiguous prices.
 
     Without such prices, semicolons between cells suggest decimal commas. The notation is unknown
     if prices contradict each other.
     """
-    texts = (text(cell) for cell in cells if _finite(cell) is None)
-    clear = Counter(_clear_sign(_digits(cell)) for cell in texts if cell)
-    point, comma = (clear[sign] for sign in _SIGNS)
+    texts = (text(cell) for cell in cells if _finite_number(cell) is None)
+    signs = Counter(_decimal_sign(_price_digits(cell)) for cell in texts if cell)
+    point, comma = (signs[sign] for sign in _DECIMAL_SIGNS)
     if not point and not comma:
         return Notation(thousands="." if delimiter == ";" else ",")
-    if max(point, comma) < _AGREEING * (point + comma):
+    if max(point, comma) < _MIN_AGREEMENT * (point + comma):
         return Notation(thousands="")
     return Notation(".", ",") if point > comma else Notation(",", ".")
 
 
-def price(value: object, written: Notation = Notation()) -> float | None:
-    """Parse a price: a number, or the low end of a range. None unless above zero.
+def price(value: object, notation: Notation = Notation()) -> float | None:
+    """Parse a price, or the low end of a range of prices. Return None for zero and below.
 
-    Other words than "from" and the like make a price doubtful, and a number such as 1,34,950.00 is
-    ambiguous: None.
+    Return None, too, for a number with words other than `_PRICE_WORDS`, and for an ambiguous
+    number, such as 1,34,950.00.
 
     Args:
-        written: The notation of the file.
+        notation: The notation of the file.
     """
-    if (number := _finite(value)) is None and (cell := text(value)) is not None:
-        number = _amount(_digits(cell), written)
+    if (number := _finite_number(value)) is None and (cell := text(value)) is not None:
+        number = _parse_amount(_price_digits(cell), notation)
     return number if number is not None and number > 0 else None
 
 
 def rating(value: object) -> float | None:
-    """Return a number from 0 to 5, as such or as in ``4.5 out of 5`` and ``4,5``."""
-    if (number := _finite(value)) is None and (cell := text(value)) is not None:
+    """Parse a rating from 0 to 5, such as ``4.5``, ``4,5`` or ``4.5 out of 5``."""
+    if (number := _finite_number(value)) is None and (cell := text(value)) is not None:
         match = _RATING.fullmatch(cell)
-        number = _number(match.group(1).replace(",", ".")) if match else None
-    return number if number is not None and 0 <= number <= _BEST else None
+        number = _parse_number(match.group(1).replace(",", ".")) if match else None
+    return number if number is not None and 0 <= number <= _MAX_RATING else None
 
 
 def ounces(texts: Sequence[str | None]) -> float | None:
@@ -160,62 +160,62 @@ def ounces(texts: Sequence[str | None]) -> float | None:
     """
     for cell in texts:
         if cell and (match := _OUNCES.search(cell)):
-            is_part = match[1] is None or _PART.search(cell[: match.start()])
-            return None if is_part else _number(match[1]) or None
+            is_part = match[1] is None or _PART_BEFORE.search(cell[: match.start()])
+            return None if is_part else _parse_number(match[1]) or None
     return None
 
 
 def plain(value: object) -> str | float | bool | None:
-    """Return a value of another field unchanged: a text, a number or a boolean.
+    """Return the value of an additional field: a text, a number or a boolean.
 
-    A whole number that the store would round is a text, such as an article number of 18 digits.
+    A whole number that the store would round, such as an article number of 18 digits, becomes text.
     """
     if isinstance(value, bool):
         return value
-    value = _simple(value)
-    is_rounded = isinstance(value, int) and abs(value) > _EXACT
-    number = None if is_rounded else _finite(value)
+    value = _without_decimal(value)
+    is_rounded = isinstance(value, int) and abs(value) > _MAX_EXACT
+    number = None if is_rounded else _finite_number(value)
     return text(value) if number is None else number
 
 
-def _digits(cell: str) -> str:
-    """Return the digits and signs of the price in a text, or an empty string."""
+def _price_digits(cell: str) -> str:
+    """Return the digits and separators of the price in a text, or an empty string."""
     # ½, ² and the digits of other scripts change the meaning of adjacent digits.
-    is_odd = any(character.isnumeric() and not character.isascii() for character in cell)
-    if is_odd or len(cell) > _LONGEST_PRICE:
+    has_other_digits = any(character.isnumeric() and not character.isascii() for character in cell)
+    if has_other_digits or len(cell) > _MAX_PRICE_LENGTH:
         return ""
-    match = _PRICE.fullmatch(" ".join(_SIGN.sub(" $ ", cell).split()))
+    match = _PRICE.fullmatch(" ".join(_CURRENCY.sub(" $ ", cell).split()))
     return match[match.lastindex or 0] if match else ""
 
 
-def _clear_sign(digits: str) -> str:
+def _decimal_sign(digits: str) -> str:
     """Return the decimal sign of an unambiguous number, else an empty string."""
     if _AMBIGUOUS.fullmatch(digits):
         return ""
-    return next((sign for sign in _SIGNS if _CLEAR[sign].fullmatch(digits)), "")
+    return next((sign for sign in _DECIMAL_SIGNS if _UNAMBIGUOUS[sign].fullmatch(digits)), "")
 
 
-def _amount(digits: str, written: Notation) -> float | None:
-    decimal = _clear_sign(digits)
+def _parse_amount(digits: str, notation: Notation) -> float | None:
+    decimal = _decimal_sign(digits)
     if _AMBIGUOUS.fullmatch(digits):
         # 12,999 may be about 13 or about 13,000, and a wrong price would be stated as a fact.
-        decimal = written.decimal if written.decimal in digits else ""
-        digits = digits.replace(written.thousands, "") if not decimal else digits
+        decimal = notation.decimal if notation.decimal in digits else ""
+        digits = digits.replace(notation.thousands, "") if not decimal else digits
     if decimal:
         thousands = "," if decimal == "." else "."
-        return _number(digits.replace(thousands, "").replace(decimal, "."))
-    return _number(digits) if digits.isdigit() else None
+        return _parse_number(digits.replace(thousands, "").replace(decimal, "."))
+    return _parse_number(digits) if digits.isdigit() else None
 
 
-def _simple(value: object) -> object:
-    """Return a decimal number of Parquet as a whole or a floating-point one."""
+def _without_decimal(value: object) -> object:
+    """Convert a `Decimal`, as Parquet has, to an int or a float; keep other values."""
     if not isinstance(value, Decimal):
         return value
     return int(value) if value.is_finite() and value == int(value) else float(value)
 
 
-def _finite(value: object) -> float | None:
-    value = _simple(value)
+def _finite_number(value: object) -> float | None:
+    value = _without_decimal(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -224,7 +224,7 @@ def _finite(value: object) -> float | None:
         return None
 
 
-def _number(digits: str) -> float | None:
+def _parse_number(digits: str) -> float | None:
     if not digits or not _NUMBER.fullmatch(digits):
         return None
     number = float(digits.replace(",", ""))

@@ -162,10 +162,10 @@ def test_trying_waits_for_another_that_builds(
     (state / "tried").mkdir(parents=True)
     lock = filelock.FileLock(state / "tried" / "build.lock", thread_local=False)
     lock.acquire()
-    monkeypatch.setattr(trying, "_PATIENCE", 0.1)
+    monkeypatch.setattr(trying, "_BUILD_WAIT_SECONDS", 0.1)
     told = run("products", "try", "a lamp", status=1).stderr
     assert "Another build is running. Try again when it has ended." in told
-    monkeypatch.setattr(trying, "_PATIENCE", WAIT)
+    monkeypatch.setattr(trying, "_BUILD_WAIT_SECONDS", WAIT)
     monkeypatch.setattr(filelock, "FileLock", Waited)
     assert run("products", "try", "a lamp").stdout.startswith("1. ")
 

@@ -20,7 +20,7 @@ from support.marks import untrusted_tools
 from standards_mcp import ApiError
 from standards_mcp.loading.health import check_health
 from standards_mcp.testing import check_plugin
-from standards_mcp_products.chroma import Place
+from standards_mcp_products.chroma import StoreAddress
 from standards_mcp_products.plugin import ProductsPlugin
 from standards_mcp_products.settings import ProductsSettings
 from standards_mcp_products.store import Active, Catalogue, Store, catalogue_of
@@ -210,7 +210,7 @@ def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
     make(lamp)
     catalogue = catalogue_of(ProductsSettings(), state)
     opened, overtaking = list[Any](), list[Callable[[], Any]]()
-    open_place = Place.open
+    open_store = StoreAddress.open
 
     class Overtaken(Catalogue):
         def active(self) -> Active | None:
@@ -227,13 +227,13 @@ def test_a_search_that_is_late_does_not_go_back_to_an_older_build(
         opened.clear()
         assert store.ask(ids_of) == ["soap"]
 
-    def count(place: Place) -> Any:
-        opened.append(place)
-        return open_place(place)
+    def count(address: StoreAddress) -> Any:
+        opened.append(address)
+        return open_store(address)
 
-    overtaken = Overtaken(catalogue.place, state, catalogue.name)
+    overtaken = Overtaken(catalogue.address, state, catalogue.name)
     with closing(Store(overtaken)) as store:
-        monkeypatch.setattr(Place, "open", count)
+        monkeypatch.setattr(StoreAddress, "open", count)
         overtaking.append(overtake)
         assert store.ask(ids_of) == ["soap"]
     assert len(opened) == 1, "by the search that was quicker"

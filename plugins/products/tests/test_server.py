@@ -20,7 +20,7 @@ from support.http import free_port
 from support.waiting import WAIT, wait_until
 
 from standards_mcp import ApiError
-from standards_mcp_products.chroma import Place
+from standards_mcp_products.chroma import StoreAddress
 from standards_mcp_products.store import Catalogue, Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -139,7 +139,7 @@ async def test_a_server_that_is_silent_has_few_threads_and_is_left_at_once(
 
 
 def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):
-    class Slow(Place):
+    class Slow(StoreAddress):
         def open(self) -> Any:
             opening.set()
             assert closing.wait(WAIT)
@@ -149,8 +149,8 @@ def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):
             closed.append(client)
 
     opening, closing, closed = threading.Event(), threading.Event(), list[Any]()
-    place = Slow(url="http://127.0.0.1:9")
-    store = Store(Catalogue(place, state, "x"))
+    address = Slow(url="http://127.0.0.1:9")
+    store = Store(Catalogue(address, state, "x"))
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(store.ask, lambda all_: all_.count()) for _ in range(2)]
         assert opening.wait(WAIT)
@@ -159,7 +159,7 @@ def test_a_store_that_is_closed_while_it_is_opened_stays_closed(state: Path):
         closing.set()
         ended.result(WAIT)
         for each in asked:
-            with pytest.raises(ApiError, match="has ended"):
+            with pytest.raises(ApiError, match="is closed"):
                 each.result(WAIT)
     assert closed == ["a client"]
 

@@ -1,4 +1,4 @@
-"""Commands ``ingest``, ``index``, ``match`` and ``validate``, which do what the tools do."""
+"""Commands ``ingest``, ``index``, ``match`` and ``validate``, counterparts of the tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from standards_mcp import InvalidInputError, ToolCaller
 from standards_mcp.commands import Report, ask_tool, examples, reports
 from standards_mcp_career.answers import GivenReport, MatchAnswer, ValidationReport
-from standards_mcp_career.importing import parsed
+from standards_mcp_career.importing import parse_file
 from standards_mcp_career.records import Opportunity
 from standards_mcp_career.resumes import ingest_resume
 from standards_mcp_career.scoring import NAMES, Options
@@ -43,8 +43,8 @@ def _ingest(settings: CareerSettings) -> click.Command:
         with closing(open_career(settings)) as career:
             file, persist = str(path.absolute()), not no_persist
             answer = ingest_resume(career.audit, career.limits, file, persist=persist)
-        done = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
-        return Report(answer, lambda: f"{answer['resume_id']}: {done}\n{answer['resume_hash']}")
+        status = "stored" if answer["stored"] else "not stored" if no_persist else "already stored"
+        return Report(answer, lambda: f"{answer['resume_id']}: {status}\n{answer['resume_hash']}")
 
     return ingest
 
@@ -56,11 +56,11 @@ def _ingest(settings: CareerSettings) -> click.Command:
 def _index(call: ToolCaller, *, scope: str) -> Report:
     """Make vectors of new and changed records."""
 
-    def shown(answer: dict[str, Any]) -> str:
+    def text_of(answer: dict[str, Any]) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in answer["counts"].items())
         return f"{answer['run_id']}: {counts}"
 
-    return ask_tool(call, "index_build", {"scope": scope}, shown)
+    return ask_tool(call, "index_build", {"scope": scope}, text_of)
 
 
 def _match(settings: CareerSettings) -> click.Command:
@@ -70,8 +70,8 @@ def _match(settings: CareerSettings) -> click.Command:
     )
     @click.argument("opportunity", metavar="ID|FILE")
     @click.option("--strategy", type=click.Choice(list(NAMES)), default=settings.matching_strategy)
-    @click.option("--k-lex", type=_CANDIDATES, default=25, help="Candidates by words.")
-    @click.option("--k-emb", type=_CANDIDATES, default=25, help="Candidates by vectors.")
+    @click.option("--k-lex", type=_CANDIDATES, default=25, help="Number of candidates by words.")
+    @click.option("--k-emb", type=_CANDIDATES, default=25, help="Number of candidates by vectors.")
     @reports
     def match(opportunity: str, *, strategy: Any, k_lex: int, k_emb: int) -> Report:
         """Match a stored opportunity by its ID, or the opportunity in a FILE of JSON or YAML."""
@@ -100,9 +100,9 @@ def _validate(settings: CareerSettings) -> click.Command:
     @click.option("--override", help="JSON: rule_id, operator_id, reason, payload_hash.")
     @reports
     def validate(file: Path, *, override: str | None) -> Report:
-        """Validate the match report in FILE, also within the answer of a match."""
+        """Validate FILE: a match report, or the whole answer of a match."""
         try:
-            content = parsed(file)
+            content = parse_file(file)
             content = content.get("match_report", content)
             report = GivenReport.model_validate(content)
             overruling = None if override is None else Override.model_validate_json(override)
@@ -151,7 +151,7 @@ def _first_problem(error: ValidationError) -> str:
 
 def _opportunity(file: Path) -> Opportunity:
     try:
-        return TypeAdapter(Opportunity).validate_python(parsed(file))
+        return TypeAdapter(Opportunity).validate_python(parse_file(file))
     except ValidationError as error:
         cause = _first_problem(error)
         raise InvalidInputError(f"{file} holds no opportunity: {cause}") from error

@@ -14,7 +14,7 @@ import click
 
 from standards_mcp import InvalidInputError, NotFoundError
 from standards_mcp.commands import Report, examples, reports
-from standards_mcp_career.audit import Verification, line_of, read_lines, verify_all
+from standards_mcp_career.audit import Verification, export_line, read_lines, verify_all
 from standards_mcp_career.database import Store
 from standards_mcp_career.importing import ImportAnswer, import_files
 from standards_mcp_career.indexing import all_runs, get_run
@@ -41,7 +41,7 @@ class Kind:
     """A kind of records.
 
     Attributes:
-        singular: The capitalised name of one record.
+        singular: The name of the kind in the singular, for messages.
         line: Formats one record as a line.
     """
 
@@ -81,15 +81,15 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda row: f"{row['decision_id']}: {row['opportunity_id']}",
     ),
 }
-_KIND: Final = click.argument("kind", type=click.Choice(list(KINDS)))
+_kind_argument: Final = click.argument("kind", type=click.Choice(list(KINDS)))
 
 
-def _row(record: Any) -> Row:
+def _row_of(record: Any) -> Row:
     return dict(cast("Row", record)) if isinstance(record, dict) else asdict(record)
 
 
 @contextmanager
-def opened(settings: CareerSettings) -> Generator[Career]:
+def open_existing(settings: CareerSettings) -> Generator[Career]:
     """Open an existing database, for a command that only reads.
 
     Raises:
@@ -118,44 +118,44 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     @reports
     def import_records(files: tuple[Path, ...], *, dry_run: bool) -> Report:
         """Import atoms, opportunities and interactions from FILES of JSON or YAML."""
-        _check_kept(settings)
+        _require_database(settings)
         with closing(open_career(settings)) as career:
             answer = import_files(career.store, files, settings.tokens, dry_run=dry_run)
-        return Report(answer, lambda: _imported(answer), int(bool(answer["errors"])))
+        return Report(answer, lambda: _import_text(answer), int(bool(answer["errors"])))
 
     @click.command("list", epilog=examples("career list atoms", "career list decisions --json"))
-    @_KIND
+    @_kind_argument
     @reports
     def list_records(kind: str) -> Report:
         """List the records of KIND."""
-        with opened(settings) as career, career.store.reading() as connection:
-            rows = [_row(record) for record in KINDS[kind].read_all(connection)]
+        with open_existing(settings) as career, career.store.reading() as connection:
+            rows = [_row_of(record) for record in KINDS[kind].read_all(connection)]
         for row in rows:
             row.pop("markdown", None)  # the text of a resume
         text = "\n".join(map(KINDS[kind].line, rows)) or f"There are no {kind}."
         return Report({kind: rows}, lambda: text, int(not rows))
 
     @click.command("show", epilog=examples("career show atoms ID", "career show runs ID --json"))
-    @_KIND
+    @_kind_argument
     @click.argument("identifier", metavar="ID")
     @reports
     def show_record(kind: str, identifier: str) -> Report:
         """Show the record of KIND with this ID."""
-        with opened(settings) as career, career.store.reading() as connection:
+        with open_existing(settings) as career, career.store.reading() as connection:
             record = KINDS[kind].get(connection, identifier)
         if record is None:
             raise NotFoundError(f"{KINDS[kind].singular} not found: {identifier}")
-        row = _row(record)
+        row = _row_of(record)
         return Report(
-            row, lambda: "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
+            row, lambda: "\n".join(f"{name}: {_value_text(value)}" for name, value in row.items())
         )
 
     @click.command("migrate")
-    @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="The version.")
+    @click.option("--to", type=click.IntRange(1, LATEST), default=LATEST, help="Target version.")
     @reports
     def migrate_database(to: int) -> Report:
-        """Bring the database to the newest version, or to another."""
-        _check_kept(settings)
+        """Migrate the database to the newest version, or to the version of --to."""
+        _require_database(settings)
         with closing(Store(settings.db)) as store:
             before, after = migrate(store, to)
         answer = {"from": before, "to": after}
@@ -164,7 +164,7 @@ def commands(settings: CareerSettings) -> list[click.Command]:
     return [import_records, list_records, show_record, migrate_database, _audit_group(settings)]
 
 
-def _check_kept(settings: CareerSettings) -> None:
+def _require_database(settings: CareerSettings) -> None:
     if settings.db is None:
         raise InvalidInputError(
             "No database is configured, so nothing would be kept. "
@@ -172,7 +172,7 @@ def _check_kept(settings: CareerSettings) -> None:
         )
 
 
-def _imported(answer: ImportAnswer) -> str:
+def _import_text(answer: ImportAnswer) -> str:
     if answer["errors"]:
         return "\n".join(f"{error['where']}: {error['message']}" for error in answer["errors"])
     return (
@@ -181,11 +181,11 @@ def _imported(answer: ImportAnswer) -> str:
     )
 
 
-def _text(value: object) -> str:
+def _value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-_MOST_EVENTS: Final = 2**31
+_ALL_EVENTS: Final = 2**31
 
 
 def _audit_group(settings: CareerSettings) -> click.Group:
@@ -197,8 +197,8 @@ def _audit_group(settings: CareerSettings) -> click.Group:
     @reports
     def show(trace: str) -> Report:
         """Show the events of TRACE."""
-        with opened(settings) as career:
-            answer = career.audit.page(trace, 0, _MOST_EVENTS)
+        with open_existing(settings) as career:
+            answer = career.audit.page(trace, 0, _ALL_EVENTS)
         lines = (
             f"{event['created_at']} {event['event_type']} {event['payload']}"
             for event in answer["events"]
@@ -210,9 +210,9 @@ def _audit_group(settings: CareerSettings) -> click.Group:
     @click.argument("file", type=click.Path(dir_okay=False), default="-")
     def export(file: str) -> None:
         """Write all events to FILE, or to stdout, as JSON Lines."""
-        with opened(settings) as career, click.open_file(file, "wb") as out:
+        with open_existing(settings) as career, click.open_file(file, "wb") as out:
             for event in career.audit.events():
-                out.write(line_of(event).encode() + b"\n")
+                out.write(export_line(event).encode() + b"\n")
 
     @group.command(
         "verify", epilog=examples("career audit verify", "career audit verify --file audit.jsonl")
@@ -231,10 +231,10 @@ def _audit_group(settings: CareerSettings) -> click.Group:
         if file is not None:
             answer = _verify_file(file)
         else:
-            with opened(settings) as career:
+            with open_existing(settings) as career:
                 answer = career.audit.verify(trace)
         code = int(not answer["valid"] or not answer["traces"])
-        return Report(answer, lambda: _verdicts(answer), code)
+        return Report(answer, lambda: _verification_text(answer), code)
 
     return group
 
@@ -247,7 +247,7 @@ def _verify_file(file: Path) -> Verification:
             raise InvalidInputError(f"{file}: {error}") from error
 
 
-def _verdicts(answer: Verification) -> str:
+def _verification_text(answer: Verification) -> str:
     traces = answer["traces"]
     if not traces:
         return "There are no events."

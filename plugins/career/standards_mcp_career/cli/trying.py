@@ -1,4 +1,4 @@
-"""Commands ``try`` and ``draft``: the main job in one command, and a draft of atoms."""
+"""Commands ``try``, which runs all steps of matching, and ``draft``, which drafts atoms."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from .jobs import match_lines
 _HEADING: Final = re.compile(r"#+ (?P<text>.*\S)")
 _ITEM: Final = re.compile(r"\s*(?:[-*+\u2022\u2023\u25aa\u2013]|\d+[.)])\s+(?P<text>.*\S)")
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
-_RECORDS: Final = TypeAdapter(dict[str, list[Atom]])
-_MORE: Final = re.compile(r"\s+\S|[a-z0-9(]")
+_ATOMS_FILE: Final = TypeAdapter(dict[str, list[Atom]])
+_CONTINUATION: Final = re.compile(r"\s+\S|[a-z0-9(]")
 
 
 def draft_atoms(markdown: str) -> Iterator[Atom]:
-    """Yield an atom that is not verified for each list item outside of code.
+    """Yield an unverified atom for each list item outside of code.
 
-    Its title is the heading above. Its id is a hash: ids occur in the audit log, which must not
-    contain words of a resume.
+    The title of an atom is the heading above the item. The id is a hash: ids occur in the audit
+    log, which must not contain words of a resume.
     """
     for heading, claim in _items(markdown):
         yield Atom(
@@ -52,11 +52,11 @@ def draft_atoms(markdown: str) -> Iterator[Atom]:
 
 
 def _items(markdown: str) -> Iterator[tuple[str, str]]:
-    """Yield each list item, each once, with the heading above it."""
+    """Yield the distinct list items, each with the heading above it."""
     heading, is_code = "", False
     items, item = dict[tuple[str, str], None](), list[str]()
     for line in [*markdown.splitlines(), ""]:
-        if item and not is_code and _goes_on(line):
+        if item and not is_code and _continues_item(line):
             item.append(line.strip())
             continue
         if item:
@@ -73,9 +73,9 @@ def _items(markdown: str) -> Iterator[tuple[str, str]]:
     yield from items
 
 
-def _goes_on(line: str) -> bool:
+def _continues_item(line: str) -> bool:
     """Return True if a line continues the item above: PDFs break items without indenting them."""
-    return bool(_MORE.match(line)) and not any(
+    return bool(_CONTINUATION.match(line)) and not any(
         pattern.match(line) for pattern in (_HEADING, _ITEM, _FENCE)
     )
 
@@ -87,7 +87,7 @@ def as_yaml(atoms: Iterable[Atom]) -> str:
     yaml: Any = YAML()
     yaml.width = 100
     text = io.StringIO()
-    yaml.dump(_RECORDS.dump_python({"atoms": list(atoms)}, mode="json"), text)
+    yaml.dump(_ATOMS_FILE.dump_python({"atoms": list(atoms)}, mode="json"), text)
     return text.getvalue()
 
 
@@ -101,7 +101,7 @@ _IN_MEMORY: Final[dict[str, object]] = {
 }
 
 
-class Tried(TypedDict):
+class TryAnswer(TypedDict):
     """The answer of ``career try``, the best match first."""
 
     resume: IngestAnswer
@@ -116,24 +116,25 @@ def try_command(settings: CareerSettings) -> click.Command:
         "try", epilog=examples("career try", "career try resume.pdf --opportunities positions.yaml")
     )
     @click.argument("resume", type=_FILE, required=False)
-    @click.option("--opportunities", "file", type=_FILE, help="Yours, in JSON or YAML.")
+    @click.option(
+        "--opportunities", "file", type=_FILE, help="Your opportunities, in JSON or YAML."
+    )
     @reports
     def try_all(resume: Path | None, *, file: Path | None) -> Report:
-        """Match all opportunities with a resume's atoms, and verify the audit log.
+        """Match all opportunities with the verified atoms, and verify the audit log.
 
-        Without RESUME it works on examples, in memory. With one, it works on the atoms that were
-        imported; ``career draft RESUME`` makes a file of them to check.
+        Without RESUME, use examples in memory. With RESUME, use your imported atoms; ``career draft
+        RESUME`` makes a file of atoms to check and import.
         """
         if file is not None and resume is None:
-            raise click.UsageError(
-                "--opportunities needs your RESUME, and atoms that you imported."
-            )
-        with _examples(settings) if resume is None else _own(settings, resume) as (career, path):
+            raise click.UsageError("--opportunities needs your RESUME, and imported atoms.")
+        source = _open_examples(settings) if resume is None else _open_own(settings, resume)
+        with source as (career, path):
             if file is not None:
                 _import(career, [file], settings.tokens)
-            tried = _tried(career, path)
-        code = int(not tried["matches"] or not tried["audit"]["valid"])
-        return Report(tried, lambda: _text(tried), code)
+            answer = _run_all(career, path)
+        code = int(not answer["matches"] or not answer["audit"]["valid"])
+        return Report(answer, lambda: _text(answer), code)
 
     return try_all
 
@@ -147,23 +148,23 @@ def draft_command(settings: CareerSettings) -> click.Command:
     def draft(resume: Path, *, as_json: bool) -> None:
         """Print an atom for each list item of RESUME, as YAML to check and import."""
         limits = Limits(None, settings.max_resume_bytes)
-        text = read_resume(str(resume.absolute()), limits, marks_lists=True)
+        text = read_resume(str(resume.absolute()), limits, mark_lists=True)
         drafted = list(draft_atoms(text.markdown))
         if not drafted:
             raise InvalidInputError(f"{resume} has no list items to make atoms of.")
         if as_json:
-            print_json(_RECORDS.dump_python({"atoms": drafted}, mode="json"))
+            print_json(_ATOMS_FILE.dump_python({"atoms": drafted}, mode="json"))
             return
         click.echo("# Check each claim, set verified: true where you can prove it, and import it:")
         click.echo("# standards-mcp career import FILE")
-        # In UTF-8 everywhere, as a file that is imported must be.
+        # UTF-8 on every system, because `career import` reads UTF-8.
         click.echo(as_yaml(drafted).encode(), nl=False)
 
     return draft
 
 
 @contextmanager
-def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
+def _open_examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
     with (
         as_file(files("standards_mcp_career") / "examples") as folder,
         closing(open_career(settings.model_copy(update=_IN_MEMORY))) as career,
@@ -173,11 +174,11 @@ def _examples(settings: CareerSettings) -> Generator[tuple[Career, Path]]:
 
 
 @contextmanager
-def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
+def _open_own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path]]:
     with closing(open_career(settings)) as career:
         with career.store.reading() as connection:
-            is_proved = any(atom.verified for atom in all_atoms(connection))
-        if not is_proved:
+            has_verified = any(atom.verified for atom in all_atoms(connection))
+        if not has_verified:
             raise InvalidInputError(
                 "No verified atoms are stored. Make a file of atoms by `standards-mcp "
                 f"career draft {resume}`, check it, and import it into a database: "
@@ -186,17 +187,17 @@ def _own(settings: CareerSettings, resume: Path) -> Generator[tuple[Career, Path
         yield career, resume.absolute()
 
 
-def _import(career: Career, names: Sequence[Path], tokens: Tokens) -> None:
-    for mistake in import_files(career.store, names, tokens)["errors"]:
+def _import(career: Career, record_files: Sequence[Path], tokens: Tokens) -> None:
+    for mistake in import_files(career.store, record_files, tokens)["errors"]:
         raise InvalidInputError(f"{mistake['where']}: {mistake['message']}")
 
 
-def _tried(career: Career, path: Path) -> Tried:
+def _run_all(career: Career, path: Path) -> TryAnswer:
     ingested = ingest_resume(career.audit, career.limits, str(path))
     trace_id = ingested["trace_id"]
     career.indexing.build("all", trace_id)
     with career.store.reading() as connection:
-        wanted = [record.opportunity_id for record in all_opportunities(connection)]
+        opportunity_ids = [record.opportunity_id for record in all_opportunities(connection)]
     matches = [
         career.matching.match_opportunity(
             options=_OPTIONS,
@@ -204,17 +205,17 @@ def _tried(career: Career, path: Path) -> Tried:
             resume_id=ingested["resume_id"],
             trace_id=trace_id,
         )
-        for opportunity_id in wanted
+        for opportunity_id in opportunity_ids
     ]
     matches.sort(key=lambda match: -match["match_report"]["overall_score"])
     return {"resume": ingested, "matches": matches, "audit": career.audit.verify()}
 
 
-def _text(tried: Tried) -> str:
+def _text(answer: TryAnswer) -> str:
     parts = [
         "\n".join([f"{rank}. {first}", *rest])
-        for rank, (first, *rest) in enumerate(map(match_lines, tried["matches"]), 1)
+        for rank, (first, *rest) in enumerate(map(match_lines, answer["matches"]), 1)
     ]
-    verdict = "is intact" if tried["audit"]["valid"] else "was CHANGED"
-    parts.append(f"The audit log {verdict} ({len(tried['audit']['traces'])} traces).")
+    verdict = "is intact" if answer["audit"]["valid"] else "was CHANGED"
+    parts.append(f"The audit log {verdict} ({len(answer['audit']['traces'])} traces).")
     return "\n\n".join(parts)

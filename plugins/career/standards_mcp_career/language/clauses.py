@@ -1,10 +1,10 @@
-"""Read a text clause by clause: meaningful words, and quantities with their phrases.
+"""Parse a text into clauses, with meaningful words, and quantities with their phrases.
 
     five years of PHRASE        a five-year PHRASE      PHRASE of five years
     PHRASE for five years       five years in PHRASE    PHRASE with five years of experience
     PHRASE (five years)         PHRASE: five years      PHRASE, five years
 
-A phrase ends at a turn: a comma, "that", "with", "now", and "and" or "/" before another phrase.
+A phrase ends at a turn: a comma, "that", "with", "now", or "and" or "/" before another phrase.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from .numbers import is_number, number_value
-from .quantities import TIMES, Mention, Quantity, quantity_at
+from .quantities import TIME_DIMENSIONS, Mention, Quantity, quantity_at
 from .tokens import DENIALS, EMPTY, UNITS, WORDS, Token, stem, texts, tokens_of
 
 JOINERS: Final = frozenset("-/+")
-"""Breaks that end no part of a clause."""
+"""Breaks that do not end a part of a clause."""
 _APPOSITIONS: Final = {"(": (")",), ":": ("", ","), "|": ("", ","), "\u2013": ("", ","), ",": ("",)}
 """For each break between a phrase and its quantity, the tokens that may follow the quantity."""
 _PERSON: Final = re.compile(".{3,}(?:er|or|ist|ant|ent|ee|se)s?")
 _SELF: Final = frozenset(("am", "as", "be", "been", "being", "i'm", "is", "was"))
-_NOUN_WORDS: Final = 3
-_REACH: Final = 20
-"""How many tokens a phrase has on each side of its quantity, so that long texts take no square."""
+_MAX_NOUN_WORDS: Final = 3
+_MAX_PHRASE_TOKENS: Final = 20
+"""The most tokens of a phrase on each side of its quantity; else the time would be quadratic."""
 
 
 class Phrases:
     """Find the phrases of the quantities in a clause.
 
     Args:
-        words: The places of meaningful words.
-        is_claim: True for a claim, in which the time of another person proves nothing.
+        words: Meaningful words by their places.
+        is_claim: True for a claim. In a claim, the time of another person proves nothing.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Phrases:
         """Return the places of the words in the phrase of a quantity, and if it names its subject.
 
         If the quantity names its subject, only the subject counts: "a team of five", "five years
-        of Go". Else all words count, back and forth to the next turn.
+        of Go". Otherwise all words between the turns on both sides count.
         """
-        if self._is_claim and (self._is_of_another(mention) or self._is_object(mention)):
+        if self._is_claim and (self._is_of_another_person(mention) or self._is_object(mention)):
             return [], True
-        if mention.is_attribute and (described := self._described(mention)):
+        if mention.is_attribute and (described := self._described_noun(mention)):
             return described, True
         if mention.holder is not None:
-            held = self._held(mention.holder)
+            held = self._holder_words(mention.holder)
             return [*held, *self._after(mention, has_words=bool(held))], True
         after = self._after(mention, has_words=False)
         if after and self._text(mention.end) == "of":
@@ -75,14 +75,14 @@ class Phrases:
             after, _ = self._before(mention, edge)
         return after, False
 
-    def _is_of_another(self, mention: Mention) -> bool:
+    def _is_of_another_person(self, mention: Mention) -> bool:
         """Return True for the time of another person: "taught a nurse with five years of it"."""
         end = mention.start - 1
-        if self._text(end) != "with" or TIMES.isdisjoint(mention.quantity.nouns):
+        if self._text(end) != "with" or TIME_DIMENSIONS.isdisjoint(mention.quantity.nouns):
             return False
         if self._text(end - 1).endswith("s") and _PERSON.fullmatch(self._text(end - 1)):
             return True
-        for place in range(end - 1, max(0, end - _REACH), -1):
+        for place in range(end - 1, max(0, end - _MAX_PHRASE_TOKENS), -1):
             before = self._tokens[place - 1]
             if self._tokens[place].kind == "break" or before.kind == "break":
                 return False
@@ -92,12 +92,12 @@ class Phrases:
 
     def _is_object(self, mention: Mention) -> bool:
         """Return True for time that was worked on: "analysed five years of sales data"."""
-        is_time = self._text(mention.end) == "of" and not TIMES.isdisjoint(mention.quantity.nouns)
-        before = mention.start - 1
-        return is_time and before in self._words and not self._tokens[before].is_a("gain")
+        is_time = not TIME_DIMENSIONS.isdisjoint(mention.quantity.nouns)
+        is_of, before = self._text(mention.end) == "of", mention.start - 1
+        return is_time and is_of and before in self._words and not self._tokens[before].is_a("gain")
 
     def _is_apposition(self, mention: Mention, edge: int) -> bool:
-        """Return True for "Java (five years)", and after a comma for nothing but a name."""
+        """Return True for "Java (five years)"; before a comma, only nouns may be the phrase."""
         follower = self._text(mention.end)
         if self._text(edge) == ",":
             parts = (self._tokens[place].kind != "break" for place in range(edge - 1, -1, -1))
@@ -106,17 +106,17 @@ class Phrases:
                 return False
         return edge == mention.start - 1 and follower in _APPOSITIONS.get(self._text(edge), ())
 
-    def _described(self, mention: Mention) -> list[int]:
+    def _described_noun(self, mention: Mention) -> list[int]:
         """Return the noun after an attribute, such as "plan" in "a five-year plan for schools"."""
-        places = range(mention.end, min(mention.end + _NOUN_WORDS, len(self._tokens)))
+        places = range(mention.end, min(mention.end + _MAX_NOUN_WORDS, len(self._tokens)))
         return [place for place in takewhile(self._is_noun, places) if place in self._words]
 
-    def _held(self, holder: int) -> list[int]:
+    def _holder_words(self, holder: int) -> list[int]:
         """Return the noun that has a quantity: "rescue" in "rescue experience of five years".
 
-        The verb before its article counts, too: "led" in "led a choir of forty".
+        The verb before the noun's article counts, too: "led" in "led a choir of forty".
         """
-        places = range(holder, max(holder - _NOUN_WORDS, -1), -1)
+        places = range(holder, max(holder - _MAX_NOUN_WORDS, -1), -1)
         nouns = list(takewhile(self._is_noun, places))
         held = [place for place in nouns if place in self._words][:1]
         verb = nouns[-1] - 2 if nouns else -1
@@ -124,12 +124,12 @@ class Phrases:
         return [*held, verb] if has_verb else held
 
     def _before(self, mention: Mention, start: int) -> tuple[list[int], int]:
-        """Return the words before a place, back to the last turn, and the place of that turn.
+        """Return the words between the last turn and *start*, and the place of the turn.
 
-        Words between two quantities of the same noun belong to neither.
+        Words between two quantities of the same noun belong to neither quantity.
         """
         edge = start - 1
-        while edge >= max(0, start - _REACH):
+        while edge >= max(0, start - _MAX_PHRASE_TOKENS):
             if self._ends.get(edge + 1) == mention.quantity.nouns:
                 return [], edge
             has_words = edge - 1 in self._words or bool(_PERSON.fullmatch(self._text(edge - 1)))
@@ -142,10 +142,10 @@ class Phrases:
         """Return the words after a quantity, up to the next turn.
 
         Args:
-            has_words: True if its phrase has words already: then "with" begins another one.
+            has_words: True if the phrase has words already. Then "with" begins another phrase.
         """
         places = list[int]()
-        for place in range(mention.end, min(mention.end + _REACH, len(self._tokens))):
+        for place in range(mention.end, min(mention.end + _MAX_PHRASE_TOKENS, len(self._tokens))):
             if self._starts.get(place) == mention.quantity.nouns:
                 return []
             if self._is_turn(place, has_words=has_words or bool(places)):
@@ -179,15 +179,15 @@ class Phrases:
         return self._tokens[place].text if 0 <= place < len(self._tokens) else ""
 
 
-_NEGATED_WORDS: Final = 6
-"""How far a negation reaches, in words, if its part does not end before."""
+_MAX_NEGATED_WORDS: Final = 6
+"""The most words that a negation negates. The end of a part of the clause ends it, too."""
 
 
-class Counted(NamedTuple):
+class QuantityPhrase(NamedTuple):
     """A quantity with its phrase.
 
     Attributes:
-        words: The stems of its phrase.
+        words: The stems of the words in the phrase.
         is_named: True if the quantity names its subject.
     """
 
@@ -202,19 +202,20 @@ class Clause:
 
     Attributes:
         words: The meaningful words by their stems. The stem of a negated word begins with "!".
-        alternatives: For each stem that "or" joins to others, all of them.
+        alternatives: For each stem that "or" joins to other stems, all of these stems.
     """
 
     words: dict[str, str] = field(default_factory=dict[str, str])
-    quantities: list[Counted] = field(default_factory=list[Counted])
+    quantities: list[QuantityPhrase] = field(default_factory=list[QuantityPhrase])
     alternatives: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
-def read(text: str, *, is_claim: bool = False) -> list[Clause]:
+def read_clauses(text: str, *, is_claim: bool = False) -> list[Clause]:
     """Return the clauses of a text.
 
     Args:
-        is_claim: An intention, such as "would like to learn Go", proves nothing.
+        is_claim: True for a claim. In a claim, an intention, such as "would like to learn Go",
+            proves nothing.
     """
     clauses, pending = list[Clause](), list[Token]()
     is_denied = is_claim and DENIALS.search(text) is not None
@@ -230,7 +231,7 @@ def read(text: str, *, is_claim: bool = False) -> list[Clause]:
 
 
 def surface_words(text: str) -> list[str]:
-    """Return the words of a tag in lower case, with single letters that are skills."""
+    """Return the words and numbers of a tag in lower case, without "a" and "i"."""
     return [
         token.text
         for token in tokens_of(text)
@@ -238,8 +239,8 @@ def surface_words(text: str) -> list[str]:
     ]
 
 
-def _goes_on(token: Token) -> bool:
-    """Return True if a token ends no part of a clause."""
+def _continues_part(token: Token) -> bool:
+    """Return True if a token does not end a part of a clause."""
     return token.kind != "break" or token.text in JOINERS
 
 
@@ -249,13 +250,13 @@ class _ClauseReader:
     def __init__(self, tokens: Sequence[Token], *, is_claim: bool, is_denied: bool) -> None:
         self._tokens = tokens
         self._is_claim = is_claim
-        self._is_denied = is_denied  # somewhere in the text
+        self._is_denied = is_denied  # a denial is somewhere in the text
         self._clause = Clause()
-        self._places = dict[int, str]()
+        self._stem_at = dict[int, str]()
         self._mentions = list[Mention]()
-        self._negated = 0
+        self._negated_left = 0
         self._chain = list[tuple[str, str]]()
-        self._between = list[str]()
+        self._joiners = list[str]()
 
     def read(self) -> Clause:
         """Return the clause."""
@@ -267,14 +268,14 @@ class _ClauseReader:
                 place = self._read_number(place)
                 continue
             place += 1
-            if token.kind == "break" and not _goes_on(token):
+            if token.kind == "break" and not _continues_part(token):
                 self._begin_part(place)
             elif token.kind == "word":
                 self._read_word(token, place)
             if token.kind == "break" or token.is_a("alternative"):
-                self._between.append(token.text)
+                self._joiners.append(token.text)
         self._end_chain()
-        self._count()
+        self._add_quantities()
         return self._clause
 
     def _read_number(self, place: int) -> int:
@@ -284,55 +285,57 @@ class _ClauseReader:
         if mention is not None and (self._is_claim or not is_name):
             self._mentions.append(mention)
         if is_name and value is not None and self._tokens[place].text != "one":
-            self._add(f"{value:.12g}", f"{value:.12g}", place)
+            self._add_word(f"{value:.12g}", f"{value:.12g}", place)
         return end
 
-    def _count(self) -> None:
-        phrases = Phrases(self._tokens, self._places, self._mentions, is_claim=self._is_claim)
+    def _add_quantities(self) -> None:
+        phrases = Phrases(self._tokens, self._stem_at, self._mentions, is_claim=self._is_claim)
         for mention in self._mentions:
             places, is_named = phrases.of(mention)
-            words = list(dict.fromkeys(self._places[place] for place in places))
-            self._clause.quantities.append(Counted(mention.quantity, words, is_named))
+            words = list(dict.fromkeys(self._stem_at[place] for place in places))
+            self._clause.quantities.append(QuantityPhrase(mention.quantity, words, is_named))
 
     def _begin_part(self, place: int) -> None:
-        self._negated = 0
+        self._negated_left = 0
         if self._is_denied:
             rest = (self._tokens[at] for at in range(place, len(self._tokens)))
-            written = " ".join(token.written for token in takewhile(_goes_on, rest))
-            self._negated = len(self._tokens) if DENIALS.search(written) else 0
+            written = " ".join(token.written for token in takewhile(_continues_part, rest))
+            self._negated_left = len(self._tokens) if DENIALS.search(written) else 0
 
     def _read_word(self, token: Token, place: int) -> None:
         is_negation = token.is_a("negator") or token.text.endswith("n't")
         if is_negation and not self._is_bound(place):
-            self._negated = max(self._negated, 1 if token.text == "non" else _NEGATED_WORDS)
+            self._negated_left = max(
+                self._negated_left, 1 if token.text == "non" else _MAX_NEGATED_WORDS
+            )
             return
         is_letter = len(token.text) == 1 and token.text.isascii()
         is_skill = token.written.isupper() and token.text != "i" and (token.text, place) != ("a", 1)
         is_name = token.text in ("it", "us") and token.written.isupper()
         is_empty = not is_name and token.text in EMPTY
         if is_skill if is_letter else not is_empty and token.text not in UNITS:
-            self._add(stem(token.text), token.text, place - 1)
+            self._add_word(stem(token.text), token.text, place - 1)
         elif not is_letter and token.is_a("generic"):
-            self._between.append(token.text)
-        self._negated = max(0, self._negated - 1)
+            self._joiners.append(token.text)
+        self._negated_left = max(0, self._negated_left - 1)
 
     def _is_bound(self, place: int) -> bool:
-        """Return True after "not" if it negates no word: "not only", "not more than"."""
+        """Return True if a negation before a place negates no word: "not only", "not more than"."""
         following = texts(self._tokens, place, place + 2)
         return following[:1] == ["only"] or following[1:] == ["than"]
 
-    def _add(self, key: str, text: str, place: int) -> None:
-        key = f"!{key}" if self._negated else key
+    def _add_word(self, key: str, text: str, place: int) -> None:
+        key = f"!{key}" if self._negated_left else key
         self._clause.words.setdefault(key, text)
-        self._places[place] = key
-        joins = [text for text in self._between if text in WORDS["alternative"] or text == ","]
-        if not joins or self._between != joins:
+        self._stem_at[place] = key
+        joins = [text for text in self._joiners if text in WORDS["alternative"] or text == ","]
+        if not joins or self._joiners != joins:
             self._end_chain()
         self._chain.append(("or" if WORDS["alternative"].intersection(joins) else ",", key))
-        self._between = []
+        self._joiners = []
 
     def _end_chain(self) -> None:
-        """Keep the words that "or" and commas join, if there is an "or" among them."""
+        """Store words joined by "or" and commas as alternatives, if there is an "or"."""
         if len(self._chain) > 1 and any(joint == "or" for joint, _ in self._chain[1:]):
             keys = [key for _, key in self._chain]
             self._clause.alternatives |= dict.fromkeys(keys, keys)

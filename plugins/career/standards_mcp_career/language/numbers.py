@@ -1,11 +1,11 @@
-"""Read numbers in words and digits, with "at least", "or more", "under" and the like.
+"""Parse numbers in words and digits, with bounds such as "at least", "or more" and "under".
 
     number:  [bound] values [bound]
     values:  5 | 1,000 | .5 | 2.5 | five | twenty-five | 3-5 | 3 to 5 | two million | five (5)
              | two and a half | half a dozen | a year | half a year | several years
     bound:   at least, over, under, up to, <, <=, >, >=, +, -plus, or more, or later, ...
 
-"A year" is 1, and "several years" at least 2. Other numbers are names.
+"A year" is 1, and "several years" is at least 2.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BEFORE_A_UNIT: Final = _MARKS.union(
 )
 _OR_MORE: Final = WORDS["above"] | {"higher", "later", "newer", "plus"}
 _MARK_WORDS: Final = 5
-_NUMBER_TOKENS: Final = 3  # two hundred thousand; a chain of any length would take for ever
+_MAX_NUMBER_PARTS: Final = 3  # as in "two hundred thousand"; longer chains would take too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Number:
     """A number, or a range such as "3 to 5".
 
     Attributes:
-        place: The place of its first digit or word, such as "half" in "half a year".
-        start: The place of its first token, such as "at" in "at least five".
-        end: The place after its last token, such as "more" in "five or more".
-        marks: The words that bound it, such as "least" or "under".
+        place: The place of the first digits or word, such as "half" in "half a year".
+        start: The place of the first token with the bound, such as "at" in "at least five".
+        end: The place after the last token with the bound, such as "more" in "five or more".
+        marks: The words of the bound, such as "least" or "under".
     """
 
     low: float
@@ -52,15 +52,16 @@ class Number:
     marks: frozenset[str]
 
     def bounded_at(self, tokens: Sequence[Token], place: int) -> Number:
-        """Return it with the bound that begins at a place, such as "or more", if there is one."""
+        """Return the number with the bound that begins at a place, such as "or more", if any."""
         marks, end = _marks_after(tokens, place)
         return replace(self, end=end, marks=self.marks | marks)
 
     def bounds(self, *, up_to_is_limit: bool) -> tuple[float, float]:
-        """Return the smallest and the greatest value that it leaves possible.
+        """Return the smallest and the greatest possible value.
 
         Args:
-            up_to_is_limit: "Up to ten years" proves no year; "teams of up to ten" had ten.
+            up_to_is_limit: True to read "up to" as "at most": "up to ten years" may be no year, but
+                of "teams of up to ten", one had ten.
         """
         is_negated = bool(self.marks & _NEGATIONS)
         if self.marks & WORDS["above"]:  # not above: at most
@@ -76,7 +77,7 @@ class Number:
 
 
 def number_value(token: Token) -> float | None:
-    """Return the number that a token is, or None."""
+    """Return the value of a number, None for other tokens."""
     if token.kind == "number":
         digits = token.text
         if _THOUSANDS.fullmatch(digits):
@@ -87,24 +88,24 @@ def number_value(token: Token) -> float | None:
 
 
 def is_number(tokens: Sequence[Token], place: int) -> bool:
-    """Return True for a number, and for a unit without one that says how many: "a year"."""
-    return number_value(tokens[place]) is not None or _implied(tokens, place) is not None
+    """Return True for a number, and for a unit that implies one, such as "a year"."""
+    return number_value(tokens[place]) is not None or _implied_number(tokens, place) is not None
 
 
 def number_at(tokens: Sequence[Token], place: int) -> Number:
     """Return the number whose first digit or word is at a place, or that a unit there implies."""
-    implied = _implied(tokens, place)
+    implied = _implied_number(tokens, place)
     low, high, end = (*implied[:2], place) if implied else _values(tokens, place)
     first = implied[2] if implied else place
     if first == place and texts(tokens, place - 2, place) in (["half", "a"], ["half", "an"]):
         low, high, first = low / 2, high / 2, place - 2
-    start = _start(tokens, first)
+    start = _bound_start(tokens, first)
     before = frozenset(texts(tokens, start, first))
     return Number(low, high, first, start, end, before).bounded_at(tokens, end)
 
 
-def _implied(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | None:
-    """Return the ends of "a year" or "several years", and the place of the first word."""
+def _implied_number(tokens: Sequence[Token], place: int) -> tuple[float, float, int] | None:
+    """Return low and high of "a year" or "several years", and the place of the first word."""
     unit = tokens[place].text
     if UNITS.get(unit, ("", 0))[0] != "month":
         return None
@@ -131,8 +132,8 @@ def _is_amount(tokens: Sequence[Token], unit: int) -> bool:
     return before.kind == "break" or before.text in _BEFORE_A_UNIT
 
 
-def _start(tokens: Sequence[Token], place: int) -> int:
-    """Return the place of the first word that bounds a number."""
+def _bound_start(tokens: Sequence[Token], place: int) -> int:
+    """Return the place of the first word of the bound before a number, *place* without one."""
     start = place - 1 if place and tokens[place - 1].kind == "sign" else place
     for before in range(start - 1, max(-1, start - 1 - _MARK_WORDS), -1):
         if tokens[before].text in _MARKS:
@@ -145,13 +146,13 @@ def _start(tokens: Sequence[Token], place: int) -> int:
 
 
 def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
-    """Return the ends of a range, and the place after it."""
+    """Return low and high of a number or range, and the place after its last token."""
     value = number_value(tokens[start])
     if value is None:
         return 0, math.inf, start
-    low, high, place = value, value, start + 1 + _repeated(tokens, start, value)
+    low, high, place = value, value, start + 1 + _repetition_length(tokens, start, value)
     joins = _RANGE | {"and"} if start and tokens[start - 1].text == "between" else _RANGE
-    for _ in range(_NUMBER_TOKENS):
+    for _ in range(_MAX_NUMBER_PARTS):
         following = tokens[place : place + 2]
         if not following:
             break
@@ -172,15 +173,15 @@ def _values(tokens: Sequence[Token], start: int) -> tuple[float, float, int]:
     return low, high, place
 
 
-def _repeated(tokens: Sequence[Token], start: int, value: float) -> int:
-    """Return how many tokens repeat a number: three in "two (2)"."""
+def _repetition_length(tokens: Sequence[Token], start: int, value: float) -> int:
+    """Return the number of tokens that repeat a number: three in "two (2)"."""
     brackets = texts(tokens, start + 1, start + 4)[::2]
     is_repeated = brackets == ["(", ")"]
     return 3 if is_repeated and number_value(tokens[start + 2]) == value else 0
 
 
 def _marks_after(tokens: Sequence[Token], place: int) -> tuple[frozenset[str], int]:
-    """Return the words after a number or a unit that bound it, and the place after them."""
+    """Return the words of a bound after a number or unit, and the place after these words."""
     match texts(tokens, place, place + 2):
         case ["+" | "plus", *_]:
             return WORDS["least"], place + 1

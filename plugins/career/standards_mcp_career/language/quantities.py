@@ -5,8 +5,8 @@
     held:      noun of number [noun]          a team of ten, a team of ten nurses
     version:   Name number                    Angular 15, Angular 12+
 
-A team of ten and ten teams count other things. All other numbers are names, such as ISO 9001, or
-are in doubt, such as 3/4 and "5 of 10".
+A team of ten is not the same as ten teams. Other numbers are names, such as ISO 9001, or ambiguous,
+such as 3/4 and "5 of 10".
 """
 
 from __future__ import annotations
@@ -22,30 +22,29 @@ from .tokens import UNITS, WORDS, Token, stem, texts
 
 _CALENDAR_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _PER: Final = frozenset(("/", "a", "an", "each", "every", "per", "pro"))
-_NO_NAMES: Final = WORDS["label"] | WORDS["generic"] | UNITS.keys()
+_NOT_NAMES: Final = WORDS["label"] | WORDS["generic"] | UNITS.keys()
 _FILLER: Final = frozenset(("-", "full"))
-_NOUN_WORDS: Final = 3
-TIMES: Final = frozenset(("second", "month"))
+_MAX_NOUN_WORDS: Final = 3
+TIME_DIMENSIONS: Final = frozenset(("second", "month"))
 _MONEY: Final = frozenset(("dollar", "euro", "pound"))
-_USED_BY_WORDS: Final = 5
-# "Up to ten years" proves no minimum; "teams of up to ten" does, because it is the largest team
-# that was led.
+_MAX_USED_BY_WORDS: Final = 5
+# "Up to ten years" proves no minimum. "Teams of up to ten" does: the largest team had ten people.
 _LIMITS: Final = WORDS["above"] | WORDS["below"]
 _UP_TO_LIMITS: Final = frozenset(("second", "month", "percent"))
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its noun, as the values that a text leaves possible.
+    """A number with its noun, as a range of possible values.
 
     Attributes:
         low: The smallest value: 0 after "under" or "at most".
         high: The greatest value: infinite after "at least".
         nouns: The stems of all nouns that are counted, or the dimension of the unit. The noun
             of a group begins with "of:", as in "a team of ten".
-        wanted: The nouns that satisfy the requirement; a claim must count one.
+        wanted: The nouns of which a claim must count one to meet the requirement.
         rate: The unit in "a week" or "per minute".
-        text: As written, in lower case.
+        text: The words of the quantity in lower case.
     """
 
     low: float
@@ -69,8 +68,8 @@ class Mention(NamedTuple):
     """A quantity, and where it is in a clause.
 
     Attributes:
-        start: The place of its first token, such as "at" in "at least five years".
-        end: The place after its number and unit, before its noun.
+        start: The place of the first token, such as "at" in "at least five years".
+        end: The place after the number and unit, before the noun.
         holder: The place of the noun that has it, such as "team" in "a team of five".
         is_attribute: True for "five-year", which describes the noun that follows.
         is_version: True for "Angular 15", whose number is a name, too.
@@ -87,8 +86,8 @@ class Mention(NamedTuple):
 def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Mention | None, int]:
     """Return the quantity whose number is at a place, and the place after its number and unit.
 
-    None for a number that is a name, as in "ISO 9001" or "level 3", for one without a noun, for
-    an age, and for a span, such as "the past 30 years".
+    The quantity is None for a number that is a name, as in "ISO 9001" or "level 3", for a number
+    without a noun, for an age, and for a span, such as "the past 30 years".
     """
     number = number_at(tokens, place)
     start = number.end
@@ -99,7 +98,7 @@ def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Mention | None, in
     if sign in UNITS and sign != "%":
         words, end = [sign], number.end
     if len(words) == 1 and words[0] in UNITS:
-        is_span = UNITS[words[0]][0] in TIMES and _is_span(tokens, number.start, end)
+        is_span = UNITS[words[0]][0] in TIME_DIMENSIONS and _is_span(tokens, number.start, end)
         if is_span or _is_part(tokens, number.place):
             return None, end
         measured = _measured(tokens, number, words[0], end)
@@ -113,7 +112,7 @@ def quantity_at(tokens: Sequence[Token], place: int) -> tuple[Mention | None, in
 
 
 def _measured(tokens: Sequence[Token], number: Number, unit: str, end: int) -> Mention:
-    """Return a quantity with a unit, which ends at a place."""
+    """Return a quantity with a unit that ends before the place *end*."""
     dimension, factor = UNITS[unit]
     is_singular = f"{unit}s" in UNITS
     is_attribute = is_singular and (tokens[end - 2].text == "-" or number.low != 1)
@@ -135,7 +134,7 @@ def _version(tokens: Sequence[Token], number: Number) -> Mention | None:
     if name is None or not is_whole or _CALENDAR_YEAR.fullmatch(token.text):
         return None
     noun = tokens[name]
-    if noun.written.islower() or noun.text in _NO_NAMES:
+    if noun.written.islower() or noun.text in _NOT_NAMES:
         return None
     low, high = number.bounds(up_to_is_limit=True)
     nouns, text = (f"version:{stem(noun.text)}",), _text(tokens[number.place : number.end])
@@ -148,7 +147,7 @@ def _counted(
 ) -> Mention | None:
     """Return a quantity of things, whose noun starts at a place; None without a noun.
 
-    In "ten shop windows" windows are counted, no shops. "A team of ten" counts its members, and
+    In "ten shop windows", windows are counted, not shops. "A team of ten" counts its members, and
     so does "a team of ten people" and "a ten-person team".
     """
     holder = _holder(tokens, number.start)
@@ -179,9 +178,9 @@ def _text(tokens: Sequence[Token]) -> str:
 
 
 def _nouns(tokens: Sequence[Token], start: int) -> tuple[list[str], int]:
-    """Return the words of the noun, or its unit alone, and the place after them."""
+    """Return the words of a noun at a place, or a unit alone, and the place after the words."""
     words = list[str]()
-    for place, token in enumerate(tokens[start : start + _NOUN_WORDS], start):
+    for place, token in enumerate(tokens[start : start + _MAX_NOUN_WORDS], start):
         if token.text in UNITS:
             return [token.text], place + 1
         if not token.is_noun or number_value(token) is not None:
@@ -196,7 +195,7 @@ def _holder(tokens: Sequence[Token], start: int) -> int | None:
 
 
 def _noun(tokens: Sequence[Token], place: int) -> int | None:
-    """Return a place if a noun may be there."""
+    """Return the place if it may have a noun, else None."""
     return place if place >= 0 and tokens[place].is_noun else None
 
 
@@ -207,7 +206,7 @@ def _is_span(tokens: Sequence[Token], start: int, end: int) -> bool:
     """
     after = texts(tokens, end, end + 2)
     follower = after[-1] if after[:1] == ["-"] else after[0] if after else ""
-    before = texts(tokens, start - _USED_BY_WORDS, start)
+    before = texts(tokens, start - _MAX_USED_BY_WORDS, start)
     is_used_by = before[-1:] == ["for"] and ("used", "by") in pairwise(before)
     if before and before[-1] in ("for", "in"):
         before.pop()
@@ -215,7 +214,7 @@ def _is_span(tokens: Sequence[Token], start: int, end: int) -> bool:
 
 
 def _is_part(tokens: Sequence[Token], place: int) -> bool:
-    """Return True for the end of "3/4" or "5 of 10", and for "a quarter of five"."""
+    """Return True for the last number of "3/4", "5 of 10" and "a quarter of five"."""
     if place < 2 or tokens[place - 1].text not in ("/", "of"):  # noqa: PLR2004
         return False
     before = tokens[place - 2]

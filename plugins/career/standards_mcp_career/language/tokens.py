@@ -1,4 +1,4 @@
-"""Words: the word lists, the words, numbers, signs and breaks of a text, and stems."""
+"""Word lists, tokens (words, numbers, signs and breaks of a text), and stems."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 
-def _read() -> dict[str, dict[str, str]]:
-    """Return the words of the file by their kind, each with the value of its line."""
+def _read_word_lists() -> dict[str, dict[str, str]]:
+    """Return the words in ``words.txt`` by kind, each with the value of its line, if any."""
     kinds = dict[str, dict[str, str]]()
     for line in Path(__file__).with_name("words.txt").read_text("utf-8").splitlines():
         kind, colon, words = line.partition(": ")
@@ -22,19 +22,19 @@ def _read() -> dict[str, dict[str, str]]:
     return kinds
 
 
-_KINDS: Final = _read()
+_KINDS: Final = _read_word_lists()
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     kind: frozenset(words) for kind, words in _KINDS.items()
 }
-"""The words of each kind; the file ``words.txt`` says what the kinds are."""
+"""The words of each kind in ``words.txt``, which explains the kinds."""
 NUMBERS: Final = {word: int(value) for word, value in _KINDS["number"].items()}
 MULTIPLES: Final = {word: int(value) for word, value in _KINDS["multiple"].items()}
 UNITS: Final[Mapping[str, tuple[str, int]]] = {
     word: (value.split()[0], int(value.split()[1])) for word, value in _KINDS["unit"].items()
 }
-"""The dimension of a unit, and how many of the smallest unit of it."""
+"""For each unit, its dimension, and its size in the smallest unit of the dimension."""
 EMPTY: Final = WORDS["stop"] | WORDS["generic"]
-"""Words that are no evidence."""
+"""Words that do not count as evidence."""
 DENIALS: Final = re.compile(
     r"\b(?:interested in|interest in|would (?:like|love)|(?:plan|hope|want|wish|aim|try|tried)(?:s|"
     r"ed|ning)? to|eager to|dropped out|fail(?:s|ed|ing)?|expired|lapsed|revoked|studying for|"
@@ -45,7 +45,7 @@ DENIALS: Final = re.compile(
 
 
 Kind: TypeAlias = Literal["word", "number", "sign", "break", "stop"]
-# Accents of Latin, Greek and Cyrillic letters: people write names with and without them.
+# Accents are removed, because people write names with and without accents.
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _ABBREVIATION: Final = re.compile(r"(?:[A-Za-z]{1,3}\.)+[A-Za-z]{1,3}\.?")
 _BIGRAMS: Final = re.compile(
@@ -66,7 +66,7 @@ class Token(NamedTuple):
 
     Attributes:
         kind: A "stop" ends a sentence, a "break" a part of one.
-        text: In lower case, without accents.
+        text: The token in lower case, without accents.
         written: The original spelling.
     """
 
@@ -75,7 +75,7 @@ class Token(NamedTuple):
     written: str
 
     def is_a(self, kind: str) -> bool:
-        """Return True for a word of a kind in ``words.txt``."""
+        """Return True if ``words.txt`` has the word under this kind."""
         return self.text in WORDS[kind]
 
     @property
@@ -85,7 +85,7 @@ class Token(NamedTuple):
 
 
 def texts(tokens: Sequence[Token], start: int, end: int) -> list[str]:
-    """Return the texts from one place to another; either may be outside of the tokens."""
+    """Return the texts from *start* to *end*; either place may be outside of the tokens."""
     return [token.text for token in tokens[max(0, start) : max(0, end)]]
 
 
@@ -119,10 +119,10 @@ def _pattern() -> re.Pattern[str]:
 
 
 def tokens_of(text: str) -> Iterator[Token]:
-    """Yield the pieces of a text in order.
+    """Yield the tokens of a text in order.
 
-    Scripts that put no space between words give pairs of characters. Hiragana, which is mostly
-    grammar, only separates.
+    In scripts without spaces between words, each pair of adjacent characters is a token. Hiragana
+    is mostly grammar and only separates tokens.
     """
     if not text.isascii():
         text = _FRACTION.sub(_decimal, text)
@@ -132,11 +132,11 @@ def tokens_of(text: str) -> Iterator[Token]:
         written, kind = match.group(), match.lastgroup
         if kind == "plain":
             if written.isascii():
-                yield _word(written)
+                yield _word_token(written)
             else:
-                yield from _words(written)
+                yield from _plain_tokens(written)
         elif kind == "word":
-            yield from _technical(written)
+            yield from _technical_tokens(written)
         else:
             yield Token(cast("Kind", kind), written, written)
 
@@ -146,7 +146,7 @@ def _decimal(match: re.Match[str]) -> str:
     return f"{int(match[1] or 0) + unicodedata.numeric(match[2]):.12g}"
 
 
-def _technical(written: str) -> Iterator[Token]:
+def _technical_tokens(written: str) -> Iterator[Token]:
     text = written.casefold()
     if _ABBREVIATION.fullmatch(written) and not text.endswith((".js", ".net", ".io", ".ai")):
         text = text.replace(".", "")
@@ -157,41 +157,41 @@ def _technical(written: str) -> Iterator[Token]:
         yield Token("word", ".net", written)
 
 
-def _words(written: str) -> Iterator[Token]:
+def _plain_tokens(written: str) -> Iterator[Token]:
     place = 0
     for run in _BIGRAMS.finditer(written):
-        yield from _spaced(written[place : run.start()])
-        yield from _unspaced(run.group())
+        yield from _spaced_tokens(written[place : run.start()])
+        yield from _unspaced_tokens(run.group())
         place = run.end()
-    yield from _spaced(written[place:])
+    yield from _spaced_tokens(written[place:])
 
 
-def _spaced(written: str) -> Iterator[Token]:
+def _spaced_tokens(written: str) -> Iterator[Token]:
     for part in _HIRAGANA.split(written):
         if part := part.strip("'\u2019"):
-            yield _word(part)
+            yield _word_token(part)
 
 
-def _word(written: str) -> Token:
+def _word_token(written: str) -> Token:
     text = written.casefold()
     return Token("word", text if text.isalnum() else _POSSESSIVE.sub("", text), written)
 
 
-def _unspaced(run: str) -> Iterator[Token]:
+def _unspaced_tokens(run: str) -> Iterator[Token]:
     place = 0
     for quantity in _HAN_QUANTITY.finditer(run):
         digits, unit = quantity.groups()
         if not digits and quantity.start():
             continue  # a character of a word
-        yield from _pairs(run[place : quantity.start()])
+        yield from _pair_tokens(run[place : quantity.start()])
         if digits:
             yield Token("number", str(_han_number(digits)), digits)
         yield Token("word", unit, unit)
         place = quantity.end()
-    yield from _pairs(run[place:])
+    yield from _pair_tokens(run[place:])
 
 
-def _pairs(run: str) -> Iterator[Token]:
+def _pair_tokens(run: str) -> Iterator[Token]:
     for part in _PARTS.split(run):
         for pair in [part] if len(part) == 1 else map("".join, pairwise(part)):
             yield Token("word", pair, pair)
@@ -208,7 +208,7 @@ def _han_number(text: str) -> int:
     return total + digit
 
 
-_LONGEST: Final = 40
+_MAX_STEMMED_LENGTH: Final = 40
 _PLURALS: Final = (
     (re.compile(r"(?<=..)ies$"), "y"),
     (re.compile(r"(?<=ss|ch|sh|.x)es$"), ""),
@@ -227,7 +227,7 @@ _SUFFIXES: Final = (
     (re.compile(r"(?<=...)(?<!e)ed$"), ""),
     (re.compile(r"(?<=...)ing$"), ""),
 )
-_SHORT: Final = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]")
+_SHORT_STEM: Final = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]")
 _ENDS: Final = (
     (re.compile(r"([^aeiou])\1$"), r"\1"),
     (re.compile(r"(?<=....)e$"), ""),
@@ -238,30 +238,30 @@ _ENDS: Final = (
 
 def stem(word: str) -> str:
     """Return the common form of all inflections of a lowercase word."""
-    return word if len(word) > _LONGEST else _stem(word)
+    return word if len(word) > _MAX_STEMMED_LENGTH else _stem(word)
 
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
     if word in _KINDS["stem"]:
         return _KINDS["stem"][word]
-    if word in WORDS["whole"]:  # it only looks as if it had a suffix
+    if word in WORDS["whole"]:  # the end only looks like a suffix
         return word.removesuffix("s")
     if len(word) < 4 or not (word.isascii() and word.isalpha()):  # noqa: PLR2004
         return word
-    singular = _first(word, _PLURALS)
+    singular = _apply_first(word, _PLURALS)
     if singular in WORDS["whole"]:
         return singular
-    bare = _first(singular, _SUFFIXES)
-    if bare != singular and _SHORT.fullmatch(bare):
+    bare = _apply_first(singular, _SUFFIXES)
+    if bare != singular and _SHORT_STEM.fullmatch(bare):
         bare += "e"  # "caring" becomes "care", not "car"
     for pattern, end in _ENDS:
         bare = pattern.sub(end, bare)
     return bare
 
 
-def _first(word: str, rules: tuple[tuple[re.Pattern[str], str], ...]) -> str:
-    """Apply the first rule that changes a word."""
+def _apply_first(word: str, rules: tuple[tuple[re.Pattern[str], str], ...]) -> str:
+    """Return a word after the first rule that changes it."""
     return next(
         (singular for pattern, end in rules if (singular := pattern.sub(end, word)) != word), word
     )

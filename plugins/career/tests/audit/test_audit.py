@@ -16,13 +16,13 @@ from standards_mcp_career.audit import (
     AuditLog,
     Entry,
     Event,
+    export_line,
     hash_of,
-    line_of,
     read_lines,
     verify_all,
 )
 from standards_mcp_career.database import Store
-from standards_mcp_career.primitives import compact
+from standards_mcp_career.primitives import compact_json
 
 EXAMPLE = Event(
     event_id="evt-1",
@@ -171,7 +171,7 @@ def test_an_unknown_trace_is_not_called_valid(audit: AuditLog):
 
 def test_an_export_is_verified_apart_from_the_database(audit: AuditLog):
     extend(audit, "t", [Entry("Kind", {"text": 'quote " and\nline\u2028'}, ["o"])] * 3)
-    lines = [line_of(event).encode() for event in audit.events()]
+    lines = [export_line(event).encode() for event in audit.events()]
     assert all(line.count(b"\n") == 0 for line in lines)
     assert verify_all(read_lines(lines)) == {"valid": True, "traces": [WHOLE]}
     lines[1] = lines[1].replace(b"Kind", b"Kint")
@@ -182,7 +182,7 @@ def test_an_export_is_verified_apart_from_the_database(audit: AuditLog):
 @pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"\xff", b'{"event_id":1}', b"[" * 10_000])
 def test_a_line_that_is_no_event_is_named(line: bytes):
     with pytest.raises(InvalidInputError, match="Line 2 is not an event"):
-        list(read_lines([line_of(EXAMPLE).encode(), line]))
+        list(read_lines([export_line(EXAMPLE).encode(), line]))
 
 
 def test_threads_write_one_chain(audit: AuditLog):
@@ -213,12 +213,12 @@ def test_any_text_goes_through_an_export(parts: list[tuple[str, list[str]]]):
     events: list[Event] = []
     previous = FIRST_HASH
     for text, refs in parts:
-        payload = compact({text: text})
+        payload = compact_json({text: text})
         event = Event(text, "t", text, payload, text, tuple(refs), previous, "")
         event = replace(event, event_hash=hash_of(event))
         previous = event.event_hash
         events.append(event)
-    read = list(read_lines(line_of(event).encode() for event in events))
+    read = list(read_lines(export_line(event).encode() for event in events))
     assert read == events
     assert verify_all(read)["valid"]
 

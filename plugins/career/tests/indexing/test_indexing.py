@@ -23,7 +23,13 @@ from standards_mcp_career.records import (
     upsert_atoms,
     upsert_opportunities,
 )
-from standards_mcp_career.vectors import STUB_EMBEDDER, Embedder, Kept, MemoryVectors, embedder_of
+from standards_mcp_career.vectors import (
+    STUB_EMBEDDER,
+    Embedder,
+    MemoryVectors,
+    StoredVector,
+    embedder_of,
+)
 from standards_mcp_encoders import Vectors
 
 OPS = Atom(
@@ -134,7 +140,9 @@ def test_builds_at_one_time_leave_the_vectors_of_what_is_stored(store: Store, au
 
 def test_what_is_stored_no_more_leaves_the_vectors_of_its_scope(store: Store, audit: AuditLog):
     vectors, row = MemoryVectors(), np.ones(128, np.float32)
-    vectors.put({("atom", "gone"): Kept("", row), ("resume", "kept"): Kept("", row)})
+    vectors.put(
+        {("atom", "gone"): StoredVector("", row), ("resume", "kept"): StoredVector("", row)}
+    )
     upsert(store, OPS)
     indexing(audit, vectors).build("atoms")
     assert set(vectors.hashes()) == {("atom", "a-ops"), ("resume", "kept")}
@@ -159,14 +167,14 @@ def test_a_build_counts_when_tidying_up_fails(
     store: Store, audit: AuditLog, caplog: pytest.LogCaptureFixture
 ):
     class Untidy(MemoryVectors):
-        def settle(self) -> None:
+        def clean_up(self) -> None:
             raise ApiError("another process writes")
 
     logging.getLogger("standards_mcp").propagate = True
     upsert(store, OPS)
     vectors = Untidy()
     assert indexing(audit, vectors).build()["counts"]["indexed"] == 1
-    assert "after a build of the index: another process writes" in caplog.text
+    assert "cleanup after a build of the index: another process writes" in caplog.text
     with store.reading() as connection:
         assert [run["status"] for run in all_runs(connection)] == ["completed"]
 
@@ -191,8 +199,10 @@ def test_the_built_in_encoder_is_another_source(store: Store, audit: AuditLog):
 def test_a_vector_of_another_dimension_and_a_zero_vector_are_near_to_nothing():
     vectors = MemoryVectors()
     rows = {"c": [1, 0], "a": [2, 0], "zero": [0, 0], "b": [0, 1], "odd": [1, 0, 0], "far": [-1, 0]}
-    vectors.put({("atom", key): Kept("", np.array(row, np.float32)) for key, row in rows.items()})
-    vectors.put({("resume", "r"): Kept("", np.array([1, 0], np.float32))})
+    vectors.put(
+        {("atom", key): StoredVector("", np.array(row, np.float32)) for key, row in rows.items()}
+    )
+    vectors.put({("resume", "r"): StoredVector("", np.array([1, 0], np.float32))})
     table = vectors.table("atom")
     near = table.cosines(np.array([[3, 0], [0, 0]], np.float32))
     assert dict(zip(table.ids, near[0], strict=True)) == {

@@ -21,7 +21,7 @@ from standards_mcp_career.lance_vectors import LanceVectors
 from standards_mcp_career.primitives import hash64
 from standards_mcp_career.records import Atom, upsert_atoms
 from standards_mcp_career.settings import CareerSettings
-from standards_mcp_career.vectors import STUB_EMBEDDER, Kept, Key, MemoryVectors, Source
+from standards_mcp_career.vectors import STUB_EMBEDDER, Key, MemoryVectors, Source, StoredVector
 
 OTHER = Source("catalog", "minilm", "none")
 
@@ -36,8 +36,8 @@ def vectors(folder: Path) -> LanceVectors:
     return LanceVectors(folder, STUB_EMBEDDER.source)
 
 
-def row(*numbers: float, of: str = "text") -> Kept:
-    return Kept(hash64(of), np.array(numbers, np.float32))
+def row(*numbers: float, of: str = "text") -> StoredVector:
+    return StoredVector(hash64(of), np.array(numbers, np.float32))
 
 
 def test_vectors_are_there_for_another_process(vectors: LanceVectors, folder: Path):
@@ -56,7 +56,7 @@ def test_a_change_by_another_is_seen(vectors: LanceVectors, folder: Path):
     vectors.put({("atom", "a"): row(0, 1), ("atom", "b"): row(1, 0)})
     assert other.table("atom").cosines(np.array([[0, 1]], np.float32)).tolist() == [[1, 0]]
     other.remove([("atom", "a"), ("atom", "never there")])
-    other.settle()
+    other.clean_up()
     assert set(vectors.hashes()) == {("atom", "b")}
 
 
@@ -97,9 +97,11 @@ def test_a_build_leaves_few_files(
     for number in range(60):
         vectors.put({("atom", str(number)): row(1, number)})
     assert len(list(folder.glob("*/data/*"))) >= 60
-    vectors.settle()  # joins them; others may still read the old ones
-    monkeypatch.setattr("standards_mcp_career.lance_vectors._OLDEST", timedelta(microseconds=1))
-    vectors.settle()
+    vectors.clean_up()  # joins them; others may still read the old ones
+    monkeypatch.setattr(
+        "standards_mcp_career.lance_vectors._KEEP_VERSIONS", timedelta(microseconds=1)
+    )
+    vectors.clean_up()
     assert len(list(folder.glob("*/data/*"))) == 1
     assert len(vectors.hashes()) == 60
 
@@ -119,13 +121,13 @@ def test_whoever_changes_vectors_waits_for_another_process_that_does(
     vectors: LanceVectors, folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     vectors.put({("atom", "a"): row(1, 0)})
-    monkeypatch.setattr("standards_mcp_career.lance_vectors._SECONDS", 0.05)
+    monkeypatch.setattr("standards_mcp_career.lance_vectors._LOCK_TIMEOUT", 0.05)
     (lock,) = folder.glob("*.lock")
     with filelock.FileLock(lock):
         for change in (
             lambda: vectors.put({("atom", "b"): row(1, 0)}),
             lambda: vectors.remove([("atom", "a")]),
-            vectors.settle,
+            vectors.clean_up,
         ):
             with pytest.raises(ApiError, match=r"another process has been writing.*try again"):
                 change()

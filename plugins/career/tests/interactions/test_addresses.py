@@ -24,7 +24,7 @@ from standards_mcp_career.settings import RedisAddress
 )
 def test_each_form_is_read(text: str, shown: str, parts: dict[str, object]):
     address = RedisAddress.parse(text)
-    assert address.shown == shown
+    assert address.display_name == shown
     assert parse_url(address.url).items() >= parts.items()
     assert "p%2Fw" not in repr(address)
 

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp_career.language.evidence import asked_by, judge, proof_of, weakness
+from standards_mcp_career.language.evidence import (
+    judge,
+    parse_atom,
+    parse_requirement,
+    thin_evidence_reason,
+)
 
 PAIRS = Path(__file__).parents[1] / "matching"
 
 
 def met(requirement: str, claim: str, title: str = "", tags: tuple[str, ...] = ()) -> list[str]:
     """Return the words that prove a requirement."""
-    return judge(asked_by(requirement), proof_of(claim, title, tags)).words
+    return judge(parse_requirement(requirement), parse_atom(claim, title, tags)).words
 
 
 def test_stop_words_and_generic_words_are_no_evidence():
@@ -102,13 +107,18 @@ def test_title_and_tags_count_for_each_clause_but_clauses_do_not_count_together(
 
 
 def test_thin_evidence_is_named():
-    assert weakness("PhD in education", ["in"]) == "it lacks phd, education"
-    assert weakness("PhD in education", ["education", "phd"]) is None
-    assert weakness("Five years of Go", ["five", "of", "years"]) == "it lacks go, five years"
-    assert weakness("Five years of Go", ["five years", "go"]) is None
-    assert weakness("No criminal record", ["criminal", "record"]) is None
-    assert "names no skill or subject" in str(weakness("Five years of experience", ["five years"]))
-    assert "names no skill or subject" in str(weakness("A team", ["team"]))
+    assert thin_evidence_reason("PhD in education", ["in"]) == "it lacks phd, education"
+    assert thin_evidence_reason("PhD in education", ["education", "phd"]) is None
+    assert (
+        thin_evidence_reason("Five years of Go", ["five", "of", "years"])
+        == "it lacks go, five years"
+    )
+    assert thin_evidence_reason("Five years of Go", ["five years", "go"]) is None
+    assert thin_evidence_reason("No criminal record", ["criminal", "record"]) is None
+    assert "names no skill or subject" in str(
+        thin_evidence_reason("Five years of experience", ["five years"])
+    )
+    assert "names no skill or subject" in str(thin_evidence_reason("A team", ["team"]))
 
 
 def pairs_of(name: str) -> list[dict[str, str]]:

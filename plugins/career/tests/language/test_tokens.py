@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_career.language.clauses import read
+from standards_mcp_career.language.clauses import read_clauses
 from standards_mcp_career.language.tokens import stem, tokens_of
 from standards_mcp_career.records import split_tags
 
 
 def words(text: str) -> list[str]:
     """Return the meaningful words of a text."""
-    return [word for clause in read(text) for word in clause.words.values()]
+    return [word for clause in read_clauses(text) for word in clause.words.values()]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ ODD = st.text(alphabet="ab1 .,+-#&'/%€5年五万\u0e01\u3042orA\n\u0301\u0661"
 @given(st.text() | ODD)
 def test_any_text_is_read_and_makes_regular_tags(text: str):
     assert all(token.text for token in tokens_of(text))
-    read(text)
-    read(text, is_claim=True)
+    read_clauses(text)
+    read_clauses(text, is_claim=True)
     regular = split_tags([text], "meaningful")
     assert regular == tuple(sorted({tag.lower() for tag in regular}))

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_career.atom_words import MeaningfulWords, WordIndex, words_of
+from standards_mcp_career.atom_words import MeaningfulWordIndex, WordIndex, words_of
 from standards_mcp_career.audit import AuditLog
 from standards_mcp_career.database import Store
 from standards_mcp_career.indexing import Indexing
@@ -30,7 +30,7 @@ from standards_mcp_career.records import (
     upsert_opportunities,
 )
 from standards_mcp_career.scoring import Matcher, Options
-from standards_mcp_career.vectors import STUB_EMBEDDER, Kept, MemoryVectors
+from standards_mcp_career.vectors import STUB_EMBEDDER, MemoryVectors, StoredVector
 
 LEXICAL = Options("lexical", 25, 25)
 OPS = Atom(
@@ -211,10 +211,13 @@ def test_meaning_tags_and_what_is_required_count_in_the_third_strategy(matching:
 @pytest.mark.parametrize("strategy", ["lexical", "hybrid", "semantic"])
 def test_the_scores_of_many_requirements_are_not_in_memory_together(strategy: Any):
     known = [Atom(f"a-{n:04}", claim=f"Kafka word{n % 97}", verified=True) for n in range(2000)]
-    words, vectors, options = MeaningfulWords(known), MemoryVectors(), Options(strategy, 25, 25)
+    words, vectors, options = MeaningfulWordIndex(known), MemoryVectors(), Options(strategy, 25, 25)
     rows = STUB_EMBEDDER.embed([atom.claim for atom in known])
     vectors.put(
-        {("atom", atom.atom_id): Kept("", row) for atom, row in zip(known, rows, strict=True)}
+        {
+            ("atom", atom.atom_id): StoredVector("", row)
+            for atom, row in zip(known, rows, strict=True)
+        }
     )
     asked = tuple(Requirement(f"Kafka word{n}") for n in range(500))
     position = Opportunity("o", "c", "r", requirements=asked)

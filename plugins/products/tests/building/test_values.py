@@ -180,7 +180,7 @@ def test_a_price_is_read_for_sure_or_not_at_all(cell: Any, price: float | None):
 def test_a_point_or_comma_before_three_digits_means_the_same_as_in_the_other_prices_of_a_file(
     clear: list[Any], delimiter: str, point: float | None, comma: float | None
 ):
-    notation = values.notation(clear, delimiter)
+    notation = values.detect_notation(clear, delimiter)
     assert values.price("1.299 €", notation) == point
     assert values.price("1,299", notation) == comma
     assert values.price("12,50", notation) == values.price("12.50", notation) == 12.5
@@ -194,7 +194,7 @@ def test_a_price_with_two_decimals_is_the_same_in_each_notation(amount: Decimal,
     with_points = f"{amount:,}"
     with_commas = with_points.translate(str.maketrans(".,", ",."))
     for cells in ([with_points], [with_commas], []):
-        notation = values.notation(cells, delimiter)
+        notation = values.detect_notation(cells, delimiter)
         assert values.price(with_points, notation) == float(amount)
         assert values.price(with_commas, notation) == float(amount)
 

@@ -86,7 +86,10 @@ def nested(depth: int) -> dict[str, Any]:
         ({"price": 10**400}, "filters.price: the number must be finite"),
         ({"brand": {"$in": []}}, "filters.brand.$in: must not be empty"),
         ({"brand": {"$in": "x"}}, "filters.brand.$in: a list is needed"),
-        ({"brand": {"$in": ["x"] * 101}}, "filters.brand.$in: has 101 values; it may have 100"),
+        (
+            {"brand": {"$in": ["x"] * 101}},
+            "filters.brand.$in: has 101 values; at most 100 are allowed",
+        ),
         ({"brand": {"$nin": ["x", 1]}}, "filters.brand.$nin: must have values of one type"),
         ({"brand": {"$nin": [True, 1]}}, "filters.brand.$nin: must have values of one type"),
         (
@@ -95,7 +98,7 @@ def nested(depth: int) -> dict[str, Any]:
         ),
         ({"brand": None}, "filters.brand: a text, a number or a boolean is needed"),
         ({"brand": {}}, f"filters.brand: an operator is needed; use {KNOWN}"),
-        ({"brand": ["x"]}, 'filters.brand: a list is given by {"$in": [...]}'),
+        ({"brand": ["x"]}, 'filters.brand: use {"$in": [...]} for a list'),
         ({"brand": "\ud800"}, "filters.brand: the text has a lone surrogate (half of a character)"),
         (
             {"document": {"$contains": "\x00"}},
@@ -103,7 +106,7 @@ def nested(depth: int) -> dict[str, Any]:
         ),
         ({"brand": "a\x00"}, "filters.brand: the text has a NUL character"),
         ({"brand": {"$in": ["\x00"]}}, "filters.brand.$in[0]: the text has a NUL character"),
-        ({"title": {"$contains": "x"}}, "filters.title: $contains is for the name 'document' only"),
+        ({"title": {"$contains": "x"}}, "filters.title: $contains is allowed for 'document' only"),
         ({"$not": []}, "filters: unknown key '$not'; use names of fields, $and or $or"),
         ({"$" * 999: 1}, f"filters: unknown key '{'$' * 64}...'; use names"),
         ({"x" * 999: {}}, f"filters.{'x' * 64}...: an operator is needed"),
@@ -129,8 +132,8 @@ def nested(depth: int) -> dict[str, Any]:
             {"$and": [{"$and": [{"document": {"$contains": "x"}}]}]},
             "filters.$and[0].$and[0].document: is allowed at the top level only",
         ),
-        (nested(9), f"filters{'.$and[0]' * 8}: filters may be nested 8 deep"),
-        ({"$or": [{"a": 1} for _ in range(65)]}, "filters.$or[64].a: there may be 64 conditions"),
+        (nested(9), f"filters{'.$and[0]' * 8}: filters may be nested at most 8 deep"),
+        ({"$or": [{"a": 1}] * 65}, "filters.$or[64].a: there may be at most 64 conditions"),
     ],
 )
 def test_anything_else_is_refused_with_its_place(filters: Any, message: str):
