@@ -1,7 +1,7 @@
 """Standard sets, and records that belong to several of them.
 
 Sources repeat a standard in the set of each grade it belongs to, under the same id: a high-school
-standard is in four sets. A store holds one record for an id. It has the place of one set, the
+standard is in four sets. A store holds one record for an id, with its place in one set, the
 education levels of all and a title for all, and lists the other sets in three fields of equal
 length: ``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes joined by
 commas). ``set_title`` and ``set_levels`` describe the record's own set.

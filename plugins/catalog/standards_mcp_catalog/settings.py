@@ -31,7 +31,7 @@ def _error_at(key: str, message: str) -> ValidationError:
 
 
 _Strip: Final = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
-"""Strips a value of an environment variable, which may end in a line break."""
+"""Removes spaces around a text, since values of environment variables may have some."""
 
 
 class LocalCatalogSettings(PluginSettings):

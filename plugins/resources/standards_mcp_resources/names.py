@@ -14,8 +14,8 @@ from standards_mcp_catalog.vocabulary.names import (
     folded,
     jurisdictions_meant,
     jurisdictions_named,
-    unknown_jurisdiction_error,
     place_named,
+    unknown_jurisdiction_error,
 )
 
 MAX_CHARACTERS: Final = 512

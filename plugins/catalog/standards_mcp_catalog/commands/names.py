@@ -47,8 +47,8 @@ def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]
     by_id = [each for each in sets if each.jurisdiction_id == jurisdiction]
     if by_id and not jurisdictions_named(jurisdiction, titles):
         return by_id
-    meant = jurisdictions_meant(jurisdiction, list(dict.fromkeys(titles)))
-    return [each for each in sets if each.jurisdiction_title in meant]
+    matching = jurisdictions_meant(jurisdiction, list(dict.fromkeys(titles)))
+    return [each for each in sets if each.jurisdiction_title in matching]
 
 
 def sets_of_exact_jurisdiction(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:

@@ -133,7 +133,7 @@ def open_sources(
     for source in sources:
         try:
             if str(source).casefold().startswith(_URL_PREFIXES):
-                from .web import Web  # noqa: PLC0415  - a quarter of a second that paths do not need
+                from .web import Web  # noqa: PLC0415  - takes a quarter of a second
 
                 web = web or Web()
                 with web.download(str(source)) as stream:
@@ -155,15 +155,15 @@ def _too_many_files() -> SourceError:
 
 
 def _read_folder(folder: Path, largest: int) -> Found:
-    found = list(islice(_paths(folder), MOST_FILES + 1))
-    if len(found) > MOST_FILES:
+    entries = list(islice(_paths(folder), MOST_FILES + 1))
+    if len(entries) > MOST_FILES:
         raise _too_many_files()
-    for each in found:
+    for each in entries:
         if isinstance(each, Problem):
             yield each
         else:
             yield from _read_file(each, largest)
-    if not any(isinstance(each, Path) or each.skipped for each in found):
+    if not any(isinstance(each, Path) or each.skipped for each in entries):
         yield lost("nothing to read", str(folder), detail="no file of a known kind", records=0)
 
 

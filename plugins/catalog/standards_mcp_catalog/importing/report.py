@@ -138,7 +138,7 @@ class Report:
         return bool(self.read > self.skipped_records or self.deleted or self.left or self.relations)
 
     def add(self, problem: Problem) -> None:
-        """Count *problem*, and keep it if it is among the first of its reason."""
+        """Count *problem*, and list it if it is among the first of its reason."""
         counts = self.skipped if problem.skipped else self.notes
         counts[problem.reason] += max(problem.records, 1)
         self.read += problem.records

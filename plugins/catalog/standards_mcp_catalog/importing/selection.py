@@ -104,7 +104,7 @@ class Selection:
         return not self._levels or not levels or not self._levels.isdisjoint(levels)
 
 
-# Names are kept by set: one publisher issues packages of several states.
+# Names are stored by set, since one publisher issues packages of several states.
 def jurisdiction_names(
     store: LocalStore, name: str, set_ids: Collection[str] = ()
 ) -> dict[str, str]:

@@ -164,15 +164,15 @@ def _list_frameworks(base: str, web: Web, problems: list[Problem]) -> Iterator[F
     seen: set[str] = set()
     for page in range(_MOST_PAGES):
         address = f"{base}/CFDocuments?limit={_PAGE}&offset={page * _PAGE}"
-        found: list[Problem] = []
+        page_problems: list[Problem] = []
         value = parse_json(web.get(address))
         listing = value if is_object(value) else {"CFDocuments": value}
-        listed = list(Fields(listing, address, "", found).parts("CFDocuments"))
+        listed = list(Fields(listing, address, "", page_problems).parts("CFDocuments"))
         new = [each for each in listed if identifier(each) not in seen]
         # A short page need not be the last, and some servers ignore `offset`.
         if page and not new:
             return
-        problems += found
+        problems += page_problems
         seen.update(map(identifier, new))
         yield from new
     problems.append(note("too many pages", base))

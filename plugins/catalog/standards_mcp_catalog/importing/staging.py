@@ -87,7 +87,7 @@ class Staging:
     def add(
         self, record: StandardRecord, document: int, *, selected: bool
     ) -> Literal["new", "same", "other"]:
-        """Stage *record*; return how it compares with the one that its set had under its id.
+        """Stage *record*; return "new", or how it compares with the last one of its id and set.
 
         Args:
             selected: True if it passes the filters.

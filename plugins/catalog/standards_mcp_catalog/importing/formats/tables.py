@@ -22,12 +22,12 @@ _SEPARATOR_LINE: Final = re.compile(r'sep=([^\s"]|\t)\s*', re.IGNORECASE)  # wri
 
 
 def read_rows(
-    lines: Iterable[str], known: Callable[[Sequence[str]], int]
+    lines: Iterable[str], count_names: Callable[[Sequence[str]], int]
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line and the cells of each row that is not blank.
 
     Args:
-        known: Counts the cells of the header that are names of columns, to choose a delimiter.
+        count_names: Counts the known column names in a header, to choose the delimiter.
 
     Raises:
         SourceError: There are too many columns or rows, a quotation mark is wrong, or a row is too
@@ -40,7 +40,7 @@ def read_rows(
             delimiter = mark[1]
         elif line.strip():
             delimiter = delimiter or max(
-                _DELIMITERS, key=lambda each: known(line.split(each, MOST_COLUMNS))
+                _DELIMITERS, key=lambda each: count_names(line.split(each, MOST_COLUMNS))
             )
             rest = (line for _, line in numbered)
             yield from _parse_rows(number, chain([line], rest), delimiter)
@@ -156,18 +156,18 @@ def column_name(cell: str) -> str:
 
 
 def read_header(
-    cells: Sequence[str], source: str, where: str, given: Collection[str] = ()
+    cells: Sequence[str], source: str, where: str, optional: Collection[str] = ()
 ) -> tuple[list[str], list[Problem]]:
     """Return the name of each column, "" if it is ignored, and notes for the report.
 
     Args:
         source: The name of the document, for problems.
         where: The line in it.
-        given: Columns that may be missing, because an option has their value.
+        optional: Columns that may be missing, because an option has their value.
     """
     names = _column_names(cells)
     details = [*_drop_repeated(names, cells), *_drop_computed(names), *_note_aliases(names, cells)]
-    if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *given)]:
+    if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *optional)]:
         details.append(("column missing", f"{' and '.join(missing)} will be 'Unspecified'"))
     return names, [note(reason, source, where, detail) for reason, detail in details]
 

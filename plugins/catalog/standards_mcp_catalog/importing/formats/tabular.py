@@ -130,8 +130,8 @@ def _rows(lines: Iterable[str], source: str, jurisdiction: str) -> Iterator[_Row
         if columns:
             yield from _checked_row(columns, cells, source, where)
             continue
-        given = ("jurisdiction",) if jurisdiction else ()
-        names, problems = read_header(cells, source, where, given)
+        optional = ("jurisdiction",) if jurisdiction else ()
+        names, problems = read_header(cells, source, where, optional)
         yield from problems
         if "text" not in names:
             detail = f"the columns are {', '.join(filter(None, names))[:200]}{advice_on(cells)}"
