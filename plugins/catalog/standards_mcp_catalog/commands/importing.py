@@ -61,14 +61,14 @@ STARTER: Final = "starter"
     "--jurisdiction",
     multiple=True,
     metavar="NAME",
-    help="Jurisdiction, such as Florida or FL. If the files have only one, it gets this name; if "
-    "they have several, or with --from-api, only this one is imported. May be repeated.",
+    help="Jurisdiction, such as Florida or FL. If only one is read, it gets this name; of several, "
+    "and with --from-api csp, only this one is imported. May be repeated.",
 )
 @click.option(
     "--subject", multiple=True, help="Import only this subject, such as math. May be repeated."
 )
 @click.option("--grade", multiple=True, help="Import only these grades, such as K-2.")
-@click.option("--replace", is_flag=True, help="Delete records that the sets read no longer have.")
+@click.option("--replace", is_flag=True, help="Delete records no longer in the sets that are read.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
 @click.pass_obj

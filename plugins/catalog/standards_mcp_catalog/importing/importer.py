@@ -59,8 +59,8 @@ class ImportOptions:
 
     Attributes:
         selection: Filters.
-        replace: Delete stored records that the sets read no longer have. A set with skipped
-            records loses nothing; no set does if a document could not be read at all.
+        replace: Delete the stored records of a read set that are missing in it now. A set with
+            skipped records loses nothing; no set does if a document could not be read at all.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
         jurisdiction: New name of the jurisdiction; if the documents have several, the one to
