@@ -31,10 +31,10 @@ def open_local(
     """Return the embedded catalog. Nothing is read before its first use.
 
     Args:
-        path: Its folder; by default one in the user's data folder. A new one is filled with the
+        path: The folder of the catalog; by default `default_path`. A new folder is filled with the
             starter set.
-        model: Its text encoder, see `standards_mcp_encoders.spec`.
-        key: The key of the text encoder, where it needs one.
+        model: The text encoder, see `standards_mcp_encoders.spec`.
+        key: The key of the text encoder, if it needs one.
     """
     from .local.catalog import LocalCatalog  # noqa: PLC0415  - imported when it is chosen
     from .local.seeding import SeedSource  # noqa: PLC0415  - as above

@@ -25,8 +25,8 @@ class Backend:
     """A store that an entry point offers.
 
     Attributes:
-        open: Returns the catalog for the table of settings with the name of the backend. The second
-            argument opens the embedded catalog, which may answer in its place.
+        open: Returns the catalog of the backend. The first argument is the settings table with the
+            backend's name; the second opens the embedded catalog, for use as a fallback.
         commands: Further commands of ``standards-mcp data``.
     """
 
@@ -49,5 +49,5 @@ def open_configured(settings: CatalogSettings) -> Catalog:
 
 
 def open_embedded(settings: CatalogSettings) -> LocalCatalog:
-    """Return the embedded catalog, whichever one the configuration chooses for searches."""
+    """Return the embedded catalog, even if searches use another backend."""
     return open_local(settings.path, settings.local.model, settings.local.api_key)

@@ -24,14 +24,14 @@ SEARCHED_FIELDS: Final = frozenset({"content", "description"})
 """Fields that are searched, so that no filter may name them."""
 
 Filter: TypeAlias = FilterExpression | Node
-"""A filter as JSON data, or already parsed."""
+"""A filter as JSON data, or parsed."""
 
 
 def parse_search_filter(expression: Filter | None) -> Node | None:
     """Return the filter of a search, see `standards_mcp.filters.parse_filter`.
 
     Raises:
-        FilterError: The filter is wrong, or names a text that is searched, not filtered.
+        FilterError: The filter is invalid, or names one of `SEARCHED_FIELDS`.
     """
     node = parse_filter(expression)
     if searched := fields(node) & SEARCHED_FIELDS:
@@ -68,7 +68,7 @@ class SearchResult:
         subjects: The probability of each school subject that the text may be about, see
             `vocabulary.subject_model`; empty if the store does not know.
         read_as: The text that was searched in place of the query, with misspelt words corrected;
-            empty if nothing was.
+            empty if no word was corrected.
     """
 
     hits: tuple[SearchHit, ...]
@@ -215,7 +215,7 @@ class Catalog(ABC):
         ]
 
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
-        """Return the records with the nearest notations to one that `find` did not know."""
+        """Return the records with notations close to an *identifier* that `find` did not find."""
         del identifier, limit
         return []
 
@@ -320,7 +320,7 @@ def _origin(record: StandardRecord) -> str:
 
 
 def check_query(text: str, top_k: int) -> None:
-    """Refuse queries that no store accepts.
+    """Raise an error for a query that no store accepts.
 
     Raises:
         CatalogError: The text is too long, or *top_k* is less than 1.

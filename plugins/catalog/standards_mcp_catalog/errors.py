@@ -3,8 +3,10 @@
 * ServiceError
   x FilterError (in `standards_mcp.errors`)
   x CatalogError
-    + UnknownGradeError (in `grades`)
-    + UnknownModelError (in `embedding`)
+    + UnknownGradeError (in `vocabulary.grades`)
+    + JurisdictionNameError (in `vocabulary.names`)
+    + SourceError (in `importing.report`)
+    + StrictImportError (in `importing.importer`)
     + CatalogUnavailableError
 """
 

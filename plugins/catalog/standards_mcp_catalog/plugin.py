@@ -23,7 +23,7 @@ class CatalogPlugin(Plugin[CatalogSettings]):
 
     @hookimpl
     def register_services(self) -> Iterable[Service[Any]]:
-        """Return the one service."""
+        """Return the service `Catalog`."""
         backend, reason = self.settings.choice
         facts = {"backend": backend, "reason": reason}
         if backend == "pinecone":
@@ -57,20 +57,20 @@ class CatalogPlugin(Plugin[CatalogSettings]):
         except ServiceError as exc:
             message = f"{str(exc).rstrip('.')}; `standards-mcp data status` says more"
             return Health(status="failed", message=message)
-        message = ". ".join((_holds(stats), *notes))
+        message = ". ".join((_summary(stats), *notes))
         return Health(status="degraded" if notes else "ok", message=message)
 
     async def _health(self, catalog: Catalog) -> Health:
-        """Return what the catalog holds; no model is loaded for it."""
+        """Return the health from the size of the catalog, without loading a model."""
         try:
             stats = await catalog.stats()
         except ServiceError as exc:
             return Health(status="failed", message=str(exc))
-        return Health(status="ok", message=_holds(stats), facts=_facts(stats))
+        return Health(status="ok", message=_summary(stats), facts=_facts(stats))
 
 
 def _facts(stats: CatalogStats) -> dict[str, Any]:
-    known = {
+    facts = {
         "backend": stats.backend,
         "records": stats.records,
         "location": stats.location,
@@ -78,10 +78,10 @@ def _facts(stats: CatalogStats) -> dict[str, Any]:
         "size_bytes": stats.size_bytes,
     }
     if "pending" in stats.details:
-        del known["records"]  # what it begins with is not there yet
-    return {name: value for name, value in known.items() if value is not None} | dict(stats.details)
+        del facts["records"]  # the seed is not loaded yet
+    return {name: value for name, value in facts.items() if value is not None} | dict(stats.details)
 
 
-def _holds(stats: CatalogStats) -> str:
+def _summary(stats: CatalogStats) -> str:
     pending = stats.details.get("pending")
     return str(pending or f"{stats.records:,} records in the {stats.backend} catalog")

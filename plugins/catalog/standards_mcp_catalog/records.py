@@ -1,7 +1,7 @@
 """The record of one standard, in the same form in every store, and its texts.
 
-The fields have the names of the Pinecone record that the two standards tools have always returned,
-so that a record moves between stores unchanged.
+The fields have the names of the Pinecone record that the two standards tools return, so that a
+record moves between stores unchanged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class StandardRecord(BaseModel):
         text_status: ``official`` or ``paraphrase``.
     """
 
-    # Built with the first record, since a server starts without any.
+    # The schema is built with the first record, since a server starts without any.
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, defer_build=True)
 
     id: str = Field(alias="_id", min_length=1)
@@ -97,7 +97,7 @@ class StandardRecord(BaseModel):
 
 
 def chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    """Yield *items* in lists of at most *size*; take no more of them than it yields."""
+    """Yield *items* in lists of at most *size*; consume only the items that are yielded."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
@@ -116,9 +116,8 @@ def without_surrogates(text: str) -> str:
 def passages(text: str, span: int = 800, kept: int = 400, most: int = 4) -> list[str]:
     """Return the passages of a query to embed: the beginnings of its parts.
 
-    A text of more than *span* characters has several parts of about equal length, *most* at most;
-    the first *kept* characters of each say enough about it, and a text model takes longer over
-    every word.
+    A text of more than *span* characters has several parts of about equal length, *most* at most.
+    Only the first *kept* characters of each are embedded: they suffice, and every word takes time.
     """
     count = min(-(-len(text) // span), most)
     parts = [text]
@@ -140,8 +139,8 @@ def ancestors_text(record: Mapping[str, Any]) -> str:
 def nearest_heading(content: str, description: str) -> tuple[str, str] | None:
     """Return code and text of the nearest heading with a code above a standard.
 
-    Without any code above, it is the nearest heading with an empty code; a root has None. A long
-    text is cut.
+    If no heading has a code, return the nearest one with an empty code; for a root, return None. A
+    long text is cut.
     """
     before = content.removesuffix(description) if description else content
     lines = [(each["code"] or "", each["text"]) for each in _LINE.finditer(before)]

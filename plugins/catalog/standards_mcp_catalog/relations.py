@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SYMMETRIC: Final = ("exactMatchOf", "isPeerOf", "isTranslationOf", "isRelatedTo")
 _INVERSES: Final = {"replacedBy": "replaces", "isPartOf": "hasPart", "precedes": "follows"}
-_STATED_AS: Final = {inverse: kind for kind, inverse in _INVERSES.items()}
+_KINDS_OF_INVERSES: Final = {inverse: kind for kind, inverse in _INVERSES.items()}
 
 KINDS: Final = (
     "exactMatchOf", "replacedBy", "replaces", "isPeerOf", "isTranslationOf", "isPartOf", "hasPart",
@@ -53,7 +53,7 @@ class Link(NamedTuple):
     """One relation of a *kind* from *start* to *end*.
 
     Both ends are keys of identifiers, see `vocabulary.notation.identifier_key`. The kind is never
-    an inverse, and the ends of a symmetric one are in their order, so that equal links are equal.
+    an inverse, and the ends of a symmetric kind are sorted, so each relation has only one link.
     """
 
     start: str
@@ -62,7 +62,7 @@ class Link(NamedTuple):
 
 
 class Crosswalk(NamedTuple):
-    """A source of relations between records of others: a file, or a CASE package."""
+    """A file or a CASE package that states relations between standards of other publishers."""
 
     id: str
     title: str
@@ -72,7 +72,7 @@ class CrosswalkLinks(NamedTuple):
     """Relations that a crosswalk states.
 
     Attributes:
-        adds: True if they are added to the earlier ones, False if they replace them.
+        adds: True if they are added to the stored ones, False if they replace them.
     """
 
     crosswalk: Crosswalk
@@ -99,13 +99,13 @@ class StatedRelation:
 
 def inverse(kind: str) -> str:
     """Return the kind of a relation as its other end sees it."""
-    return _INVERSES.get(kind) or _STATED_AS.get(kind, kind)
+    return _INVERSES.get(kind) or _KINDS_OF_INVERSES.get(kind, kind)
 
 
 def link(start: str, kind: str, end: str) -> Link:
-    """Return the one link for a relation of any of the `KINDS`."""
-    if kind in _STATED_AS:
-        return Link(end, _STATED_AS[kind], start)
+    """Return the normalized link for a relation of any of the `KINDS`."""
+    if kind in _KINDS_OF_INVERSES:
+        return Link(end, _KINDS_OF_INVERSES[kind], start)
     if kind in _SYMMETRIC:
         start, end = sorted((start, end))
     return Link(start, kind, end)
@@ -156,7 +156,7 @@ def parse_kind(words: str) -> str | None:
 
 
 def of_kinds(kinds: Collection[str]) -> list[str]:
-    """Return these kinds in the order of `KINDS`."""
+    """Return *kinds* in the order of `KINDS`, without unknown ones."""
     return [kind for kind in KINDS if kind in kinds]
 
 
@@ -170,8 +170,8 @@ _BY_WORDS: Final = {
 
 _RETIRED: Final = ("deprecated", "superseded", "retired", "withdrawn", "obsolete", "expired")
 _MOST_STEPS: Final = 10
-_MOST_TOLD: Final = 3
-_OVER: Final = " (retired too)"
+_MOST_SENTENCES: Final = 3
+_RETIRED_TOO: Final = " (retired too)"
 _ISO: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:[T ].*)?")
 
 
@@ -209,10 +209,9 @@ class Retirement:
 
     def told(self, name: str) -> str:
         """Return a sentence with the status and the successors of the standard *name*."""
-        wanted = [each for each in self.successors if each.identifier in self.in_force]
-        names = [_name(each) for each in wanted]
-        names = names or [
-            f"{_name(each)}{_OVER if each.record else ''}" for each in self.successors[:1]
+        in_force = [each for each in self.successors if each.identifier in self.in_force]
+        names = [_name(each) for each in in_force] or [
+            f"{_name(each)}{_RETIRED_TOO if each.record else ''}" for each in self.successors[:1]
         ]
         by = f"; replaced by {', '.join(names)}" if names else "; no successor is known"
         return f"{name} is retired ({self.status}){by}"
@@ -236,23 +235,23 @@ async def retirements(
         CatalogError: The catalog cannot be read.
     """
     today = today or time.strftime("%Y-%m-%d")
-    asked = {record.id: record for record in records}
+    requested = {record.id: record for record in records}
     successors = dict(known)  # a record without successors has an empty tuple
-    reached, visited = asked, set(asked)
+    frontier, visited = requested, set(requested)
     for _ in range(_MOST_STEPS):
-        unread = [record for id_, record in reached.items() if id_ not in successors]
+        unread = [record for id_, record in frontier.items() if id_ not in successors]
         if unread:
             stated = await catalog.relations(unread, SUCCESSION, MOST_SUCCESSORS)
             successors |= {record.id: found for record, found in zip(unread, stated, strict=True)}
-        following = [relation.record for id_ in reached for relation in successors[id_]]
-        reached = {each.id: each for each in following if each and each.id not in visited}
-        visited.update(reached)
-        if not reached:
+        following = [relation.record for id_ in frontier for relation in successors[id_]]
+        frontier = {each.id: each for each in following if each and each.id not in visited}
+        visited.update(frontier)
+        if not frontier:
             break
     return {
         id_: _retirement(record, successors, today)
-        for id_, record in asked.items()
-        if _is_over(record, today) or successors[id_]
+        for id_, record in requested.items()
+        if _is_retired(record, today) or successors[id_]
     }
 
 
@@ -264,12 +263,12 @@ async def retired_hits(catalog: Catalog, hits: Iterable[SearchHit]) -> dict[str,
 
 
 def told_of(records: Iterable[StandardRecord], retired: Mapping[str, Retirement]) -> Iterator[str]:
-    """Yield a sentence for each retired record; the last one counts the rest of many."""
+    """Yield a sentence for each of the first retired records, and one that counts the rest."""
     found = list({each.id: each for each in records if each.id in retired}.values())
-    for each in found[:_MOST_TOLD]:
+    for each in found[:_MOST_SENTENCES]:
         yield retired[each.id].told(each.statement_notation or each.id)
-    if len(found) > _MOST_TOLD:
-        yield f"{len(found) - _MOST_TOLD} more are retired (see retired)"
+    if len(found) > _MOST_SENTENCES:
+        yield f"{len(found) - _MOST_SENTENCES} more are retired (see retired)"
 
 
 def _retirement(
@@ -287,13 +286,13 @@ def _retirement(
         for each in found.values()
         # A successor beyond the last step may itself be replaced.
         if each.record
-        and not _is_over(each.record, today)
+        and not _is_retired(each.record, today)
         and successors.get(each.identifier) == ()
     ]
     status = record.publication_status or ""
     return Retirement(
-        status=status if _says_retired(record) else "Superseded" if found else "Expired",
-        ended=_end(record),
+        status=status if _has_retired_status(record) else "Superseded" if found else "Expired",
+        ended=_end_date(record),
         successors=tuple(found.values()),
         in_force=tuple(in_force),
     )
@@ -305,9 +304,9 @@ def _name(stated: StatedRelation) -> str:
     return stated.record.statement_notation or stated.identifier
 
 
-def _is_over(record: StandardRecord, today: str) -> bool:
-    end = _end(record)
-    return _says_retired(record) or "" < _last_day(end) <= today
+def _is_retired(record: StandardRecord, today: str) -> bool:
+    end = _end_date(record)
+    return _has_retired_status(record) or "" < _last_day(end) <= today
 
 
 def _last_day(text: str) -> str:
@@ -323,10 +322,10 @@ def _last_day(text: str) -> str:
         return ""
 
 
-def _says_retired(record: StandardRecord) -> bool:
+def _has_retired_status(record: StandardRecord) -> bool:
     return (record.publication_status or "").strip().casefold() in _RETIRED
 
 
-def _end(record: StandardRecord) -> str:
+def _end_date(record: StandardRecord) -> str:
     end = (record.model_extra or {}).get("status_end_date")
     return end if isinstance(end, str) else ""

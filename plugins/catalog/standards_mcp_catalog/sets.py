@@ -1,7 +1,7 @@
 """Standard sets, and records that belong to several of them.
 
 Sources repeat a standard in the set of each grade it belongs to, under the same id: a high-school
-standard is in four sets. A store holds one record for an id. It has the place of one set, the
+standard is in four sets. A store holds one record for an id, with its place in one set, the
 education levels of all and a title for all, and lists the other sets in three fields of equal
 length: ``also_in_set_ids``, ``also_in_set_titles`` and ``also_in_set_levels`` (codes joined by
 commas). ``set_title`` and ``set_levels`` describe the record's own set.
@@ -103,26 +103,26 @@ def memberships(record: StandardRecord) -> dict[str, Membership]:
 def merged(records: Sequence[StandardRecord]) -> StandardRecord:
     """Return one record for *records*, which all have the same id.
 
-    It gets the place of the youngest grade; among equal grades the first set id decides, so
-    that the order of *records* does not matter.
+    It gets the place of the record with the lowest grade, and among equal grades with the first set
+    id, so that the order of *records* does not matter.
     """
-    base, *others = sorted(records, key=_rank)
+    base, *others = sorted(records, key=_grade_and_set)
     sets: dict[str, Membership] = {}
     for record in (base, *others):
         sets = memberships(record) | sets
     children = dict.fromkeys(id_ for record in (base, *others) for id_ in record.child_ids)
-    return _with(base, sets, tuple(children))
+    return _with_sets(base, sets, tuple(children))
 
 
 def merged_with_stored(
     record: StandardRecord, stored: StandardRecord, replaced: Collection[str] = ()
 ) -> StandardRecord:
-    """Return *record* with its other sets in the store.
+    """Return *record*, merged with the other sets of its stored version.
 
-    A paraphrase gives way to an official text altogether, and never takes its place.
+    An official text replaces a paraphrase as a whole, and a paraphrase never replaces it.
 
     Args:
-        replaced: Sets that were read completely; *record* leaves the ones that it does not mention.
+        replaced: Sets that were read completely. If *record* does not name one, it leaves it.
     """
     if stored.text_status != record.text_status:
         if _is_paraphrase(stored):
@@ -138,13 +138,13 @@ def merged_with_stored(
     if stored.standard_set_id not in sets and kept.description == record.description:
         return merged((record, kept))
     children = tuple(dict.fromkeys((*record.child_ids, *kept.child_ids)))
-    return _with(record, sets | memberships(kept), children)
+    return _with_sets(record, sets | memberships(kept), children)
 
 
 def without_replaced(records: Sequence[StandardRecord]) -> list[StandardRecord]:
-    """Return *records* without the paraphrases of standards that are there in official words too.
+    """Return *records* without paraphrases, if the official text of the standard is among them.
 
-    They are the same standard if code and jurisdiction are the same.
+    Two records are of one standard if their codes and jurisdictions are the same.
     """
     official = [record for record in records if not _is_paraphrase(record)]
     return [
@@ -168,47 +168,47 @@ def _are_one_standard(record: StandardRecord, other: StandardRecord) -> bool:
 
 
 def without_sets(record: StandardRecord, sets: Collection[str]) -> StandardRecord | None:
-    """Return *record* as it is without these sets, or None if it is in no other."""
+    """Return *record* without its place in these sets, or None if it is in no other set."""
     left = {id_: each for id_, each in memberships(record).items() if id_ not in sets}
     if not left or len(left) == len(memberships(record)):
         return record if left else None
-    return _with(record, left, record.child_ids)
+    return _with_sets(record, left, record.child_ids)
 
 
 def renamed(record: StandardRecord, given: GivenNames) -> StandardRecord:
     """Return *record* with the names that users gave to its sets, or unchanged."""
-    places = given.get(record.standard_set_id, {})
-    if title := places.get("jurisdiction_title"):
-        place = {"jurisdiction_id": places["jurisdiction_id"], "jurisdiction_title": title}
-        record = record.model_copy(update=place)
+    names = given.get(record.standard_set_id, {})
+    if title := names.get("jurisdiction_title"):
+        jurisdiction = {"jurisdiction_id": names["jurisdiction_id"], "jurisdiction_title": title}
+        record = record.model_copy(update=jurisdiction)
     sets = memberships(record)
-    named = {
+    retitled = {
         id_: each._replace(title=given.get(id_, {}).get("title", each.title))
         for id_, each in sets.items()
     }
-    return record if named == sets else _with(record, named, record.child_ids)
+    return record if retitled == sets else _with_sets(record, retitled, record.child_ids)
 
 
 def with_names(given: GivenNames, names: GivenNames) -> GivenNames:
-    """Return *given* updated with other names."""
+    """Return the names in *given*, updated with *names*."""
     return {**given, **{id_: {**given.get(id_, {}), **new} for id_, new in names.items()}}
 
 
-def leaving_sets(
+def remove_from_sets(
     records: Iterable[StandardRecord], sets: Collection[str]
 ) -> tuple[list[StandardRecord], list[str]]:
     """Return *records* without these sets, and the ids of records that have no other set."""
     leaving: list[StandardRecord] = []
-    gone: list[str] = []
+    deleted: list[str] = []
     for record in records:
         if left := without_sets(record, sets):
             leaving.append(left)
         else:
-            gone.append(record.id)
-    return leaving, gone
+            deleted.append(record.id)
+    return leaving, deleted
 
 
-def _with(
+def _with_sets(
     base: StandardRecord, sets: Mapping[str, Membership], children: tuple[str, ...]
 ) -> StandardRecord:
     first = base.standard_set_id if base.standard_set_id in sets else min(sets)
@@ -239,7 +239,7 @@ def _also_in(own: Membership, others: Sequence[Membership]) -> dict[str, Any]:
 
 
 def _title_of_all(titles: Sequence[str]) -> str:
-    """Return ``Grades 9-12`` for the titles of such sets, else the first of them."""
+    """Return a title such as ``Grades 9-12`` if all name one grade, else the first ones, joined."""
     distinct = list(dict.fromkeys(titles))
     if len(distinct) == 1:
         return distinct[0]
@@ -251,7 +251,7 @@ def _title_of_all(titles: Sequence[str]) -> str:
     return "; ".join(distinct[:_TITLES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _rank(record: StandardRecord) -> tuple[int, str]:
+def _grade_and_set(record: StandardRecord) -> tuple[int, str]:
     levels = memberships(record)[record.standard_set_id].levels
     return min(map(grade_order, levels), default=len(GRADES)), record.standard_set_id
 

@@ -31,7 +31,7 @@ def _error_at(key: str, message: str) -> ValidationError:
 
 
 _Strip: Final = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
-"""For texts that variables give."""
+"""Removes spaces around a text, since values of environment variables may have some."""
 
 
 class LocalCatalogSettings(PluginSettings):
@@ -80,8 +80,8 @@ class PineconeCatalogSettings(PluginSettings):
             line, where others can read it.
         index_name: This index holds the standards.
         namespace: This part of the index holds the standards.
-        host: This is the host of the index. To give it saves asking for it. It may be http only on
-            loopback.
+        host: This is the host of the index. If it is set, Pinecone is not asked for it. It may be
+            http only on loopback.
         deadline: One call may take this many seconds.
         fallback: With ``local``, the embedded index answers while Pinecone cannot be reached.
     """
@@ -104,10 +104,10 @@ class PineconeCatalogSettings(PluginSettings):
 
 
 def checked_host(host: str) -> str:
-    """Return *host* with its scheme: https unless it says http, which loopback alone may.
+    """Return *host* with its scheme: https by default; http is allowed only on loopback.
 
     Raises:
-        ValueError: The key would be sent unencrypted, or *host* is not a host.
+        ValueError: The key would be sent unencrypted, or *host* is not the address of a host.
     """
     url = host.strip().removesuffix("/")
     url = url if "://" in url else f"https://{url}"
@@ -175,7 +175,7 @@ class CatalogSettings(PluginSettings):
 
     @property
     def choice(self) -> tuple[Literal["local", "pinecone"], str]:
-        """The backend in force, and why it is that one."""
+        """The backend in use, and the settings that choose it."""
         if self.backend != "auto":
             return self.backend, f'[plugins.catalog] backend = "{self.backend}"'
         if self.pinecone.api_key is None:

@@ -1,8 +1,8 @@
 """A pytest plugin for the tests of plugins that use the catalog, and ten invented records.
 
-Its one fixture is `catalog`. Give it to the host's kit as
+The only fixture is `catalog`. Give it to the host's kit as
 ``connect(..., services={Catalog: catalog})``. pytest imports this module at the start of every
-session, so it imports next to nothing itself.
+session, so its own imports are few and light.
 
 Aland has a tree for mathematics in grade 3 (a domain, a cluster, two standards, a standard in two
 parts), one standard of grade 4 and one of science; Borduria has fractions of grade 3 and one

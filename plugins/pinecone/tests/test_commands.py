@@ -121,7 +121,7 @@ class TestUpload:
         assert (code, len(report["new"]), report["written"]) == (0, 5, 0)
         assert not server.indexes
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-        monkeypatch.setattr(workplace, "_PAUSE", -1)  # a state is shown however soon it comes
+        monkeypatch.setattr(workplace, "_REDRAW_SECONDS", -1)  # every state is shown
         code, report, err = run("upload", "--create", "--batch-size", "2")
         assert (code, report["written"], report["complete"]) == (0, 5, True)
         assert "\r2 records read, 2 written" in err

@@ -14,8 +14,8 @@ from standards_mcp_catalog.vocabulary.names import (
     folded,
     jurisdictions_meant,
     jurisdictions_named,
-    no_jurisdiction,
     place_named,
+    unknown_jurisdiction_error,
 )
 
 MAX_CHARACTERS: Final = 512
@@ -127,7 +127,7 @@ def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[Standar
 def unknown_jurisdiction(text: str, sets: Sequence[StandardSet]) -> InvalidInputError:
     """Return the error for a jurisdiction without standards; it names jurisdictions with some."""
     titles = dict.fromkeys(each.jurisdiction_title for each in sets)
-    error = no_jurisdiction(text, list(titles))
+    error = unknown_jurisdiction_error(text, list(titles))
     return InvalidInputError(f"{error} browse_standards without parent lists all.")
 
 

@@ -42,10 +42,10 @@ for _command in (crosswalks, export, import_command, remove, rename, sets, templ
 
 
 def data_commands(workplace: Workplace) -> click.Group:
-    """Return the group of all commands, for this workplace."""
+    """Return the group ``data`` with the commands of the backends, which all get *workplace*."""
     group = copy(data)
-    others = (command for backend in backends().values() for command in backend.commands)
-    group.commands = {**data.commands, **{str(command.name): command for command in others}}
+    of_backends = (command for backend in backends().values() for command in backend.commands)
+    group.commands = {**data.commands, **{str(command.name): command for command in of_backends}}
     group.context_settings = {"obj": workplace}  # for completion, too
     return group
 
@@ -54,17 +54,17 @@ def data_commands(workplace: Workplace) -> click.Group:
 @json_option
 @click.pass_context
 def status(ctx: click.Context, *, as_json: bool) -> None:
-    """Show what the catalog holds, where, and in what state.
+    """Show the size, the place and the state of the catalog.
 
-    Where that is Pinecone, the embedded index is shown too. Exit code 1 when Pinecone does not
-    answer.
+    If the catalog is in Pinecone, the embedded index is shown, too. Exit code 1 if Pinecone does
+    not answer.
     """
     with divert_stdout():
         facts = anyio.run(_status, ctx.ensure_object(Workplace))
     if as_json:
         print_json(facts)
     else:
-        print_table(_lines(facts))
+        print_table(_table_rows(facts))
     if "error" in facts:
         ctx.exit(1)
 
@@ -72,20 +72,19 @@ def status(ctx: click.Context, *, as_json: bool) -> None:
 async def _status(workplace: Workplace) -> dict[str, Any]:
     from standards_mcp_catalog.local.catalog import LocalCatalog
 
-    catalog, table = workplace.configured(), workplace.settings
+    catalog, settings = workplace.configured(), workplace.settings
     facts: dict[str, Any]
     try:
         if isinstance(catalog, LocalCatalog):
-            await catalog.facets()  # fills a catalog that is new
+            await catalog.facets()  # fills a new catalog
         stats = await catalog.stats()
-        why = {"reason": table.choice[1]}
-        stats = replace(stats, details={**why, **stats.details})
+        stats = replace(stats, details={"reason": settings.choice[1], **stats.details})
         facts = _facts(stats, await _search_state(catalog))
     except CatalogUnavailableError as error:
-        backend, reason = table.choice
+        backend, reason = settings.choice
         if backend == "local":
             raise
-        name = table.pinecone.index_name
+        name = settings.pinecone.index_name
         facts = {"backend": backend, "location": name, "reason": reason, "error": str(error)}
     finally:
         await catalog.aclose()
@@ -112,7 +111,7 @@ async def _search_state(catalog: Catalog) -> str:
         return str(error)
 
 
-def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _table_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in facts.items():
         label = key.replace("_", " ")
         if isinstance(value, Mapping):
@@ -126,10 +125,10 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 @data.command(epilog=examples("data build"))
 @click.pass_obj
 def build(workplace: Workplace) -> None:
-    """Rebuild the index from the loaded standards, whatever state it is in.
+    """Rebuild the index from the loaded standards, whatever its state.
 
     Texts that were embedded before are not embedded again. An interrupted build goes on where it
-    stopped, and the old index serves until the new one is complete.
+    stopped, and searches use the old index until the new one is complete.
     """
     with divert_stdout(), ProgressLine() as progress:
         stats = workplace.embedded.store.build(progress)

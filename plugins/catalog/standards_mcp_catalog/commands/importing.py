@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import click
 
 from standards_mcp.commands import Report, divert_stdout, examples, reports
+from standards_mcp_catalog.importing.readers import Format
 
 from .workplace import ProgressLine, Workplace
 
 if TYPE_CHECKING:
     from standards_mcp_catalog.importing.files import Document
-    from standards_mcp_catalog.importing.readers import Format
     from standards_mcp_catalog.importing.report import Item, Problem
     from standards_mcp_catalog.importing.selection import Selection
     from standards_mcp_catalog.records import StandardRecord
 
 STARTER: Final = "starter"
-"""Name of the starter set among sources and sets."""
+"""The starter set, as a source of `data import` and as the SET of `data remove`."""
 
 
 @click.command(
@@ -40,9 +40,9 @@ STARTER: Final = "starter"
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["auto", "csp", "case", "jsonl", "csv", "crosswalk"]),
+    type=click.Choice(get_args(Format)),
     default="auto",
-    help="How to read the files; found out for each by default.",
+    help="Format of the files; detected for each file by default.",
 )
 @click.option(
     "--from-api",
@@ -53,36 +53,36 @@ STARTER: Final = "starter"
 @click.option(
     "--api-key",
     default="",
-    help="Key of the csp API, if any. Others see it on a command line; better set CSP_API_KEY in "
-    "the environment or in .env.",
+    help="Key of the csp API, if any. Other users can read a command line; better set CSP_API_KEY "
+    "in the environment or in .env.",
 )
-@click.option("--refresh", is_flag=True, help="Ask an API again for what is kept on disk.")
+@click.option("--refresh", is_flag=True, help="Request the cached answers of an API again.")
 @click.option(
     "--jurisdiction",
     multiple=True,
     metavar="NAME",
-    help="Whose standards they are, such as Florida or FL: the name of all, whatever the source "
-    "says; of several, and from an API, only these are taken.",
+    help="Jurisdiction, such as Florida or FL. If only one is read, it gets this name; of several, "
+    "and with --from-api csp, only this one is imported. May be repeated.",
 )
 @click.option(
-    "--subject", multiple=True, help="Take only this one, for example math. May be repeated."
+    "--subject", multiple=True, help="Import only this subject, such as math. May be repeated."
 )
-@click.option("--grade", multiple=True, help="Take only these grades, for example K-2.")
-@click.option("--replace", is_flag=True, help="Delete what is gone from the sets that are read.")
+@click.option("--grade", multiple=True, help="Import only these grades, such as K-2.")
+@click.option("--replace", is_flag=True, help="Delete records no longer in the sets that are read.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @click.option("--strict", is_flag=True, help="Import nothing if anything must be skipped.")
 @click.pass_obj
 @reports
-def import_command(workplace: Workplace, /, **given: Any) -> Report:
+def import_command(workplace: Workplace, /, **values: Any) -> Report:
     """Load standards from each PATH (a file, a folder or an archive), each URL, or an API.
 
     A table with the columns from, to and relation is a crosswalk between standards.
 
-    `starter` stands for the starter set. Official texts that are loaded stay as they are.
+    The source `starter` is the starter set. It does not replace official texts.
 
-    What is loaded already and has not changed is not touched. Options that may be repeated take
-    any of their values. Exit code 1 when nothing could be taken from the sources, 2 when the
-    options are wrong.
+    Unchanged records are not written again. If an option is repeated, a record needs to fit only
+    one of its values. Exit code 1 if nothing could be read from the sources or --strict refused
+    them, 2 if the options are wrong.
     """
     from standards_mcp_catalog.importing.formats.values import clean
     from standards_mcp_catalog.importing.importer import (
@@ -91,27 +91,29 @@ def import_command(workplace: Workplace, /, **given: Any) -> Report:
         import_sources,
     )
 
-    options = _Options(**given)
+    options = _Options(**values)
     if not all(map(clean, options.jurisdiction)):
         raise click.UsageError("--jurisdiction: the name is empty")
-    how = ImportOptions(
+    import_options = ImportOptions(
         selection=_selection(options), replace=options.replace, dry_run=options.dry_run,
-        strict=options.strict, jurisdiction=options.name,
+        strict=options.strict, jurisdiction=options.new_name,
     )  # fmt: skip
-    store, notes = workplace.embedded.store, list[str]()
+    store, errors = workplace.embedded.store, list[str]()
     with divert_stdout(), ProgressLine() as progress:
-        documents = _documents(options, how.selection, workplace, progress)
+        documents = _documents(options, import_options.selection, workplace, progress)
         try:
-            report = import_sources(store, documents, how, on_read=progress.read, progress=progress)
+            report = import_sources(
+                store, documents, import_options, on_read=progress.read, progress=progress
+            )
         except StrictImportError as error:
-            report, notes = error.report, [f"Error: {error}"]
-    code = 1 if notes or not report.has_effect else 0
-    return Report(report.to_dict(), lambda: "\n".join(report.lines()), code, notes)
+            report, errors = error.report, [f"Error: {error}"]
+    code = 1 if errors or not report.has_effect else 0
+    return Report(report.to_dict(), lambda: "\n".join(report.lines()), code, errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
-    """The options of the command line by their names."""
+    """Arguments and options of `data import`."""
 
     sources: tuple[str, ...]
     format_: Format
@@ -126,8 +128,8 @@ class _Options:
     strict: bool
 
     @property
-    def name(self) -> str:
-        """New name of the jurisdiction of files; an API has several jurisdictions."""
+    def new_name(self) -> str:
+        """New name of the jurisdiction, or "" if the option --jurisdiction is only a filter."""
         return self.jurisdiction[0] if len(self.jurisdiction) == 1 and self.api != "csp" else ""
 
 
@@ -137,7 +139,7 @@ def _selection(options: _Options) -> Selection:
 
     try:
         return Selection(
-            jurisdictions=() if options.name else options.jurisdiction,
+            jurisdictions=() if options.new_name else options.jurisdiction,
             subjects=options.subject,
             grades=options.grade,
         )
@@ -148,7 +150,7 @@ def _selection(options: _Options) -> Selection:
 def _documents(
     options: _Options, selection: Selection, workplace: Workplace, progress: ProgressLine
 ) -> Iterator[Iterable[Item]]:
-    """Return the records of each document, after the records of the starter set."""
+    """Return an iterator over the items of each document, the starter set (if any) first."""
     from standards_mcp_catalog.importing.files import open_sources
     from standards_mcp_catalog.importing.readers import read_documents
     from standards_mcp_catalog.starter import starter_records
@@ -166,7 +168,7 @@ def _documents(
         documents = _from_api(options, selection, workplace, progress)
     else:
         documents = open_sources(sources)
-    name = proper_name(options.name)
+    name = proper_name(options.new_name)
     return chain(starter, read_documents(documents, options.format_, jurisdiction=name))
 
 
@@ -186,12 +188,13 @@ def _from_api(
     folder = user_cache_path("standards-mcp", appauthor=False) / "sources" / str(options.api)
     cache = Cache(folder, days=0 if options.refresh else 7)
     if options.api == "case":
-        creators = replace(selection, jurisdictions=options.jurisdiction)
+        # A new name is missing in *selection*, but still selects the frameworks to download.
+        selection = replace(selection, jurisdictions=options.jurisdiction)
         for base_url in options.sources:
-            yield from case_documents(base_url, creators, cache=cache, on_package=progress.fetched)
+            yield from case_documents(base_url, selection, cache=cache, on_package=progress.fetched)
         return
-    configured = workplace.settings.csp.api_key
-    key = options.api_key.strip() or (configured.get_secret_value() if configured else "")
+    secret = workplace.settings.csp.api_key
+    key = options.api_key.strip() or (secret.get_secret_value() if secret else "")
     for base_url in options.sources or (CSP_URL,):
         yield from csp_documents(
             selection, base_url=base_url, web=csp_web(key), cache=cache, on_set=progress.fetched

@@ -29,12 +29,14 @@ jurisdiction_option = click.option(
     "--jurisdiction",
     metavar="NAME",
     shell_complete=offer(loaded_jurisdictions),
-    help="Only the sets of this one, by a name such as Florida or FL, or its id.",
+    help="Only sets of this jurisdiction: its name, abbreviation (Florida, FL) or id.",
 )
 
 
 def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the sets of a jurisdiction under all of its names here.
+    """Return the sets whose jurisdiction id or title matches *jurisdiction*.
+
+    Other titles of the same place match, too.
 
     Raises:
         JurisdictionNameError: The name is unknown or ambiguous.
@@ -45,20 +47,24 @@ def sets_of(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]
     by_id = [each for each in sets if each.jurisdiction_id == jurisdiction]
     if by_id and not jurisdictions_named(jurisdiction, titles):
         return by_id
-    meant = jurisdictions_meant(jurisdiction, list(dict.fromkeys(titles)))
-    return [each for each in sets if each.jurisdiction_title in meant]
+    matching = jurisdictions_meant(jurisdiction, list(dict.fromkeys(titles)))
+    return [each for each in sets if each.jurisdiction_title in matching]
 
 
-def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
+def sets_of_exact_jurisdiction(jurisdiction: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
     """Return the sets of exactly one jurisdiction, for changes that cannot be undone.
 
-    It is meant by its id, its whole title in any case, or another name of its place.
+    Match the id, the full title (case-insensitive), or an alias of the place.
 
     Raises:
         JurisdictionNameError: The jurisdiction is unknown; the message suggests similar ones.
-        click.UsageError: It has several names here, all of them different from the given one.
+        click.UsageError: Several loaded jurisdiction titles match, none of them exactly.
     """
-    from standards_mcp_catalog.vocabulary.names import folded, no_jurisdiction, same_jurisdiction
+    from standards_mcp_catalog.vocabulary.names import (
+        folded,
+        same_jurisdiction,
+        unknown_jurisdiction_error,
+    )
 
     spelling = folded(jurisdiction) or jurisdiction
     found = (
@@ -72,11 +78,11 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
     )
     titles = sorted({each.jurisdiction_title for each in found or sets})
     if not found:
-        raise no_jurisdiction(jurisdiction, titles)
+        raise unknown_jurisdiction_error(jurisdiction, titles)
     if len(titles) > 1:
         raise click.UsageError(
-            f"{jurisdiction!r} is {' and '.join(map(repr, titles))} here; write the one that you "
-            "mean exactly so"
+            f"{jurisdiction!r} matches {' and '.join(map(repr, titles))}; use one of these titles "
+            "exactly."
         )
     return found
 
@@ -85,11 +91,11 @@ def chosen_sets(
     store: LocalStore,
     standard_sets: Sequence[str],
     jurisdiction: str | None,
-    of_jurisdiction: Callable[[str, Sequence[StandardSet]], list[StandardSet]] = sets_of,
+    match_jurisdiction: Callable[[str, Sequence[StandardSet]], list[StandardSet]] = sets_of,
 ) -> list[str] | None:
-    """Return the ids of the sets with these names, of a jurisdiction if one is given.
+    """Return the ids of the named sets; with only a jurisdiction, of all its sets.
 
-    None means all sets, if neither is given.
+    With neither, return None, which means all sets.
 
     Raises:
         JurisdictionNameError: The jurisdiction is unknown or ambiguous.
@@ -99,23 +105,26 @@ def chosen_sets(
         return None
     sets = store.sets()
     if jurisdiction:
-        sets = of_jurisdiction(jurisdiction, sets)
-    return [set_named(name, sets).id for name in standard_sets] or [each.id for each in sets]
+        sets = match_jurisdiction(jurisdiction, sets)
+    return [find_set(name, sets).id for name in standard_sets] or [each.id for each in sets]
 
 
-def one_or_all(store: LocalStore, standard_set: str, jurisdiction: str | None) -> list[str]:
+def ids_of_set_or_jurisdiction(
+    store: LocalStore, standard_set: str, jurisdiction: str | None
+) -> list[str]:
     """Return the id of one set, or the ids of all sets of exactly one jurisdiction.
 
     Raises:
-        click.ClickException: See `chosen_sets`; neither a set nor a jurisdiction is given.
+        click.ClickException: As in `chosen_sets`, or neither a set nor a jurisdiction is given.
     """
-    ids = chosen_sets(store, [standard_set] if standard_set else [], jurisdiction, sets_of_one)
+    names = [standard_set] if standard_set else []
+    ids = chosen_sets(store, names, jurisdiction, sets_of_exact_jurisdiction)
     if ids is None:
         raise click.UsageError("name a set, or a jurisdiction with --jurisdiction")
     return ids
 
 
-def sets_called(name: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
+def sets_with_id_or_title(name: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
     """Return the set with this id, or else the sets with this title in any case."""
     from standards_mcp_catalog.vocabulary.names import folded
 
@@ -123,49 +132,51 @@ def sets_called(name: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
     return by_id or [each for each in sets if folded(each.title) == folded(name)]
 
 
-def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
-    """Return the set with this id, or with a title that only it has.
+def find_set(name: str, sets: Sequence[StandardSet]) -> StandardSet:
+    """Return the set with this id, or the only set with this title.
 
     Raises:
-        JurisdictionNameError: It is the name of a place without loaded standards.
+        JurisdictionNameError: *name* is a place, and no standards of it are loaded.
         click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
     """
     from standards_mcp_catalog.vocabulary.names import (
         jurisdictions_named,
-        no_jurisdiction,
         place_named,
         same_jurisdiction,
         titles_like,
+        unknown_jurisdiction_error,
     )
 
-    same = sets_called(name, sets)
-    if len(same) == 1:
-        return same[0]
-    if same:
-        is_told_apart = len({each.jurisdiction_title for each in same}) > 1
-        advice = "add --jurisdiction, or give" if is_told_apart else "give"
+    found = sets_with_id_or_title(name, sets)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        differ_by_jurisdiction = len({each.jurisdiction_title for each in found}) > 1
+        advice = "add --jurisdiction, or give" if differ_by_jurisdiction else "give"
         raise click.UsageError(
-            f"{len(same)} sets have the title {name!r}; {advice} one of their ids:\n{_shown(same)}"
+            f"{len(found)} sets have the title {name!r}; {advice} one of their ids:\n"
+            f"{_format_sets(found)}"
         )
     titles = list(dict.fromkeys(each.jurisdiction_title for each in sets))
     if places := jurisdictions_named(name, titles):
         count = sum(each.jurisdiction_title in places for each in sets)
-        is_part = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(places[0])
-        whole = places[0] if is_part else name
-        argument = f'"{whole}"' if " " in whole else whole
+        first = places[0]
+        is_abbreviation = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(first)
+        jurisdiction = first if is_abbreviation else name
+        argument = f'"{jurisdiction}"' if " " in jurisdiction else jurisdiction
         raise click.ClickException(
             f"no set {name!r}: it is a jurisdiction with {counted(count, 'set')}; write "
             f"`--jurisdiction {argument}` for all of them"
         )
     if place_named(name):
-        raise no_jurisdiction(name, titles)
-    near = titles_like(name, (each.title for each in sets))
-    shown = [each for each in sets if each.title in near]
-    hint = f" Near are:\n{_shown(shown)}" if shown else ""
+        raise unknown_jurisdiction_error(name, titles)
+    similar_titles = titles_like(name, (each.title for each in sets))
+    similar = [each for each in sets if each.title in similar_titles]
+    hint = f" Similar sets:\n{_format_sets(similar)}" if similar else ""
     raise click.ClickException(f"no set {name!r}; `standards-mcp data sets` lists them.{hint}")
 
 
-def _shown(sets: Sequence[StandardSet]) -> str:
+def _format_sets(sets: Sequence[StandardSet]) -> str:
     lines = [
         f"  {each.id}  {each.title} ({each.jurisdiction_title}, {each.subject})"
         for each in sets[:_MOST_SHOWN]
@@ -174,7 +185,7 @@ def _shown(sets: Sequence[StandardSet]) -> str:
     return "\n".join(map(printable, [*lines, *more]))
 
 
-def crosswalk_named(store: LocalStore, name: str) -> str:
+def find_crosswalk_id(store: LocalStore, name: str) -> str:
     """Return the id of the crosswalk with this id or title, or "".
 
     Raises:

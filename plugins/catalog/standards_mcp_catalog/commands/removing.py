@@ -12,7 +12,12 @@ import click
 from standards_mcp.commands import Report, ask, counted, divert_stdout, examples, offer, reports
 
 from .importing import STARTER
-from .names import crosswalk_named, jurisdiction_option, one_or_all, sets_called
+from .names import (
+    find_crosswalk_id,
+    ids_of_set_or_jurisdiction,
+    jurisdiction_option,
+    sets_with_id_or_title,
+)
 from .workplace import ProgressLine, Workplace, loaded_sets_and_crosswalks
 
 if TYPE_CHECKING:
@@ -26,13 +31,13 @@ class _Removal(NamedTuple):
     Attributes:
         run: Removes the data; with ``dry_run=True`` only counts it. ``relations`` in its report
             counts relations of crosswalks.
-        before: Says how to keep a copy.
-        after: Says how to restore the data.
+        copy_hint: How to keep a copy, to show before the removal.
+        restore_hint: How to restore the data, to show afterwards.
     """
 
     run: Callable[..., Counts]
-    before: str
-    after: str
+    copy_hint: str
+    restore_hint: str
 
 
 @click.command(
@@ -47,31 +52,31 @@ class _Removal(NamedTuple):
     "standard_set", metavar="[SET]", default="", shell_complete=offer(loaded_sets_and_crosswalks)
 )
 @jurisdiction_option
-@click.option("--crosswalk", is_flag=True, help="SET is a crosswalk, also if a set is called so.")
+@click.option("--crosswalk", is_flag=True, help="SET is a crosswalk, even if a set has this name.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
 @click.option("--yes", is_flag=True, help="Delete without asking, as scripts have to.")
 @click.pass_obj
 @reports
 def remove(workplace: Workplace, /, *, dry_run: bool, yes: bool, **chosen: Any) -> Report:
-    """Delete the standard SET, given by its id or title; `starter` means the whole starter set.
+    """Delete the standard SET, given by its id or title; `starter` means the starter set.
 
-    It counts what would be deleted, and asks first. With --jurisdiction and no SET, all sets of
-    that are deleted. Standards that are in other sets too stay in those. What crosswalks say of
-    deleted standards goes with them. SET may also be a crosswalk, see `data crosswalks`; if a set
-    is called so too, add --crosswalk. Exit code 1 when there is no such set or crosswalk, or when
-    nothing is deleted because nobody has agreed.
+    Shows the numbers and asks for confirmation first. With --jurisdiction and no SET, all sets of
+    the jurisdiction are deleted. Standards that are also in other sets stay there. Relations that
+    crosswalks state for deleted standards are deleted, too; `starter` keeps standards that have an
+    official text. SET may also be a crosswalk, see `data crosswalks`; if a set has the same name,
+    add --crosswalk. Exit code 1 if there is no such set or crosswalk, or without a confirmation.
     """
     with divert_stdout(), ProgressLine() as progress:
         store = workplace.embedded.store
         removal = _removal(store, progress, **chosen)
         report = removal.run(dry_run=True)
         if not (dry_run or yes) and _has_effect(report):
-            ask(f"{_sentence(report)} {removal.before}")
+            ask(f"{_summary(report)} {removal.copy_hint}")
         if not dry_run:
             report = removal.run(dry_run=False)
     names = ("deleted", "left", "relations", "dry_run")
-    hint = removal.before if dry_run else removal.after
-    text = f"{_sentence(report)} {hint}" if _has_effect(report) else _sentence(report)
+    hint = removal.copy_hint if dry_run else removal.restore_hint
+    text = f"{_summary(report)} {hint}" if _has_effect(report) else _summary(report)
     return Report({name: getattr(report, name) for name in names}, lambda: text)
 
 
@@ -79,7 +84,7 @@ def _has_effect(report: Counts) -> bool:
     return bool(report.deleted or report.left or report.relations)
 
 
-def _sentence(report: Counts) -> str:
+def _summary(report: Counts) -> str:
     verb = "Would delete" if report.dry_run else "Deleted"
     parts = [counted(report.deleted, "record")] if report.deleted or not report.relations else []
     parts += [counted(report.relations, "relation")] if report.relations else []
@@ -104,41 +109,42 @@ def _removal(
     )
 
     if crosswalk and (jurisdiction or not standard_set):
-        raise click.UsageError("--crosswalk goes with the id or title of one, and without others")
+        raise click.UsageError("--crosswalk needs SET, a crosswalk, and excludes --jurisdiction")
     if standard_set == STARTER and not (crosswalk or jurisdiction):
         hint = "`standards-mcp data import starter` brings it back."
         return _Removal(partial(remove_starter, store, progress), hint, hint)
-    crosswalk_id = crosswalk_named(store, standard_set) if standard_set and not jurisdiction else ""
+    may_be_crosswalk = standard_set and not jurisdiction
+    crosswalk_id = find_crosswalk_id(store, standard_set) if may_be_crosswalk else ""
     if crosswalk and not crosswalk_id:
         raise click.ClickException(
             f"no crosswalk {standard_set!r}; `standards-mcp data crosswalks` lists them"
         )
     if crosswalk_id:
-        if not crosswalk and sets_called(standard_set, store.sets()):
+        if not crosswalk and sets_with_id_or_title(standard_set, store.sets()):
             raise click.UsageError(
-                f"{standard_set!r} is a set, and a crosswalk with the id {crosswalk_id}; add "
-                "--crosswalk for the crosswalk, or --jurisdiction for the set"
+                f"{standard_set!r} is a set, and also the crosswalk with the id {crosswalk_id}; "
+                "add --crosswalk for the crosswalk, or --jurisdiction for the set"
             )
         return _Removal(
             partial(remove_crosswalk, store, crosswalk_id),
-            _copy_first("data export --output FILE"),
-            _restored_from("file"),
+            _copy_hint("data export --output FILE"),
+            _restore_hint("file"),
         )
-    ids = one_or_all(store, standard_set, jurisdiction)
+    ids = ids_of_set_or_jurisdiction(store, standard_set, jurisdiction)
     chosen = ["--set", ids[0]] if standard_set else ["--jurisdiction", jurisdiction or ""]
     return _Removal(
         partial(remove_sets, store, ids, progress),
-        _copy_first(f"data export {shlex.join(chosen)} --output FILE"),
-        _restored_from("source"),
+        _copy_hint(f"data export {shlex.join(chosen)} --output FILE"),
+        _restore_hint("source"),
     )
 
 
-def _copy_first(command: str) -> str:
+def _copy_hint(command: str) -> str:
     return (
         f"To keep a copy, run `standards-mcp {command}` first; `standards-mcp data import FILE` "
         "brings it back."
     )
 
 
-def _restored_from(origin: str) -> str:
+def _restore_hint(origin: str) -> str:
     return f"To get this back, import its {origin} or an export with `standards-mcp data import`."

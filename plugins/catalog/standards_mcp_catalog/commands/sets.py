@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,11 +21,14 @@ from standards_mcp.commands import (
 )
 from standards_mcp.files import full_disk, replacing
 
-from .names import chosen_sets, jurisdiction_option, one_or_all, sets_of, sets_option
+from .names import (
+    chosen_sets,
+    ids_of_set_or_jurisdiction,
+    jurisdiction_option,
+    sets_of,
+    sets_option,
+)
 from .workplace import ProgressLine, Workplace, loaded_sets
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(epilog=examples("data sets", "data sets --jurisdiction Ohio", "data sets --json"))
@@ -58,8 +60,8 @@ def sets(workplace: Workplace, *, jurisdiction: str | None, as_json: bool) -> No
 def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
     """List the crosswalks that are loaded, each with its number of relations.
 
-    `data remove` removes one, by its id or title. Relations that standards state themselves come
-    and go with their sets, and are not listed.
+    `data remove` removes one, by its id or title. Relations that standards state themselves belong
+    to their sets, and are not listed.
     """
     with divert_stdout():
         found = workplace.embedded.store.database.relations.crosswalks()
@@ -91,39 +93,38 @@ def crosswalks(workplace: Workplace, *, as_json: bool) -> None:
 def rename(
     workplace: Workplace, names: tuple[str, ...], *, jurisdiction: str | None, dry_run: bool
 ) -> Report:
-    """Call the standard SET, given by its id or title, NEW; or the --jurisdiction, without a SET.
+    """Rename the standard SET, given by its id or title; without SET, rename the --jurisdiction.
 
-    A jurisdiction that gets the name of another one becomes one with it. Later imports of these
-    sets keep the name. Crosswalks cannot be renamed. Exit code 1 when there is no such set or
+    If another jurisdiction has the name NEW already, the two are merged. Later imports of these
+    sets keep the name. Crosswalks cannot be renamed. Exit code 1 if there is no such set or
     jurisdiction.
     """
     from standards_mcp_catalog.importing.formats.values import clean
     from standards_mcp_catalog.importing.maintenance import rename_sets
     from standards_mcp_catalog.importing.selection import jurisdiction_names
 
-    *before, last = names or ("",)
-    if len(before) > 1 or not (before or (names and jurisdiction)):
+    *set_names, last = names or ("",)
+    if len(set_names) > 1 or not (set_names or (names and jurisdiction)):
         raise click.UsageError("give SET and NEW, or --jurisdiction OLD and NEW")
     new = " ".join(clean(last).split())
     if not new:
         raise click.UsageError("the new name is empty")
-    set_name = before[0] if before else ""
+    set_name = set_names[0] if set_names else ""
     with divert_stdout(), ProgressLine() as progress:
         store = workplace.embedded.store
-        ids = one_or_all(store, set_name, jurisdiction)
-        given = {"title": new} if set_name else jurisdiction_names(store, new, ids)
-        there = [each.jurisdiction_title for each in store.sets() if each.id not in ids]
-        joined = 0 if set_name else there.count(given["jurisdiction_title"])
-        changed = rename_sets(store, ids, given, progress, dry_run=dry_run)
-    called = new if set_name else given["jurisdiction_title"]
+        ids = ids_of_set_or_jurisdiction(store, set_name, jurisdiction)
+        fields = {"title": new} if set_name else jurisdiction_names(store, new, ids)
+        other_titles = [each.jurisdiction_title for each in store.sets() if each.id not in ids]
+        joined = 0 if set_name else other_titles.count(fields["jurisdiction_title"])
+        changed = rename_sets(store, ids, fields, progress, dry_run=dry_run)
+    name = new if set_name else fields["jurisdiction_title"]
     data = {"changed": changed, "sets": len(ids), "joined": joined}
     verb = "Would rename" if dry_run else "Renamed"
-    what = "to" if set_name else "to be of"
+    prefix = "" if set_name else "the jurisdiction of "
     records = f"{counted(changed, 'record')} {'would change' if dry_run else 'changed'}"
-    join = "would join" if dry_run else "joined"
-    joins = f"; {join} {counted(joined, 'set')} there" if joined else ""
-    text = f"{verb} {counted(len(ids), 'set')} {what} {called!r}{joins}; {records}."
-    return Report({**data, "name": called, "dry_run": dry_run}, lambda: text)
+    merged = f", which has {counted(joined, 'other set')}" if joined else ""
+    text = f"{verb} {prefix}{counted(len(ids), 'set')} to {name!r}{merged}; {records}."
+    return Report({**data, "name": name, "dry_run": dry_run}, lambda: text)
 
 
 @click.command(
@@ -147,14 +148,14 @@ def export(
 ) -> None:
     """Print the loaded records, one JSON object a line; `data import` reads them back.
 
-    What crosswalks state of them follows, one relation a line.
+    The relations that crosswalks state for them follow, one a line.
     """
     from standards_mcp_catalog.importing.maintenance import export_lines
 
     with divert_stdout():
         store = workplace.embedded.store
-        wanted = chosen_sets(store, standard_sets, jurisdiction)
-    lines = (line + "\n" for line in export_lines(store, wanted))
+        set_ids = chosen_sets(store, standard_sets, jurisdiction)
+    lines = (line + "\n" for line in export_lines(store, set_ids))
     if str(output) == "-":
         with click.open_file("-", "w", encoding="utf-8") as file:
             file.writelines(lines)
@@ -172,7 +173,7 @@ def export(
 def template(kind: str) -> None:
     """Print a table to fill in, for `data import`.
 
-    With csv it has every column that is known, and three rows that show how.
+    With csv, the table has every known column and three example rows.
     """
     del kind  # there is only one
     from standards_mcp_catalog.importing.formats.tabular import template as csv_template

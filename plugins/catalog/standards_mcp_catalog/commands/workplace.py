@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from standards_mcp_catalog.importing.report import Report
     from standards_mcp_catalog.local.catalog import LocalCatalog
 
-_PAUSE = 0.1
+_REDRAW_SECONDS = 0.1
 
 
 @dataclass
 class Workplace:
-    """The settings of the catalog and its stores; each is opened when a command needs it.
+    """Settings and stores for the commands; a store is opened when a command needs it.
 
     Attributes:
         configured: Returns the catalog that searches use.
@@ -39,7 +39,7 @@ class Workplace:
 
     @cached_property
     def embedded(self) -> LocalCatalog:
-        """The embedded catalog, whichever one the configuration chooses for searches."""
+        """The embedded catalog, even if searches use another backend."""
         return open_embedded(self.settings)
 
     def close(self) -> None:
@@ -49,44 +49,44 @@ class Workplace:
 
 
 def loaded_sets(workplace: Workplace) -> Iterator[tuple[str, str]]:
-    """Yield the standard sets that are loaded."""
+    """Yield the id and a description of each loaded standard set."""
     for each in workplace.embedded.store.sets():
         yield each.id, f"{each.title} ({each.jurisdiction_title}, {each.subject})"
 
 
 def loaded_sets_and_crosswalks(workplace: Workplace) -> Iterator[tuple[str, str]]:
-    """Yield the standard sets and the crosswalks that are loaded."""
+    """Yield the id and a description of each loaded standard set and crosswalk."""
     yield from loaded_sets(workplace)
     for each, _ in workplace.embedded.store.database.relations.crosswalks():
         yield each
 
 
 def loaded_jurisdictions(workplace: Workplace) -> Iterator[tuple[str, str]]:
-    """Yield the jurisdictions that have standards."""
+    """Yield the title of each loaded jurisdiction and its number of sets."""
     counts = Counter(each.jurisdiction_title for each in workplace.embedded.store.sets())
     for title, count in counts.items():
         yield title, counted(count, "set")
 
 
 class ProgressLine:
-    """One line on stderr that says how far a command is.
+    """The progress of a command, shown on one line of stderr.
 
-    Without a terminal, it prints a line every ten seconds. This is a
-    `standards_mcp_catalog.base.Progress` for texts that are embedded.
+    Without a terminal, a new line is printed every ten seconds. A call shows the progress of
+    embedding, see `standards_mcp_catalog.base.Progress`.
     """
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._shown_at = self._began
         self._is_terminal = sys.stderr.isatty()
-        self._of = ""
+        self._of_total = ""
         self._state = "Working"
         self._width = 0
-        self._lines = ExitStack()
+        self._periodic_lines = ExitStack()
 
     def __enter__(self) -> Self:
         if not self._is_terminal:
-            self._lines.enter_context(
+            self._periodic_lines.enter_context(
                 progress_lines(lambda: self._state, lambda line: print_text(line, err=True))
             )
         return self
@@ -95,29 +95,29 @@ class ProgressLine:
         self.close()
 
     def show(self, state: str) -> None:
-        """Show a state, or keep it for the next line."""
+        """Show *state* at once, or with the next line if it comes too soon after the last."""
         now, self._state = time.monotonic(), state
-        if self._is_terminal and now - self._shown_at > _PAUSE:
+        if self._is_terminal and now - self._shown_at > _REDRAW_SECONDS:
             click.echo("\r" + state.ljust(self._width), err=True, nl=False)
             self._shown_at, self._width = now, len(state)
 
     def fetched(self, done: int, total: int) -> None:
-        """Remember how many documents of an API have come."""
-        self._of = f" ({done:,} of {total:,})"
+        """Set the numbers of fetched and of all documents of an API, for the next line."""
+        self._of_total = f" ({done:,} of {total:,})"
 
     def read(self, report: Report) -> None:
-        """Show how much is read, and how fast."""
-        rate = report.read / max(time.monotonic() - self._began, _PAUSE)
-        documents = f"{report.documents:,} documents{self._of}"
+        """Show the number of records read so far, and the rate."""
+        rate = report.read / max(time.monotonic() - self._began, _REDRAW_SECONDS)
+        documents = f"{report.documents:,} documents{self._of_total}"
         self.show(f"Read {report.read:,} records in {documents}, {rate:,.0f} a second")
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how many texts are embedded."""
+        """Show the number of embedded texts."""
         self.show(f"Embedding: {done:,} of {total:,}")
 
     def close(self) -> None:
         """Remove the line."""
-        self._lines.close()
+        self._periodic_lines.close()
         if self._width:
             click.echo("\r" + " " * self._width + "\r", err=True, nl=False)
             self._width = 0

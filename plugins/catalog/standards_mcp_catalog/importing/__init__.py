@@ -1,1 +1,1 @@
-"""In and out of a store: reads files and services, and merges what they hold."""
+"""Import, rename, remove and export the standards of a store."""

@@ -1,9 +1,9 @@
 """Import documents into a store: read everything, then write once.
 
 Documents are first read into a temporary database, see `staging`. Nothing is written if reading
-fails, or if a strict import has skipped something. The differences from the store are then written
-in one transaction, so an import that is killed leaves all of it or nothing. It can be run again:
-`web` keeps downloads, and the store keeps embeddings.
+raises an error, or if a strict import has skipped something. The differences from the store are
+then written in one transaction, so an import that is killed has written all of them or none. To
+repeat it is cheap: `web` caches downloads, and the store keeps embeddings.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from standards_mcp_catalog.records import StandardRecord, chunks
 from standards_mcp_catalog.relations import Crosswalk
 from standards_mcp_catalog.sets import (
     GivenNames,
-    leaving_sets,
     merged_with_stored,
+    remove_from_sets,
     renamed,
     with_names,
 )
 
 from .report import Item, Problem, Report, Statement, note
 from .selection import Selection, notes_on_names, settle_jurisdiction
-from .staging import Staging, settle
+from .staging import Staging, resolve_statements
 
 Documents: TypeAlias = Iterable[Iterable[Item]]
 """The items of each document, see `readers`."""
-_AT_ONCE: Final = 500  # records in memory
+_BATCH: Final = 500  # records in memory
 
 
 class StrictImportError(CatalogError):
     """A strict import skipped something, and wrote nothing.
 
     Attributes:
-        report: What was read.
+        report: The counts up to the error.
     """
 
     def __init__(self, report: Report) -> None:
@@ -59,12 +59,12 @@ class ImportOptions:
 
     Attributes:
         selection: Filters.
-        replace: Delete the records that are gone from the sets that were read. A set with skipped
-            records loses nothing, and no set does if a document could not be read at all.
+        replace: Delete the stored records of a read set that are missing in it now. A set with
+            skipped records loses nothing; no set does if a document could not be read at all.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
-        jurisdiction: The name of the jurisdiction, whatever the source says; if the source has
-            several, the one to take. See `selection.settle_jurisdiction`.
+        jurisdiction: New name of the jurisdiction; if the documents have several, the one to
+            import. See `selection.settle_jurisdiction`.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -80,7 +80,7 @@ class _Loss(NamedTuple):
     Attributes:
         replaced: Ids of the complete sets.
         incomplete: Ids of the sets with skipped records, which lose nothing.
-        leaving: Records that stay in other sets, as they are then.
+        leaving: Records that stay in other sets, already without the replaced ones.
         deleted: Ids of the records that are in no other set.
     """
 
@@ -110,26 +110,26 @@ def import_sources(
         CatalogError: The store cannot be read or written.
     """
     with Staging() as staging:
-        running = _Import(store, staging, options or ImportOptions())
+        import_ = _Import(store, staging, options or ImportOptions())
         for number, document in enumerate(documents):
-            running.read(document, number)
+            import_.read(document, number)
             if on_read is not None:
-                on_read(running.report)
-        names = running.settle()
-        running.write(names, progress)
-        return running.report
+                on_read(import_.report)
+        names = import_.settle()
+        import_.write(names, progress)
+        return import_.report
 
 
 class _Import:
-    """One import: `read` each document, `settle` what all of them say together, then `write`."""
+    """One import: `read` each document, then `settle` all together, then `write` the changes."""
 
     def __init__(self, store: LocalStore, staging: Staging, options: ImportOptions) -> None:
         self._store, self._staging, self._options = store, staging, options
-        self._is_selected = _filter_of(options.selection)
+        self._is_selected = _record_filter(options.selection)
         self.report = Report(dry_run=options.dry_run)
 
     def read(self, document: Iterable[Item], number: int) -> None:
-        """Keep the items of a document in the staging, and count them."""
+        """Stage the items of a document, and count them."""
         report, staging = self.report, self._staging
         before = report.read, report.crosswalk_rows
         for item in document:
@@ -149,15 +149,15 @@ class _Import:
 
     def _read_record(self, record: StandardRecord, number: int) -> None:
         self.report.read += 1
-        place = self._staging.add(record, number, selected=self._is_selected(record))
-        self.report.collapsed += place != "new"
-        if place == "other":
+        state = self._staging.add(record, number, selected=self._is_selected(record))
+        self.report.collapsed += state != "new"
+        if state == "other":
             where = f"{record.statement_notation or 'no code'}, id {record.id}"
-            reason, detail = "read twice, and differs", "the last was read"
+            reason, detail = "read twice, and differs", "the last one counts"
             self.report.add(note(reason, record.standard_set_title, where, detail))
 
     def settle(self) -> GivenNames:
-        """Count what the documents change together; return the names that their sets get.
+        """Count the changes of all documents, and return the new names of their sets.
 
         Raises:
             StrictImportError: The import is strict, and something had to be skipped.
@@ -165,16 +165,16 @@ class _Import:
         """
         report, staging = self.report, self._staging
         names = self._new_names()
-        staging.keep_ancestors()
+        staging.select_ancestors()
         loss = self._loss()
-        for problem in settle(staging, self._store, loss.deleted):
+        for problem in resolve_statements(staging, self._store, loss.deleted):
             report.add(problem)
-        report.relations = staging.links()
+        report.relations = staging.count_links()
         if self._options.strict and report.skipped:
             raise StrictImportError(report)
-        selected, distinct, others = staging.counts()
+        selected, distinct, unselected = staging.counts()
         report.collapsed += selected - distinct
-        report.filtered += others
+        report.filtered += unselected
         for set_id in sorted(loss.incomplete):
             detail = "some of its records were skipped, so none was deleted"
             report.add(note("set not replaced", set_id, detail=detail))
@@ -188,89 +188,90 @@ class _Import:
         name, report = self._options.jurisdiction, self.report
         if name and report.read > report.skipped_records:
             names, notes = settle_jurisdiction(self._store, self._staging, name)
-        before = self._store.database.given_names()
-        if names:
-            titles = {id_: each["title"] for id_, each in before.items() if "title" in each}
-            before = {id_: {"title": title} for id_, title in titles.items()}
-        for each in (*notes, *notes_on_names(before, self._staging)):
+        earlier = self._store.database.given_names()
+        if names:  # they replace earlier names of jurisdictions, but not those of sets
+            titles = {id_: each["title"] for id_, each in earlier.items() if "title" in each}
+            earlier = {id_: {"title": title} for id_, title in titles.items()}
+        for each in (*notes, *notes_on_names(earlier, self._staging)):
             report.add(each)
         return names
 
     def _loss(self) -> _Loss:
-        """Return the records that go if the sets that were read are replaced."""
+        """Return the stored records that the sets to replace lose."""
         if not self._options.replace:
             return _Loss()
         replaced, incomplete = self._staging.complete_sets()
-        # `_changed_records` settles the sets of a record that was read.
+        # `_changed_records` updates the sets of records that were read.
         records = self._store.records(replaced)
-        others = (each for each in records if not self._staging.sets_of(each.id))
-        leaving, deleted = leaving_sets(others, replaced)
+        unread = (each for each in records if not self._staging.sets_of(each.id))
+        leaving, deleted = remove_from_sets(unread, replaced)
         return _Loss(replaced, incomplete, leaving, frozenset(deleted))
 
     def _changes_of_crosswalks(self, deleted: Iterable[str]) -> Iterator[Problem]:
         """Yield a note for each crosswalk in the store that loses or replaces relations."""
         relations = self._store.database.relations
-        before = {each.id: (each.title, count) for each, count in relations.crosswalks()}
-        stated = self._staging.crosswalks()
-        now = {each.crosswalk.id: len([*each.links]) for each in stated if not each.adds}
-        for id_, (title, count) in before.items():
-            if id_ in now:
-                detail = f"{counted(count, 'relation')} before, {now[id_]:,} now"
+        stored = {each.id: (each.title, count) for each, count in relations.crosswalks()}
+        staged = self._staging.crosswalks()
+        new_counts = {each.crosswalk.id: len([*each.links]) for each in staged if not each.adds}
+        for id_, (title, count) in stored.items():
+            if id_ in new_counts:
+                detail = f"{counted(count, 'relation')} before, {new_counts[id_]:,} now"
                 yield note("crosswalk replaced", title, detail=detail)
         for crosswalk, count in relations.crosswalks_of(deleted):
-            if crosswalk.id not in now:
+            if crosswalk.id not in new_counts:
                 detail = f"{count:,}, with their standards"
                 yield note("relations of a crosswalk deleted", crosswalk.title, detail=detail)
 
     def write(self, names: GivenNames, progress: Progress | None) -> None:
         """Write the differences from the store in one transaction, or only count them."""
-        gone: list[str] = []
+        deleted_ids: list[str] = []
+        changes = self._changes(names, deleted_ids)
         if self._options.dry_run:
-            deque(self._changes(names, gone), maxlen=0)  # counted while it is used up
+            deque(changes, maxlen=0)  # the iteration counts them
             return
-        changes = self._changes(names, gone)
-        self._store.write(changes, gone, progress, self._staging.crosswalks(), names)
+        self._store.write(changes, deleted_ids, progress, self._staging.crosswalks(), names)
 
-    def _changes(self, names: GivenNames, gone: list[str]) -> Iterator[StandardRecord]:
-        # The store runs this under its lock, and reads *gone* afterwards.
-        given = with_names(self._store.database.given_names(), names)
+    def _changes(self, names: GivenNames, deleted_ids: list[str]) -> Iterator[StandardRecord]:
+        """Yield the records to write, and add to *deleted_ids* before the first one."""
+        # The store iterates under its lock, and reads *deleted_ids* afterwards.
+        all_names = with_names(self._store.database.given_names(), names)
         loss = self._loss()
         self.report.deleted, self.report.left = len(loss.deleted), len(loss.leaving)
-        gone.extend(sorted(loss.deleted))
-        yield from self._changed_records(loss, given)
-        yield from (renamed(each, given) for each in loss.leaving)
-        settled = {*loss.deleted, *(each.id for each in loss.leaving)}
-        yield from self._renamed_along(settled, names)
+        deleted_ids.extend(sorted(loss.deleted))
+        yield from self._changed_records(loss, all_names)
+        yield from (renamed(each, all_names) for each in loss.leaving)
+        lost_ids = {*loss.deleted, *(each.id for each in loss.leaving)}
+        yield from self._renamed_others(lost_ids, names)
 
-    def _changed_records(self, loss: _Loss, given: GivenNames) -> Iterator[StandardRecord]:
+    def _changed_records(self, loss: _Loss, names: GivenNames) -> Iterator[StandardRecord]:
         """Yield and count the records that differ from the store; a dry run yields no new ones."""
         report = self.report
-        for ids in chunks(self._staging.ids(), _AT_ONCE):
+        for ids in chunks(self._staging.ids(), _BATCH):
             stored = {record.id: record for record in self._store.fetch(ids)}
             if report.dry_run:
                 report.new += len(ids) - len(stored)
             for source in self._staging.fetch(stored if report.dry_run else ids):
-                read = renamed(source, given)
-                known = stored.get(read.id)
-                record = read if known is None else merged_with_stored(read, known, loss.replaced)
+                read = renamed(source, names)
+                old = stored.get(read.id)
+                record = read if old is None else merged_with_stored(read, old, loss.replaced)
                 record = _without_children(record, loss.deleted)
-                if known is None:
+                if old is None:
                     report.new += 1
-                elif record.to_dict() != known.to_dict():
+                elif record.to_dict() != old.to_dict():
                     report.changed += 1
                 else:
                     report.unchanged += 1
                     continue
                 yield record
 
-    def _renamed_along(
-        self, settled: Collection[str], names: GivenNames
+    def _renamed_others(
+        self, lost_ids: Collection[str], names: GivenNames
     ) -> Iterator[StandardRecord]:
-        """Yield the other records of sets that get a new name, under that name."""
+        """Yield the records of renamed sets that were neither read nor lost, with the new names."""
         count = 0
         for record in self._store.records(names) if names else ():
             after = renamed(record, names)
-            if after is record or record.id in settled or self._staging.is_selected(record.id):
+            if after is record or record.id in lost_ids or self._staging.is_selected(record.id):
                 continue
             if after.to_dict() != record.to_dict():
                 count += 1
@@ -280,7 +281,7 @@ class _Import:
             self.report.add(note("renamed with the rest of its set", "catalog", detail=detail))
 
 
-def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
+def _record_filter(selection: Selection) -> Callable[[StandardRecord], bool]:
     has_jurisdiction, has_subject = cache(selection.has_jurisdiction), cache(selection.has_subject)
 
     def is_selected(record: StandardRecord) -> bool:
@@ -294,7 +295,7 @@ def _filter_of(selection: Selection) -> Callable[[StandardRecord], bool]:
 
 
 def _without_children(record: StandardRecord, deleted: Collection[str]) -> StandardRecord:
-    left = tuple(id_ for id_ in record.child_ids if id_ not in deleted)
-    if len(left) == len(record.child_ids):
+    kept = tuple(id_ for id_ in record.child_ids if id_ not in deleted)
+    if len(kept) == len(record.child_ids):
         return record
-    return record.model_copy(update={"child_ids": left, "is_leaf": not left})
+    return record.model_copy(update={"child_ids": kept, "is_leaf": not kept})

@@ -1,4 +1,4 @@
-"""Take data out of a store: to a file, or for good."""
+"""Remove, rename and export the standards of a store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from standards_mcp_catalog.base import Progress
 from standards_mcp_catalog.local.store import LocalStore
 from standards_mcp_catalog.records import StandardRecord
-from standards_mcp_catalog.sets import leaving_sets, renamed, with_names
+from standards_mcp_catalog.sets import remove_from_sets, renamed, with_names
 from standards_mcp_catalog.starter import starter_records
 
 from .formats.jsonl import relation_line
@@ -27,24 +27,24 @@ def remove_sets(
     The report's ``relations`` are the relations that crosswalks lose.
     """
     report = Report(dry_run=dry_run)
-    gone: list[str] = []
+    deleted_ids: list[str] = []
 
     def leaving() -> Iterator[StandardRecord]:
-        # The store runs this under its lock, and reads `gone` afterwards.
-        left, deleted = leaving_sets(store.records(set_ids), set_ids)
-        gone.extend(deleted)
+        # The store iterates under its lock, and reads `deleted_ids` afterwards.
+        left, deleted = remove_from_sets(store.records(set_ids), set_ids)
+        deleted_ids.extend(deleted)
         report.deleted, report.left = len(deleted), len(left)
-        report.relations = _relations_of(store, deleted)
+        report.relations = _count_relations(store, deleted)
         yield from left
 
     if dry_run:
         deque(leaving(), maxlen=0)
     else:
-        store.write(leaving(), gone, progress)
+        store.write(leaving(), deleted_ids, progress)
     return report
 
 
-def _relations_of(store: LocalStore, ids: Collection[str]) -> int:
+def _count_relations(store: LocalStore, ids: Collection[str]) -> int:
     return sum(count for _, count in store.database.relations.crosswalks_of(ids))
 
 
@@ -56,25 +56,23 @@ def rename_sets(
     *,
     dry_run: bool = False,
 ) -> int:
-    """Give sets a name of their own, which later imports of them keep.
+    """Rename sets or their jurisdictions; later imports of the sets keep the names.
 
     Args:
         names: One entry of `standards_mcp_catalog.sets.GivenNames`.
 
     Returns:
-        How many records change.
+        The number of records that change.
     """
-    new = dict.fromkeys(set_ids, names)
+    new_names = dict.fromkeys(set_ids, names)
     count = 0
 
     def changed() -> Iterator[StandardRecord]:
-        # The store runs this under its lock.
+        # The store iterates under its lock, so that a rename does not bring back replaced records.
         nonlocal count
-        given = with_names(store.database.given_names(), new)
+        all_names = with_names(store.database.given_names(), new_names)
         for record in store.records(set_ids):
-            # The store runs this under its lock, so that a rename does not bring back replaced
-            # records.
-            after = renamed(record, given)
+            after = renamed(record, all_names)
             if after.to_dict() != record.to_dict():
                 count += 1
                 yield after
@@ -82,20 +80,20 @@ def rename_sets(
     if dry_run:
         deque(changed(), maxlen=0)
     else:
-        store.write(changed(), (), progress, names=new)
+        store.write(changed(), (), progress, names=new_names)
     return count
 
 
 def remove_starter(
     store: LocalStore, progress: Progress | None = None, *, dry_run: bool = False
 ) -> Report:
-    """Delete what is left of the starter set: its standards that have no official text yet.
+    """Delete the standards of the starter set that have no official text yet.
 
-    Paraphrases of a user's own, under other ids, stay.
+    Paraphrases that users imported under other ids stay.
     """
     starter = [record.id for record in starter_records()]
     deleted = [each.id for each in store.fetch(starter) if each.text_status == "paraphrase"]
-    relations = _relations_of(store, deleted)
+    relations = _count_relations(store, deleted)
     report = Report(deleted=len(deleted), relations=relations, dry_run=dry_run)
     if deleted and not dry_run:
         store.write((), deleted, progress)
@@ -103,7 +101,7 @@ def remove_starter(
 
 
 def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = False) -> Report:
-    """Delete what a crosswalk states; the report's ``relations`` count it."""
+    """Delete a crosswalk; the report's ``relations`` is the number of its relations."""
     counts = {each.id: count for each, count in store.database.relations.crosswalks()}
     if not dry_run:
         store.remove_crosswalk(crosswalk_id)
@@ -111,7 +109,7 @@ def remove_crosswalk(store: LocalStore, crosswalk_id: str, *, dry_run: bool = Fa
 
 
 def export_lines(store: LocalStore, set_ids: Collection[str] | None = None) -> Iterator[str]:
-    """Yield records as lines of JSON, then what crosswalks state of them.
+    """Yield records as lines of JSON, then the relations that crosswalks state for them.
 
     `formats.jsonl` reads both back unchanged.
     """

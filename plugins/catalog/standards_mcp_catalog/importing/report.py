@@ -28,7 +28,7 @@ class Problem:
         reason: A short phrase that is the same for all problems of a kind; reports count by it.
         source: The name of the document.
         where: The line or the id inside the document.
-        detail: The finding.
+        detail: More about this problem, such as a value or a hint.
         skipped: True if something was skipped, False if it was corrected.
         records: Number of skipped records, as far as it is known.
     """
@@ -48,18 +48,18 @@ class Problem:
 
 
 def note(reason: str, source: str, where: str = "", detail: str = "") -> Problem:
-    """Return a problem without a loss."""
+    """Return a problem that was corrected."""
     return Problem(reason=reason, source=source, where=where, detail=detail, skipped=False)
 
 
 def lost(reason: str, source: str, where: str = "", detail: str = "", records: int = 1) -> Problem:
-    """Return a problem that lost *records* records."""
+    """Return a problem for something skipped that had *records* records."""
     return Problem(reason=reason, source=source, where=where, detail=detail, records=records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One relation of a crosswalk, as it is written.
+    """One relation of a crosswalk, as a document states it.
 
     Attributes:
         source: The name of the document.
@@ -134,11 +134,11 @@ class Report:
 
     @property
     def has_effect(self) -> bool:
-        """True if anything was taken from the documents, or left out by a filter."""
+        """True if any record or relation was read without a problem, or anything is deleted."""
         return bool(self.read > self.skipped_records or self.deleted or self.left or self.relations)
 
     def add(self, problem: Problem) -> None:
-        """Count *problem*, and keep it if it is among the first of its reason."""
+        """Count *problem*, and list it if it is among the first of its reason."""
         counts = self.skipped if problem.skipped else self.notes
         counts[problem.reason] += max(problem.records, 1)
         self.read += problem.records

@@ -1,4 +1,4 @@
-"""Select what is imported by its jurisdiction, subject and grade, and name its jurisdiction."""
+"""Select records to import by jurisdiction, subject and grade, and rename jurisdictions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .report import Problem, note
 from .staging import Staging
 
 _OPTION: Final = "--jurisdiction"
-_GIVEN: Final = {"title": "set", "jurisdiction_title": "jurisdiction"}
+_NOUNS: Final = {"title": "set", "jurisdiction_title": "jurisdiction"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ class Selection:
     @property
     def no_match(self) -> str:
         """Message for a source without any selected standards."""
-        asked = (*self.jurisdictions, *self.subjects, *self.grades)
-        return f"nothing here fits {' and '.join(map(repr, asked))}" if asked else "nothing is here"
+        names = (*self.jurisdictions, *self.subjects, *self.grades)
+        return f"nothing here fits {' and '.join(map(repr, names))}" if names else "nothing is here"
 
     def has_jurisdiction(self, id_: str, title: str) -> bool:
         """Return whether a jurisdiction is selected: by its id, a name, or words of its title."""
@@ -71,10 +71,10 @@ class Selection:
         )
 
     def jurisdictions_of(self, titles: Mapping[str, str]) -> list[str]:
-        """Return the ids of the selected jurisdictions among *titles*, by ids.
+        """Return the ids of the selected jurisdictions; *titles* has the titles of all by id.
 
         Raises:
-            JurisdictionNameError: A name may mean more than one.
+            JurisdictionNameError: A name matches several places.
         """
         if not self.jurisdictions:
             return list(titles)
@@ -83,16 +83,16 @@ class Selection:
             ids = [id_ for id_ in titles if id_.casefold() == name.strip().casefold()]
             fitting = [each for each in titles.values() if fits_jurisdiction(name, each)]
             if not ids and fitting:
-                meant = of_one_place(name, jurisdictions_named(name, fitting) or fitting)
-                ids = [id_ for id_, title in titles.items() if title in meant]
+                matches = of_one_place(name, jurisdictions_named(name, fitting) or fitting)
+                ids = [id_ for id_, title in titles.items() if title in matches]
             found.update(dict.fromkeys(ids))
         return list(found)
 
-    def near(self, titles: Iterable[str]) -> str:
-        """Return a hint that names similar titles, or ""."""
-        every = list(titles)
-        close = [like for name in self.jurisdictions for like in titles_like(name, every)]
-        return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    def hint_on_similar(self, titles: Iterable[str]) -> str:
+        """Return a hint with the titles that are similar to a selected jurisdiction, or ""."""
+        titles = list(titles)
+        similar = [each for name in self.jurisdictions for each in titles_like(name, titles)]
+        return f"; did you mean {' or '.join(map(repr, similar))}?" if similar else ""
 
     def has_subject(self, *names: str) -> bool:
         """Return whether a subject with these names is selected."""
@@ -100,21 +100,21 @@ class Selection:
         return not self.subjects or any(match_subjects(each, known) for each in self.subjects)
 
     def has_grade(self, levels: tuple[str, ...]) -> bool:
-        """Return whether any of these levels is selected; no levels may be any grade."""
+        """Return whether any of these levels is selected; True if there are no levels."""
         return not self._levels or not levels or not self._levels.isdisjoint(levels)
 
 
-# Names are kept by set: one publisher issues packages of several states.
+# Names are stored by set, since one publisher issues packages of several states.
 def jurisdiction_names(
     store: LocalStore, name: str, set_ids: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the entries of `GivenNames` that move sets to a jurisdiction.
+    """Return the entry of `GivenNames` that moves a set to the jurisdiction *name*.
 
-    A jurisdiction of this name, in any case, keeps its title and id. The id of a new one is made
-    of its name.
+    If other sets have a jurisdiction of this name, in any case, the entry has its id and title;
+    else the id is made from the name.
 
     Args:
-        set_ids: The sets that get the names.
+        set_ids: The sets to move; their present jurisdictions do not count.
     """
     title = proper_name(clean(name))
     same = [
@@ -134,67 +134,70 @@ def jurisdiction_names(
 def settle_jurisdiction(
     store: LocalStore, staging: Staging, name: str
 ) -> tuple[GivenNames, list[Problem]]:
-    """Give all that was read one jurisdiction.
+    """Rename or select the jurisdiction of the records that were read.
 
-    If the documents have one jurisdiction, it gets the name. If they have several, only the one
-    that the name means stays selected, under the name of its source. Records that the filters
-    exclude count, too.
+    If they have one jurisdiction, it gets *name*. If they have several, only the one that *name*
+    matches stays selected, and keeps its title. Records that the filters exclude count, too.
 
     Returns:
         The new names of sets, and notes for the report.
 
     Raises:
-        JurisdictionNameError: Several were read, and the name means none or more than one of them,
-            or another known place was read.
+        JurisdictionNameError: *name* matches none or more than one of several jurisdictions, or the
+            only one is another known place.
     """
     read = staging.jurisdictions()
     if len({same_jurisdiction(title) for title in read.values()}) > 1:
-        staging.select_jurisdictions(_chosen(read, name))
+        staging.select_jurisdictions(_matching_ids(read, name))
         return {}, []
     names = jurisdiction_names(store, name)
     title = names["jurisdiction_title"]
     others = [each for each in dict.fromkeys(read.values()) if each != title]
     if others:
         _refuse_another_place(others, name)
-    detail = f"{listed(others)} is called {title!r}"
-    told = [note("jurisdiction named", _OPTION, detail=detail)] if others else []
-    return dict.fromkeys(staging.selected_sets(), names), told
+    detail = f"{listed(others)} to {title!r}"
+    notes = [note("jurisdiction renamed", _OPTION, detail=detail)] if others else []
+    return dict.fromkeys(staging.selected_sets(), names), notes
 
 
-def notes_on_names(before: GivenNames, staging: Staging) -> list[Problem]:
-    """Return notes about sets and jurisdictions that get the name that a user gave them before."""
-    told: list[Problem] = []
-    read = staging.selected_sets() if before else {}
-    for place, (key, what) in enumerate(_GIVEN.items()):
-        named = [
-            (names[key], titles[place])
+def notes_on_names(earlier: GivenNames, staging: Staging) -> list[Problem]:
+    """Return notes on sets and jurisdictions that keep a name of a user in place of the source's.
+
+    Args:
+        earlier: The names that users gave before this import.
+    """
+    notes: list[Problem] = []
+    read = staging.selected_sets() if earlier else {}
+    for index, (key, noun) in enumerate(_NOUNS.items()):
+        renamed = [
+            (names[key], titles[index])
             for set_id, titles in read.items()
-            if key in (names := before.get(set_id, {})) and names[key] != titles[place]
+            if key in (names := earlier.get(set_id, {})) and names[key] != titles[index]
         ]
-        for given, others in groupby(sorted(set(named)), itemgetter(0)):
-            detail = f"{given!r} in place of {listed(title for _, title in others)}"
-            told.append(note(f"{what} named as before", "catalog", detail=detail))
-    return told
+        for name, pairs in groupby(sorted(set(renamed)), itemgetter(0)):
+            detail = f"{name!r} in place of {listed(title for _, title in pairs)}"
+            notes.append(note(f"{noun} named as before", "catalog", detail=detail))
+    return notes
 
 
 def _refuse_another_place(read: Collection[str], name: str) -> None:
-    place, theirs = place_named(name), {place_named(title) for title in read} - {None}
-    if place and theirs and place not in theirs:
+    place, places_read = place_named(name), {place_named(title) for title in read} - {None}
+    if place and places_read and place not in places_read:
         raise JurisdictionNameError(
-            f"{_OPTION} {quoted(name)} is not what was read: that is of {listed(read)}. Import it "
-            f"without {_OPTION}; if it should be called so all the same, call it so then with "
-            "`standards-mcp data rename --jurisdiction OLD NEW`."
+            f"{_OPTION} {quoted(name)} does not fit the records that were read: they are of "
+            f"{listed(read)}. Import them without {_OPTION}; if they should get this name all the "
+            "same, run `standards-mcp data rename --jurisdiction OLD NEW` afterwards."
         )
 
 
-def _chosen(read: Mapping[str, str], name: str) -> list[str]:
+def _matching_ids(read: Mapping[str, str], name: str) -> list[str]:
     titles = list(dict.fromkeys(read.values()))
     found = of_one_place(name, jurisdictions_named(name, titles))
     ids = [id_ for id_, title in read.items() if title in found or folded(id_) == folded(name)]
     if ids:
         return ids
-    near = titles_like(name, titles)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    similar = titles_like(name, titles)
+    hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
     raise JurisdictionNameError(
         f"{_OPTION} {quoted(name)} is not one of the jurisdictions that were read, and one name "
         f"cannot be given to several: {listed(titles, 'and')}.{hint} Import one of them, and then "

@@ -59,39 +59,39 @@ def csp_documents(
     """Yield one document for each standard set of CSP that is selected.
 
     Args:
-        cache: Keeps the answers; addresses in it are not asked for again.
-        on_set: Called with the numbers of sets that are read, and of all.
+        cache: Holds earlier answers, which are not requested again.
+        on_set: Called with the number of sets read so far, and of all.
     """
     web = web or csp_web()
     base, get = base_url.rstrip("/"), partial(cache.get, fetch=web.get) if cache else web.get
     problems: list[Problem] = []
-    listed = {
-        place.text("id"): place.text("title")
-        for place in _objects(f"{base}/jurisdictions", get, problems)
-        if place.text("id")
+    titles = {
+        each.text("id"): each.text("title")
+        for each in _objects(f"{base}/jurisdictions", get, problems)
+        if each.text("id")
     }
-    places, addresses = list[str](), list[str]()
+    jurisdictions, addresses = list[str](), list[str]()
     try:
-        places = selection.jurisdictions_of(listed)
+        jurisdictions = selection.jurisdictions_of(titles)
     except JurisdictionNameError as error:
         problems.append(lost("several jurisdictions", base, detail=str(error), records=0))
-    for place in places:
-        for fields in _objects(f"{base}/jurisdictions/{quote(place, safe='')}", get, problems):
+    for each in jurisdictions:
+        for fields in _objects(f"{base}/jurisdictions/{quote(each, safe='')}", get, problems):
             ids = _set_ids(fields, selection)
             addresses += [f"{base}/standard_sets/{quote(id_, safe='')}" for id_ in ids]
     if not (addresses or problems):
-        missing = "standard set" if places else "jurisdiction"
-        near = "" if places else selection.near(listed.values())
-        detail = f"{selection.no_match}{near}"
+        missing = "standard set" if jurisdictions else "jurisdiction"
+        hint = "" if jurisdictions else selection.hint_on_similar(titles.values())
+        detail = f"{selection.no_match}{hint}"
         yield lost(f"no such {missing}", base, detail=detail, records=0)
     yield from problems
-    yield from _downloaded(addresses, get, on_set)
+    yield from _download_all(addresses, get, on_set)
 
 
 def _objects(
     address: str, get: Callable[[str], bytes], problems: list[Problem]
 ) -> Iterator[Fields]:
-    """Yield the objects of one answer: the elements of an array, or the only one."""
+    """Yield the JSON objects of one answer: the elements of its array, or its only value."""
     try:
         value = parse_json(get(address))
     except SourceError as error:
@@ -104,8 +104,8 @@ def _objects(
             problems.append(lost("empty answer", address, records=0))
 
 
-def _set_ids(place: Fields, selection: Selection) -> Iterator[str]:
-    for each in place.parts("standardSets"):
+def _set_ids(jurisdiction: Fields, selection: Selection) -> Iterator[str]:
+    for each in jurisdiction.parts("standardSets"):
         levels = normalize_levels(each.texts("educationLevels"))
         subjects = each.text("subject"), each.text("normalizedSubject")
         if each.text("id") and selection.has_subject(*subjects) and selection.has_grade(levels):
@@ -122,16 +122,16 @@ def case_documents(
 ) -> Iterator[Document | Problem]:
     """Yield one document for each framework of a CASE service that is selected.
 
-    Frameworks are selected by their creator and subject; by grades only their items can be.
+    Frameworks are selected by creator and subject. Grades select only among their items.
 
     Args:
         base_url: The address of the service, with or without ``/ims/case/v1p1``.
-        cache: Keeps packages; the list of frameworks is always asked for.
-        on_package: Called with the numbers of packages that are read, and of all.
+        cache: Holds earlier packages; the list of frameworks is always requested.
+        on_package: Called with the number of packages read so far, and of all.
     """
     web = web or Web()
     problems: list[Problem] = []
-    base, listed = _frameworks(base_url.rstrip("/"), web, problems)
+    base, listed = _find_frameworks(base_url.rstrip("/"), web, problems)
     ids = [identifier(each) for each in listed if _is_selected(each, selection)]
     if not (ids or problems):
         creators = listed_names(sorted({each.text("creator") for each in listed}))
@@ -140,10 +140,10 @@ def case_documents(
     yield from problems
     addresses = [f"{base}/CFPackages/{quote(id_, safe='')}" for id_ in ids if id_]
     get = partial(cache.get, fetch=web.get) if cache else web.get
-    yield from _downloaded(addresses, get, on_package)
+    yield from _download_all(addresses, get, on_package)
 
 
-def _frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list[Fields]]:
+def _find_frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list[Fields]]:
     """Return the address that answers, and the frameworks that it lists."""
     candidates = (
         [base] if base.endswith(_CASE_PATHS) else [f"{base}/{each}" for each in _CASE_PATHS]
@@ -151,7 +151,7 @@ def _frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list
     failure = ""
     for candidate in candidates:
         try:
-            return candidate, list(_pages(candidate, web, problems))
+            return candidate, list(_list_frameworks(candidate, web, problems))
         except SourceError as error:
             failure = str(error)
             if not isinstance(error, NotFoundOnServerError):
@@ -160,21 +160,21 @@ def _frameworks(base: str, web: Web, problems: list[Problem]) -> tuple[str, list
     return base, []
 
 
-def _pages(base: str, web: Web, problems: list[Problem]) -> Iterator[Fields]:
+def _list_frameworks(base: str, web: Web, problems: list[Problem]) -> Iterator[Fields]:
     seen: set[str] = set()
     for page in range(_MOST_PAGES):
         address = f"{base}/CFDocuments?limit={_PAGE}&offset={page * _PAGE}"
-        found: list[Problem] = []
+        page_problems: list[Problem] = []
         value = parse_json(web.get(address))
         listing = value if is_object(value) else {"CFDocuments": value}
-        listed = list(Fields(listing, address, "", found).parts("CFDocuments"))
-        fresh = [each for each in listed if identifier(each) not in seen]
-        # Servers give fewer than asked for although there are more, or all of them every time.
-        if page and not fresh:
+        listed = list(Fields(listing, address, "", page_problems).parts("CFDocuments"))
+        new = [each for each in listed if identifier(each) not in seen]
+        # A short page need not be the last, and some servers ignore `offset`.
+        if page and not new:
             return
-        problems += found
-        seen.update(map(identifier, fresh))
-        yield from fresh
+        problems += page_problems
+        seen.update(map(identifier, new))
+        yield from new
     problems.append(note("too many pages", base))
 
 
@@ -187,7 +187,7 @@ def _is_selected(document: Fields, selection: Selection) -> bool:
     )
 
 
-def _downloaded(
+def _download_all(
     addresses: Sequence[str], get: Callable[[str], bytes], progress: Progress | None
 ) -> Iterator[Document | Problem]:
     """Yield the document at each address, and a problem for each that cannot be read."""

@@ -1,6 +1,6 @@
 """Keep the items of an import in a temporary database until all are read.
 
-The statements of crosswalks are then turned into links between standards.
+The statements of crosswalks are then resolved to links between standards.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from .report import Problem, Statement, lost
 if TYPE_CHECKING:
     from standards_mcp_catalog.local.store import LocalStore
 
-_REMEMBERED: Final = 10_000
-_SHOWN: Final = 5
+_LOOKUPS_CACHED: Final = 10_000
+_IDS_SHOWN: Final = 5
 
 _SCHEMA = """
 CREATE TABLE read (
@@ -53,26 +53,26 @@ CREATE TABLE links (
 ) WITHOUT ROWID;
 CREATE TABLE keys (key TEXT, id TEXT, PRIMARY KEY (key, id)) WITHOUT ROWID;
 """
-_OF_RECORDS: Final = ""
-"""In place of a crosswalk, for the links that records state."""
-_CACHE: Final = 32_768  # KB: the index of a million records, more or less
-_PAGE: Final = 16_384  # bytes: records of some 700 are written in a third less time than at 4,096
+_NO_CROSSWALK: Final = ""
+"""In place of a crosswalk's id, for the links that records state themselves."""
+_CACHE_KB: Final = 32_768  # about the index of a million records
+_PAGE_BYTES: Final = 16_384  # writing takes a third less time than with pages of 4,096
 
 
 class Staging:
-    """The records of one import by id and set. It is a temporary file that only this process sees.
+    """The items of one import, in a temporary file that only this process sees.
 
-    A record that comes twice in one set stays as it came last.
+    Records are kept by id and set; if one occurs twice in a set, the last counts.
     """
 
     def __init__(self) -> None:
         # The empty name is SQLite's own temporary database, which vanishes with the process.
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._may_lack_any = False
-        self._leaves_out = False
+        self._all_incomplete = False
+        self._has_unselected = False
         self._connection.executescript(
-            f"PRAGMA page_size = {_PAGE}; PRAGMA journal_mode = OFF;"
-            f" PRAGMA cache_size = -{_CACHE}; {_SCHEMA} BEGIN;"
+            f"PRAGMA page_size = {_PAGE_BYTES}; PRAGMA journal_mode = OFF;"
+            f" PRAGMA cache_size = -{_CACHE_KB}; {_SCHEMA} BEGIN;"
         )
 
     def __enter__(self) -> Self:
@@ -87,15 +87,15 @@ class Staging:
     def add(
         self, record: StandardRecord, document: int, *, selected: bool
     ) -> Literal["new", "same", "other"]:
-        """Keep *record*; return whether its set had none, the same or another under its id.
+        """Stage *record*; return "new", or how it compares with the last one of its id and set.
 
         Args:
-            selected: Whether the filters let it through.
+            selected: True if it passes the filters.
         """
         key = record.id, record.standard_set_id
         body = record.model_dump_json(by_alias=True, exclude_none=True)
         row = (*key, document, selected, any(stated_in(record.model_extra or {})), body)
-        self._leaves_out |= not selected
+        self._has_unselected |= not selected
         execute = self._connection.execute
         if execute("INSERT OR IGNORE INTO read VALUES (?, ?, ?, ?, ?, ?)", row).rowcount:
             return "new"
@@ -104,13 +104,13 @@ class Staging:
         return "same" if before == body else "other"
 
     def add_statement(self, statement: Statement) -> None:
-        """Keep a statement until all records are read."""
+        """Stage a statement, to be resolved when all records are read."""
         body = without_surrogates(json.dumps(asdict(statement), ensure_ascii=False))
         row = (statement.by_identifier, body)
         self._connection.execute("INSERT INTO statements VALUES (NULL, ?, ?)", row)
 
     def add_crosswalk(self, crosswalk: Crosswalk, *, adds: bool = False) -> None:
-        """Keep a crosswalk, which has no relations until there are links."""
+        """Stage a crosswalk; `add_link` adds its relations."""
         self._connection.execute(
             "INSERT INTO crosswalks VALUES (?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET adds = adds AND excluded.adds",
@@ -125,7 +125,7 @@ class Staging:
             yield Statement(**fields)
 
     def index_keys(self) -> None:
-        """Let `ids_under` find the selected records, if any statement has codes."""
+        """Index the selected records for `ids_by_key`, if any statement has codes."""
         if self._connection.execute(
             "SELECT 1 FROM statements WHERE NOT by_identifier LIMIT 1"
         ).fetchone():
@@ -133,22 +133,22 @@ class Staging:
                 rows = [(without_surrogates(key), record.id) for key in record_keys(record)]
                 self._connection.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?)", rows)
 
-    def ids_under(self, key: str) -> list[str]:
+    def ids_by_key(self, key: str) -> list[str]:
         """Return the ids of the selected records with a key, see `index_keys`."""
         rows = self._connection.execute("SELECT id FROM keys WHERE key = ?", (key,))
         return [str(id_) for (id_,) in rows]
 
     def add_link(self, crosswalk: Crosswalk, link: Link, *, adds: bool = False) -> None:
-        """Keep a link that a crosswalk states."""
+        """Stage a link that a crosswalk states."""
         self.add_crosswalk(crosswalk, adds=adds)
         self._insert_link(crosswalk.id, link)
 
-    def links(self) -> int:
-        """Return how many links crosswalks and the selected records state."""
+    def count_links(self) -> int:
+        """Add the links that the selected records state, and return the number of all links."""
         rows = self._connection.execute("SELECT DISTINCT id FROM read WHERE selected AND has_links")
         for record in self.fetch(str(id_) for (id_,) in rows):
             for stated in links_of(record.id, record.model_extra or {}):
-                self._insert_link(_OF_RECORDS, stated)
+                self._insert_link(_NO_CROSSWALK, stated)
         return int(self._connection.execute("SELECT count(*) FROM links").fetchone()[0])
 
     def crosswalks(self) -> Iterator[CrosswalkLinks]:
@@ -165,14 +165,14 @@ class Staging:
         self._connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", row)
 
     def mark_incomplete(self, document: int | None) -> None:
-        """Mark a document as incomplete; None marks all sets."""
+        """Mark the sets of a document as incomplete; None marks all sets."""
         if document is None:
-            self._may_lack_any = True
+            self._all_incomplete = True
             return
         self._connection.execute("INSERT OR IGNORE INTO incomplete VALUES (?)", (document,))
 
     def jurisdictions(self) -> dict[str, str]:
-        """Return the titles of the jurisdictions of all that was read, by their ids."""
+        """Return the jurisdictions of all records that were read: titles by ids."""
         rows = self._connection.execute(
             "SELECT DISTINCT json_extract(body, '$.jurisdiction_id'),"
             " json_extract(body, '$.jurisdiction_title') FROM read"
@@ -181,7 +181,7 @@ class Staging:
 
     def select_jurisdictions(self, ids: Iterable[str]) -> None:
         """Deselect the records of other jurisdictions."""
-        self._leaves_out = True
+        self._has_unselected = True
         self._connection.execute(
             "UPDATE read SET selected = 0 WHERE json_extract(body, '$.jurisdiction_id') NOT IN"
             " (SELECT value FROM json_each(?))",
@@ -189,7 +189,7 @@ class Staging:
         )
 
     def selected_sets(self) -> dict[str, tuple[str, str]]:
-        """Return the sets of the selected records by their ids: title and jurisdiction's title."""
+        """Return the sets of the selected records by id: their titles and jurisdictions' titles."""
         rows = self._connection.execute(
             "SELECT set_id, coalesce(json_extract(body, '$.set_title'),"
             " json_extract(body, '$.standard_set_title')),"
@@ -202,9 +202,9 @@ class Staging:
         statement = "SELECT 1 FROM read WHERE id = ? AND selected"
         return self._connection.execute(statement, (id_,)).fetchone() is not None
 
-    def keep_ancestors(self) -> None:
-        """Let the ancestors of every selected record through as well."""
-        if not self._leaves_out:
+    def select_ancestors(self) -> None:
+        """Select the ancestors of the selected records, too."""
+        if not self._has_unselected:
             return
         self._connection.execute(
             "UPDATE read SET selected = 1 WHERE NOT selected AND id IN"
@@ -213,7 +213,7 @@ class Staging:
         )
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many records are selected, how many distinct ids those have, and the rest."""
+        """Return the numbers of selected records, of their distinct ids, and of other records."""
         row = self._connection.execute(
             "SELECT sum(selected), count(DISTINCT iif(selected, id, NULL)), sum(NOT selected)"
             " FROM read"
@@ -226,15 +226,15 @@ class Staging:
         return (str(id_) for (id_,) in rows)
 
     def fetch(self, ids: Iterable[str]) -> Iterator[StandardRecord]:
-        """Yield one record for each of these selected ids."""
+        """Yield one record for each of *ids*, merged from all sets; each must be selected."""
         statement = "SELECT body FROM read WHERE id = ? AND selected ORDER BY set_id"
         for id_ in ids:
             bodies = self._connection.execute(statement, (id_,))
             same = [StandardRecord.model_validate_json(body) for (body,) in bodies]
             yield merged(same) if len(same) > 1 else same[0]
 
-    def selected(self, ids: Iterable[str]) -> Iterator[StandardRecord]:
-        """Yield the selected records with these ids; others are left out."""
+    def fetch_selected(self, ids: Iterable[str]) -> Iterator[StandardRecord]:
+        """Yield the selected records with these ids; other ids are left out."""
         return self.fetch(filter(self.is_selected, ids))
 
     def complete_sets(self) -> tuple[set[str], set[str]]:
@@ -243,7 +243,7 @@ class Staging:
             "SELECT set_id, max(document IN (SELECT document FROM incomplete)) FROM read GROUP BY 1"
         )
         states = {str(set_id): bool(incomplete) for set_id, incomplete in rows}
-        complete = {id_ for id_, lacks in states.items() if not (lacks or self._may_lack_any)}
+        complete = {id_ for id_, lacks in states.items() if not (lacks or self._all_incomplete)}
         return complete, set(states) - complete
 
     def sets_of(self, id_: str) -> set[str]:
@@ -253,27 +253,29 @@ class Staging:
         return {set_id for record in found for set_id in memberships(record)}
 
 
-def settle(staging: Staging, store: LocalStore, deleted: Collection[str] = ()) -> Iterator[Problem]:
-    """Turn the statements in *staging* into links between standards, and keep them there.
+def resolve_statements(
+    staging: Staging, store: LocalStore, deleted: Collection[str] = ()
+) -> Iterator[Problem]:
+    """Resolve the statements in *staging* to links between standards, and stage these.
 
     Args:
-        deleted: The ids of standards in *store* that the import deletes; no code means them.
+        deleted: The ids of standards in *store* that the import deletes; no code refers to them.
 
     Yields:
-        A problem for each statement that cannot be taken. A code that several standards have is
-        one: which of them is meant is not guessed.
+        A problem for each statement that cannot be resolved, such as one with a code that several
+        standards have.
 
     Raises:
         CatalogError: The store cannot be read.
     """
     staging.index_keys()
-    named = lru_cache(_REMEMBERED)(_CodeLookup(staging, store, deleted).named)
+    find = lru_cache(_LOOKUPS_CACHED)(_CodeLookup(staging, store, deleted).find)
     for statement in staging.statements():
-        settled = _settled(statement, named)
-        if isinstance(settled, Problem):
-            yield settled
+        result = _resolve(statement, find)
+        if isinstance(result, Problem):
+            yield result
         else:
-            staging.add_link(statement.crosswalk, settled, adds=statement.adds)
+            staging.add_link(statement.crosswalk, result, adds=statement.adds)
 
 
 class _CodeLookup:
@@ -282,55 +284,55 @@ class _CodeLookup:
     def __init__(self, staging: Staging, store: LocalStore, deleted: Collection[str]) -> None:
         self._staging, self._store, self._deleted = staging, store, deleted
 
-    def named(self, text: str) -> list[str]:
-        """Return the ids of *text*, or else of the code after the name of a place."""
-        if found := self._spelled(text):
+    def find(self, text: str) -> list[str]:
+        """Return the ids of the standards with this code or id; a place may precede the code."""
+        if found := self._find_spelling(text):
             return found
         for reading in codes_of_places(text):
-            ids = self._spelled(reading.code)
-            records = (*self._store.fetch(ids), *self._staging.selected(ids))
+            ids = self._find_spelling(reading.code)
+            records = (*self._store.fetch(ids), *self._staging.fetch_selected(ids))
             titles = {each.id: each.jurisdiction_title for each in records}
-            meant = {
+            fitting = {
                 title
                 for place in reading.places
                 for title in jurisdictions_named(place, {*titles.values()})
             }
-            if found := [id_ for id_ in ids if titles[id_] in meant]:
+            if found := [id_ for id_ in ids if titles[id_] in fitting]:
                 return found
         return []
 
-    def _spelled(self, text: str) -> list[str]:
+    def _find_spelling(self, text: str) -> list[str]:
         for key in spelled_keys(text):
-            found = {*self._store.database.find([key]), *self._staging.ids_under(key)}
+            found = {*self._store.database.find([key]), *self._staging.ids_by_key(key)}
             if found := found.difference(self._deleted):
                 return sorted(found)
         return []
 
 
-def _settled(statement: Statement, named: Callable[[str], Sequence[str]]) -> Link | Problem:
+def _resolve(statement: Statement, find: Callable[[str], Sequence[str]]) -> Link | Problem:
     kind = parse_kind(statement.relation)
     if kind is None:
-        detail = f"{statement.relation[:80]!r}; understood are {', '.join(KINDS)}"
+        detail = f"{statement.relation[:80]!r}; use one of {', '.join(KINDS)}"
         return _lost(statement, "unknown relation", detail)
     ends = [statement.start, statement.end]
     if not statement.by_identifier:
         for each in ends:
-            if len(found := named(each)) != 1:
-                return _unclear(statement, each, found)
-        ends = [named(each)[0] for each in ends]
+            if len(found := find(each)) != 1:
+                return _not_one(statement, each, found)
+        ends = [find(each)[0] for each in ends]
     start, end = (identifier_key(each) or "" for each in ends)
     if start == end:
         return _lost(statement, "related to itself", repr(statement.start[:80]))
     return link(start, kind, end)
 
 
-def _unclear(statement: Statement, text: str, ids: Sequence[str]) -> Problem:
+def _not_one(statement: Statement, text: str, ids: Sequence[str]) -> Problem:
     if not text:
         return _lost(statement, "code missing", "a row has two codes or ids and a relation")
     if not ids:
         detail = f"{text[:80]!r} is not loaded; import its standards first"
         return _lost(statement, "unknown code", detail)
-    shown = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
+    shown = ", ".join(ids[:_IDS_SHOWN]) + (", ..." if len(ids) > _IDS_SHOWN else "")
     detail = f"{len(ids)} standards have {text[:80]!r}; give one of their ids: {shown}"
     return _lost(statement, "ambiguous code", detail)
 

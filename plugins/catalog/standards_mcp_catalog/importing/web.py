@@ -1,4 +1,4 @@
-"""HTTP client for public data: bounded, patient, polite to the server, with a cache on disk."""
+"""HTTP client for public data, with limits, retries, pauses, and a cache on disk."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from standards_mcp_catalog.importing.report import SourceError
 
 LARGEST_DOWNLOAD: Final = 2 * 2**30
 LARGEST_ANSWER: Final = 2**27
-"""How many bytes of one answer of an API are read into memory."""
+"""Most bytes of one answer of an API; it is read into memory as a whole."""
 # Files are stored as they are sent; `files` unpacks them and counts the bytes.
 _HEADERS: Final = {"User-Agent": "standards-mcp", "Accept": "*/*", "Accept-Encoding": "identity"}
 _MOST_REDIRECTS: Final = 10
 _HINTS: Final = {400: "check the address", 401: "check the key", 403: "check the key"}
-_RETRIED: Final = (429, 500, 502, 503, 504)
+_RETRIED_STATUSES: Final = (429, 500, 502, 503, 504)
 _LONGEST_PAUSE: Final = 60.0
 _GRACE: Final = 60.0
-_SLOWEST: Final = 10_000
-"""Bytes a second that a download must have, once `_GRACE` seconds are over."""
-_LONGEST: Final = 3_600.0  # seconds
+_MIN_RATE: Final = 10_000
+"""Bytes a second that a download must have, after the first `_GRACE` seconds."""
+_LONGEST_DOWNLOAD: Final = 3_600.0  # seconds
 _ATTEMPTS: Final = 4
 
 
@@ -40,7 +40,7 @@ class NotFoundOnServerError(SourceError):
 
 
 class _BusyError(SourceError):
-    """The server may answer later, after a pause of so many seconds if it says how long."""
+    """The server may answer later, after *pause* seconds; 0 means that it states no time."""
 
     def __init__(self, message: str, pause: float = 0) -> None:
         self.pause = pause
@@ -48,16 +48,16 @@ class _BusyError(SourceError):
 
 
 class Web:
-    """Read addresses, through the proxies that the environment names.
+    """Client that downloads addresses, through the proxies that the environment names.
 
     Args:
-        secret_headers: Sent to the requested address, never to a target of a redirection;
-            not sent at all over a connection that is not encrypted, unless it is loopback.
-        timeout: Seconds for connecting and for each wait for data; not tried again.
+        secret_headers: Sent to the requested address, never to the target of a redirection. With
+            them, addresses without encryption are refused, except loopback.
+        timeout: Seconds for connecting and for each wait for data; then there is no retry.
         largest: Bytes after which a download is given up.
         calls_a_minute: The most requests in any minute; 0 for any number.
-        sleep: Waits for seconds, before another request.
-        clock: Seconds that only grow.
+        sleep: Waits before the next request, for a number of seconds.
+        clock: Monotonic clock, in seconds.
     """
 
     def __init__(
@@ -80,22 +80,22 @@ class Web:
     def download(
         self, address: str, largest: int | None = None
     ) -> Generator[IO[bytes], None, None]:
-        """Open the content of *address*, read to the end, in a temporary file.
+        """Download *address* completely to a temporary file, and open it.
 
-        Busy servers are asked again, after the pause that they ask for.
+        A request to a busy server is repeated, after the pause that the server states.
 
         Args:
-            largest: Bytes after which it is given up, if these are fewer than usual.
+            largest: Bytes after which the download is given up, if fewer than those of the client.
 
         Raises:
-            NotFoundOnServerError: There is nothing.
+            NotFoundOnServerError: The server has nothing at this address.
             SourceError: The address cannot be read, or the content is too large.
         """
         largest = min(largest or self._largest, self._largest)
         with tempfile.TemporaryFile() as file:
             for attempt in range(1, _ATTEMPTS + 1):
                 try:
-                    self._try(address, file, largest)
+                    self._attempt(address, file, largest)
                     break
                 except _BusyError as busy:
                     if attempt == _ATTEMPTS:
@@ -105,21 +105,21 @@ class Web:
             yield file
 
     def get(self, address: str) -> bytes:
-        """Return the content of *address*, `LARGEST_ANSWER` at most; raises as `download` does."""
+        """Return the content of *address*; raise as `download`, also above `LARGEST_ANSWER`."""
         with self.download(address, LARGEST_ANSWER) as file:
             return file.read()
 
-    def _try(self, address: str, file: IO[bytes], largest: int) -> None:
+    def _attempt(self, address: str, file: IO[bytes], largest: int) -> None:
         self._wait_for_turn()
         file.seek(0)
         file.truncate()
         try:
-            self._check(address)
+            self._check_secrets(address)
             with self._answer(address) as answer:
                 _check_status(answer)
                 self._copy(answer, file, largest)
         except (httpx2.RequestError, httpx2.InvalidURL, ValueError) as error:
-            raise _translated(error, self._timeout) from None
+            raise _source_error(error, self._timeout) from None
         except OSError as error:
             reason = full_disk.reason_of(error)
             raise SourceError(f"it cannot be saved in the temporary folder: {reason}") from None
@@ -135,7 +135,7 @@ class Web:
 
     @cached_property
     def _client(self) -> httpx2.Client:
-        # Its certificates take a tenth of a second. Connections that are not kept need no closing.
+        # Loading certificates takes a tenth of a second. No kept connections, so nothing to close.
         limits = httpx2.Limits(max_keepalive_connections=0)
         try:
             return httpx2.Client(headers=_HEADERS, timeout=self._timeout, limits=limits)
@@ -145,7 +145,7 @@ class Web:
                 "HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
             ) from None
 
-    def _check(self, address: str) -> None:
+    def _check_secrets(self, address: str) -> None:
         if not self._secret_headers:
             return
         if is_unencrypted(address):
@@ -155,7 +155,7 @@ class Web:
 
     @contextlib.contextmanager
     def _answer(self, address: str) -> Generator[httpx2.Response, None, None]:
-        """Open the answer to a request for *address*, at the end of its redirects."""
+        """Open the answer to a request for *address*, after all redirects."""
         request = self._client.build_request("GET", address, headers=self._secret_headers)
         for _ in range(_MOST_REDIRECTS):
             # A redirect has a body, too, which the client would read to its end.
@@ -174,7 +174,7 @@ class Web:
             size += len(chunk)
             if size > largest:
                 raise SourceError(f"it is larger than {largest:,} bytes; ask for a part of it")
-            if self._clock() - began > min(_GRACE + size / _SLOWEST, _LONGEST):
+            if self._clock() - began > min(_GRACE + size / _MIN_RATE, _LONGEST_DOWNLOAD):
                 raise SourceError(
                     f"it came too slowly ({size:,} bytes in {self._clock() - began:,.0f} seconds); "
                     "download it with another program, and import the file"
@@ -184,18 +184,18 @@ class Web:
 
 
 class Cache:
-    """Answers by address in a folder, so that an interrupted download goes on where it stopped.
+    """Answers by address in a folder, so that an interrupted import goes on where it stopped.
 
     Args:
-        folder: Made when something is kept.
-        days: How long an answer is used.
+        folder: Created with the first answer.
+        days: Age at which an answer is requested again.
     """
 
     def __init__(self, folder: Path, days: float = 7) -> None:
         self._folder, self._seconds = folder, days * 86_400
 
     def get(self, address: str, fetch: Callable[[str], bytes]) -> bytes:
-        """Return the kept answer, or the one of *fetch*, which is then kept."""
+        """Return the cached answer, or else the result of *fetch*, which is then cached."""
         name = hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()
         path = self._folder / name[:2] / name
         with contextlib.suppress(OSError):
@@ -220,12 +220,12 @@ def _check_status(answer: httpx2.Response) -> None:
     pause = float(after) if after.isdecimal() else 0
     hint = _HINTS.get(answer.status_code, "try again later")
     message = f"{status} {httpx2.codes.get_reason_phrase(answer.status_code)}; {hint}"
-    if answer.status_code in _RETRIED and pause <= _LONGEST_PAUSE:
+    if answer.status_code in _RETRIED_STATUSES and pause <= _LONGEST_PAUSE:
         raise _BusyError(message, pause)
     raise SourceError(message)
 
 
-def _translated(error: Exception, timeout: float) -> SourceError:
+def _source_error(error: Exception, timeout: float) -> SourceError:
     if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.UnsupportedProtocol):
         return SourceError(f"it is not an http address ({error}); check its spelling")
     is_slow = isinstance(error, httpx2.TimeoutException)

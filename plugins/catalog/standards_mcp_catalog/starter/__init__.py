@@ -26,12 +26,12 @@ _FOLDERS: Final = ("mathematics", "literacy", "science", "social-studies", "comp
 
 
 class Wording(NamedTuple):
-    """What the starter set says of one standard, without building its record.
+    """The texts of the starter set for one standard, without its record.
 
     Attributes:
-        id: That of the record.
-        jurisdiction: The title of who published the framework.
-        phrases: Two or more that a teacher, a worksheet or an exercise would use for it.
+        id: The id of the record.
+        jurisdiction: The title of the framework's publisher.
+        phrases: Two or more names for it that a teacher, a worksheet or an exercise would use.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Wording(NamedTuple):
 
 
 def starter_records() -> list[StandardRecord]:
-    """Return every record of the starter set, each followed by what stands under it."""
+    """Return every record of the starter set, each followed by its descendants."""
     rows = _rows()
     places = {notation: place(notation) for notation in rows}
     children: dict[str, list[str]] = defaultdict(list)
@@ -67,7 +67,7 @@ def starter_seed() -> Seed:
 
 
 def starter_wordings() -> list[Wording]:
-    """Return what the starter set says of each standard, in the order of `starter_records`."""
+    """Return the texts for each standard, in the order of `starter_records`."""
     phrases = defaultdict[str, list[str]](list)
     for row in _lines(_phrase_tables()):
         phrases[row["notation"]].append(row["phrase"])
@@ -80,7 +80,7 @@ def starter_wordings() -> list[Wording]:
 
 
 def starter_vectors() -> Any:
-    """Return the vectors of the texts, float16 of shape (texts, dimensions), in their order."""
+    """Return the vectors of `starter_records`, float16 of shape (records, dimensions)."""
     import numpy as np  # noqa: PLC0415  - as above
 
     with (files(__name__) / "vectors.npy").open("rb") as file:
@@ -90,8 +90,8 @@ def starter_vectors() -> Any:
 def phrase_vectors() -> Any:
     """Return the vectors of the phrases, int8 of shape (phrases, dimensions).
 
-    They are in the order of `starter_wordings`. Each is scaled to a greatest number of 127, so that
-    it has to be brought to length 1.
+    They are in the order of `starter_wordings`. Each is scaled to a largest component of 127, so
+    normalize it before use.
     """
     import numpy as np  # noqa: PLC0415  - as above
 
@@ -111,10 +111,10 @@ def starter_edition() -> str:
 
 
 def place(notation: str) -> Place:
-    """Return the place of a code.
+    """Return the place of a code in its framework.
 
     Raises:
-        ValueError: It is not a code of the frameworks in the starter set.
+        ValueError: *notation* is not a code of a framework in the starter set.
     """
     for find in (common_core_place, ngss_place, csta_place, c3_place):
         if found := find(notation):

@@ -33,13 +33,13 @@ from standards_mcp_catalog.vocabulary.grades import SCHOOL_GRADES, parse_grades
 
 
 class Framework(NamedTuple):
-    """A published document, and who published it.
+    """A published document and its publisher.
 
     Attributes:
         document_id: As the Achievement Standards Network names it, or the name of the framework.
         valid: The year of the edition.
         normalized_subject: As the Common Standards Project groups the subject, if it does.
-        title: What the titles of its standard sets begin with.
+        title: The beginning of the titles of its standard sets.
     """
 
     jurisdiction_id: str
@@ -194,7 +194,7 @@ def _short_forms(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def _mathematics_url(match: re.Match[str]) -> str:
-    """Return the page of the official wording; a cluster stands on its domain's page."""
+    """Return the page of the official wording; for a cluster, the page of its domain."""
     parts = match["domain"].replace("-", ".").split(".")
     if match["number"]:
         parts.extend(filter(None, match.group("cluster", "number", "part")))
@@ -203,8 +203,8 @@ def _mathematics_url(match: re.Match[str]) -> str:
 
 def _literacy(match: re.Match[str]) -> Place:
     strand, grades, number, part = match.group("strand", "grades", "number", "part")
-    whole = f"{_LITERACY}{strand}.{grades}.{number}"
-    path = (whole, whole + part) if part else (whole,)
+    standard = f"{_LITERACY}{strand}.{grades}.{number}"
+    path = (standard, standard + part) if part else (standard,)
     set_key, course = _literacy_set(strand, grades)
     code = f"{strand}.{grades}.{number}"
     page = "/".join(filter(None, (strand, grades, number, part)))

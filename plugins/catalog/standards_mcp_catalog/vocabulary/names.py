@@ -190,7 +190,7 @@ def jurisdictions_meant(text: str, titles: Collection[str]) -> list[str]:
     """
     found = jurisdictions_named(text, titles)
     if not found:
-        raise no_jurisdiction(text, titles)
+        raise unknown_jurisdiction_error(text, titles)
     return of_one_place(text, found)
 
 
@@ -213,7 +213,7 @@ def same_jurisdiction(title: str) -> str:
     return place_named(title) or folded(title) or title
 
 
-def no_jurisdiction(text: str, titles: Collection[str]) -> JurisdictionNameError:
+def unknown_jurisdiction_error(text: str, titles: Collection[str]) -> JurisdictionNameError:
     """Return the error for a name of no jurisdiction; it offers near ones and names all."""
     place = place_named(text)
     missing = f" No standards of {place} are loaded." if place else ""

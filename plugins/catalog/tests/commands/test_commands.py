@@ -178,7 +178,7 @@ def test_an_export_is_read_back(run, store, table, tmp_path):
 
 def test_progress_is_one_line_while_reading_and_while_embedding(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("standards_mcp_catalog.commands.workplace._PAUSE", -1)
+    monkeypatch.setattr("standards_mcp_catalog.commands.workplace._REDRAW_SECONDS", -1)
     with ProgressLine() as progress:
         progress.fetched(2, 5)
         progress.read(Report(read=1_200, documents=2))
@@ -192,7 +192,7 @@ def test_progress_is_one_line_while_reading_and_while_embedding(capsys, monkeypa
 
 def test_progress_is_a_line_now_and_then_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr("standards_mcp.commands.PAUSE", 0.01)
-    monkeypatch.setattr("standards_mcp_catalog.commands.workplace._PAUSE", -1)
+    monkeypatch.setattr("standards_mcp_catalog.commands.workplace._REDRAW_SECONDS", -1)
     told = []
 
     def tells(text):

@@ -110,7 +110,7 @@ def test_what_is_a_set_and_a_crosswalk_is_removed_only_as_the_one_that_is_said(
     share_names(tmp_path)
     code, _, err = run("remove", "A", "--yes")
     assert code == 2
-    assert "'A' is a set, and a crosswalk with the id guid; add --crosswalk for the" in err
+    assert "'A' is a set, and also the crosswalk with the id guid; add --crosswalk for the" in err
     assert "no crosswalk 'B'" in run("remove", "B", "--crosswalk", "--yes")[2]
     assert run("remove", "A", "--crosswalk", "--yes")[1].startswith("Deleted 1 relation. To get")
     ((same_id, place),) = (

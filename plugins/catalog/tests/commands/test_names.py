@@ -59,7 +59,7 @@ def titles(store: LocalStore) -> set[str]:
 
 def test_an_import_names_the_jurisdiction_whatever_the_source_says(run, package, serving):
     code, out, _ = run("import", package(), "--jurisdiction", "fl")
-    named = "--jurisdiction: jurisdiction named ('CPALMS' is called 'Florida')"
+    named = "--jurisdiction: jurisdiction renamed ('CPALMS' to 'Florida')"
     assert (code, named in out) == (0, True)
     assert titles(serving) & {"Florida", "CPALMS"} == {"Florida"}
     code, out, _ = run("import", package(items=3))
@@ -94,7 +94,8 @@ def test_a_new_name_is_everywhere_at_once_also_in_a_server_that_runs(run, packag
     assert run("import", package())[0] == 0
     assert serving.search("read a poem", 2, {"jurisdiction_title": "CPALMS"}).hits
     code, out, _ = run("rename", "--jurisdiction", "Florida", "Sunshine", "--dry-run")
-    assert (code, out) == (0, "Would rename 1 set to be of 'Sunshine'; 2 records would change.\n")
+    message = "Would rename the jurisdiction of 1 set to 'Sunshine'; 2 records would change.\n"
+    assert (code, out) == (0, message)
     code, out, _ = run("rename", "--jurisdiction", "FL", "Florida", "--json")
     told = {"changed": 2, "sets": 1, "joined": 0, "name": "Florida", "dry_run": False}
     assert json.loads(out) == told
@@ -115,13 +116,11 @@ def exported(run: Run, jurisdiction: str) -> list[dict[str, str]]:
 def test_a_jurisdiction_that_gets_the_name_of_another_becomes_one_with_it(run, package, serving):
     run("import", package("Florida", "one"), package("CPALMS", "two"))
     code, _, err = run("remove", "--jurisdiction", "FL", "--yes")
-    assert (code, "'CPALMS' and 'Florida' here" in err) == (2, True)
+    assert (code, "'FL' matches 'CPALMS' and 'Florida'; use one" in err) == (2, True)
     rename = ("rename", "--jurisdiction", "CPALMS", "Florida")
     code, out, _ = run(*rename, "--dry-run")
-    assert (code, out) == (
-        0,
-        "Would rename 1 set to be of 'Florida'; would join 1 set there; 2 records would change.\n",
-    )
+    message = "Would rename the jurisdiction of 1 set to 'Florida', which has 1 other set; "
+    assert (code, out) == (0, message + "2 records would change.\n")
     assert json.loads(run(*rename, "--json")[1])["joined"] == 1
     ids = {each.jurisdiction_id for each in serving.sets() if each.jurisdiction_title == "Florida"}
     assert ids == {"florida"}
@@ -186,7 +185,8 @@ def table(tmp_path: Path) -> Callable[..., str]:
 def test_the_standards_of_another_place_are_not_called_so(run, table, serving):
     source = table("Florida", "1,Math,3")
     code, _, err = run("import", source, "--jurisdiction", "Ohio")
-    assert (code, "'Ohio' is not what was read: that is of 'Florida'" in err) == (1, True)
+    message = "'Ohio' does not fit the records that were read: they are of 'Florida'"
+    assert (code, message in err) == (1, True)
     assert "data rename --jurisdiction OLD NEW" in err
     assert not {"Florida", "Ohio"} & titles(serving)
 

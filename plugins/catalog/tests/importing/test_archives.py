@@ -52,7 +52,7 @@ def test_more_files_than_the_bound_are_refused_in_archives_and_folders(tmp_path,
 
 
 def test_what_unpacks_to_many_times_its_size_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(f"{FILES}._SMALL", 100_000)
+    monkeypatch.setattr(f"{FILES}._ALWAYS_ALLOWED", 100_000)
     bomb = b"code,text\n" + b"x" * 5_000_000
     (tmp_path / "x.zip").write_bytes(zip_of({"a.csv": bomb}))
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(bomb))

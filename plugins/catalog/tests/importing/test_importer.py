@@ -286,7 +286,7 @@ def test_two_records_of_one_id_and_set_that_differ_are_told(store, starter):
     report = import_sources(store, [[first], [other]])
     assert (report.read, report.collapsed, report.changed) == (2, 1, 1)
     assert str(report.problems[0]) == (
-        "Own: W.1, id A: read twice, and differs (the last was read)"
+        "Own: W.1, id A: read twice, and differs (the last one counts)"
     )
 
 

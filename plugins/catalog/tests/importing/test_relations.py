@@ -205,7 +205,7 @@ def test_rows_that_are_not_clear_are_told_by_line_and_never_guessed(loader: Load
     problems = {
         "A.1,B.1,exactMatchOf": "ambiguous code (2 standards have 'B.1'; give one of their ids",
         "A.1,B.9,exactMatchOf": "unknown code ('B.9' is not loaded",
-        "A.1,B.2,looks like": "unknown relation ('looks like'; understood are exactMatchOf, repl",
+        "A.1,B.2,looks like": "unknown relation ('looks like'; use one of exactMatchOf, repl",
         "A.1,,exactMatchOf": "code missing",
         "A.1,a.1,exactMatchOf": "related to itself",
         f"A.1,{uuid('b9')},exactMatchOf": "unknown code",

@@ -40,8 +40,8 @@ def read_case(value: object, source: str, today: str) -> Iterator[Item]:
     Args:
         value: The parsed JSON: a package, a list of them, or an object around either.
         source: The name of the document, for problems.
-        today: As ``2030-12-31``. What ended before or is replaced has the publication status
-            ``Superseded``.
+        today: As ``2030-12-31``. Items that have ended by then or are replaced get the publication
+            status ``Superseded``.
     """
     for element in array_of(unwrapped(value)):
         if not is_object(element):
@@ -105,7 +105,7 @@ def _licences(package: Fields) -> Mapping[str, str]:
     return {}
 
 
-def _licence(fields: Fields, licences: Mapping[str, str]) -> dict[str, Any]:
+def _licence_fields(fields: Fields, licences: Mapping[str, str]) -> dict[str, Any]:
     value = fields.data.get("licenseURI")
     if isinstance(value, str):
         return {"license": fields.text("licenseURI"), "license_url": fields.text("licenseURI")}
@@ -120,7 +120,7 @@ def _document_fields(
     creator = document.text("creator", "publisher") or "Unknown"
     subjects = document.texts("subject")
     title = document.text("title") or (subjects[0] if subjects else f"Standards of {creator}")
-    normalized = _normalized(*subjects, title)
+    normalized = _normalized_subject(*subjects, title)
     if not subjects:
         document.note("no subject", f"taken from the title: {normalized or 'Unspecified'}")
     return present(
@@ -141,12 +141,12 @@ def _document_fields(
             "framework_type": document.text("frameworkType"),
             "language": document.text("language"),
             "text_status": "official",
-            **_licence(document, licences),
+            **_licence_fields(document, licences),
         }
     )
 
 
-def _normalized(*names: str) -> str:
+def _normalized_subject(*names: str) -> str:
     for name in names:
         found = [subject for subject in _SUBJECTS if match_subjects(subject, [name])]
         if found:
@@ -170,8 +170,8 @@ def _node(item: Fields, id_: str, links: _Links, licences: Mapping[str, str], to
     other = [parent.id for parent in parents[1:] if parent.id != links.document_id]
     is_child = first is not None and first.id != links.document_id
     order = first.order if first is not None else float("inf")
-    ends, crosswalk = item.text("statusEndDate"), links.crosswalk.get(id_, {})
-    is_over = bool(ends and ends[:10] <= today) or "replaced_by" in crosswalk
+    end_date, crosswalk = item.text("statusEndDate"), links.crosswalk.get(id_, {})
+    is_over = bool(end_date and end_date[:10] <= today) or "replaced_by" in crosswalk
     extra = {
         "case_uuid": id_,
         "case_uri": item.text("uri"),
@@ -183,11 +183,11 @@ def _node(item: Fields, id_: str, links: _Links, licences: Mapping[str, str], to
         "language": item.text("language"),
         "subject": item.text("subject") if isinstance(item.data.get("subject"), str) else "",
         "status_start_date": item.text("statusStartDate"),
-        "status_end_date": ends,
+        "status_end_date": end_date,
         "publication_status": "Superseded" if is_over else "",
         "other_parent_ids": other,
         **crosswalk,
-        **_licence(item, licences),
+        **_licence_fields(item, licences),
     }
     return Node(
         id=item.text("identifier") or id_,
@@ -215,8 +215,8 @@ class _Links:
     """The associations of one package, by the identifiers of its items.
 
     Attributes:
-        parents: The parents of an item, by ascending sequence number.
-        crosswalk: Other items, by the kind of the link in snake case, such as ``replaced_by``.
+        parents: The parents of each item, by ascending sequence number.
+        crosswalk: For each item, the related ones by field of the record, such as ``replaced_by``.
         between_others: The other links as (origin, kind, destination): neither end is in the
             package.
     """
@@ -227,8 +227,8 @@ class _Links:
     between_others: Sequence[tuple[str, str, str]]
 
 
-def _read_links(package: Fields, document_id: str, own: Collection[str]) -> _Links:
-    """Return the associations of *package*, which has the items *own*.
+def _read_links(package: Fields, document_id: str, item_ids: Collection[str]) -> _Links:
+    """Return the associations of *package*, which has the items *item_ids*.
 
     Only ``isChildOf`` makes the tree. Its origin is the child, and its destination the parent: an
     item, or the document for a root.
@@ -246,8 +246,8 @@ def _read_links(package: Fields, document_id: str, own: Collection[str]) -> _Lin
             parents[origin].append(_Parent(order, destination))
         elif document_id in (origin, destination):
             link.note("association of the document", f"{kind}; only items are related")
-        elif origin in own or destination in own:
-            _relate(crosswalk, own, origin, kind, destination)
+        elif origin in item_ids or destination in item_ids:
+            _relate(crosswalk, item_ids, origin, kind, destination)
         else:
             between_others.append((origin, kind, destination))
     for found in parents.values():
@@ -260,14 +260,14 @@ def _read_links(package: Fields, document_id: str, own: Collection[str]) -> _Lin
 
 
 def _relate(
-    crosswalk: _Crosswalk, own: Collection[str], origin: str, kind: str, destination: str
+    crosswalk: _Crosswalk, item_ids: Collection[str], origin: str, kind: str, destination: str
 ) -> None:
-    """Record a relation of two items, at least one of the package, at its items."""
+    """Add a relation to those of its two ends that are items of the package."""
     known = parse_kind(kind)
-    if origin in own:
+    if origin in item_ids:
         field = field_of(known or kind) or "related"
         crosswalk[origin][field].append(destination)
-    if destination in own and known and (inverse(known) == known or origin not in own):
+    if destination in item_ids and known and (inverse(known) == known or origin not in item_ids):
         crosswalk[destination][field_of(inverse(known))].append(origin)
 
 
@@ -279,5 +279,5 @@ def _node_id(link: Fields, name: str) -> str:
 
 
 def identifier(fields: Fields) -> str:
-    """Return the identifier of a CASE object, or what its URI ends in, lower-case."""
+    """Return the identifier of a CASE object, or the last part of its URI, in lower case."""
     return (fields.text("identifier") or fields.text("uri").rpartition("/")[2]).lower()

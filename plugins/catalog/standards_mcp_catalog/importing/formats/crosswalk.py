@@ -16,9 +16,9 @@ from standards_mcp_catalog.relations import Crosswalk
 from .tables import LONGEST_ROW, column_name, read_rows
 from .values import Lines, clean
 
-_LONGEST: Final = 512
-# A column of identifiers is preferred to a column of codes.
-_NAMED: Final = ("id guid uuid uri identifier nodeuri", "standardid standard code notation", "")
+_LONGEST_CELL: Final = 512
+# After "from" or "to". A column of identifiers is preferred to a column of codes.
+_ENDINGS: Final = ("id guid uuid uri identifier nodeuri", "standardid standard code notation", "")
 _STARTS: Final = ("from", "source", "origin")
 _ENDS: Final = ("to", "target", "destination")
 _RELATIONS: Final = (
@@ -39,10 +39,10 @@ class _Columns(NamedTuple):
 def is_crosswalk(text: str) -> bool:
     """Return whether a table that begins with *text* is a crosswalk."""
     try:
-        _, first = next(read_rows(text.splitlines(keepends=True), _known), (0, list[str]()))
+        _, first = next(read_rows(text.splitlines(keepends=True), _count_columns), (0, list[str]()))
     except SourceError:  # the reader of the whole table reports the error
         return False
-    columns = _named_columns(first)
+    columns = _find_columns(first)
     names = set(map(column_name, first))
     has_standards = "text" in names and bool(names & {"code", "id"})
     is_named = bool(columns.relation) or "text" not in names
@@ -51,7 +51,7 @@ def is_crosswalk(text: str) -> bool:
 
 def advice_on(cells: Sequence[str]) -> str:
     """Return advice if these columns may be a crosswalk, else ""."""
-    if not _named_columns(cells).relation:
+    if not _find_columns(cells).relation:
         return ""
     return "; if it is a crosswalk, call its columns from, to and relation"
 
@@ -65,7 +65,7 @@ def read_crosswalk(stream: IO[bytes], source: str) -> Iterator[Statement | Probl
             the name of the crosswalk.
 
     Raises:
-        SourceError: It has an encoding that is not read, a damaged row, or too many of them.
+        SourceError: The file has an unknown encoding, a damaged row, or too many rows or columns.
     """
     name = clean(re.split(r"[/\\:]", source.partition("?")[0])[-1]).removesuffix(".gz") or source
     lines = Lines(stream, LONGEST_ROW)
@@ -80,40 +80,40 @@ def _items(
     lines: Iterable[str], source: str, crosswalk: Crosswalk
 ) -> Iterator[Statement | Problem]:
     columns: _Columns | None = None
-    for line, cells in read_rows(lines, _known):
+    for line, cells in read_rows(lines, _count_columns):
         if columns is None:
-            columns = _named_columns(cells)
+            columns = _find_columns(cells)
             if not all(columns):
                 names = ", ".join(map(clean, cells))[:200]
                 detail = f"a crosswalk has the columns from, to and relation; these are {names}"
                 yield lost("no crosswalk", source, f"line {line}", detail, records=0)
                 return
             continue
-        start, relation, end = (_first_of(cells, places) for places in columns)
+        start, relation, end = (_first_of(cells, indexes) for indexes in columns)
         yield Statement(
             crosswalk=crosswalk, start=start, relation=relation, end=end, source=source,
             where=f"line {line}",
         )  # fmt: skip
 
 
-def _first_of(cells: Sequence[str], places: Iterable[int]) -> str:
-    found = (clean(cells[place])[:_LONGEST] for place in places if place < len(cells))
+def _first_of(cells: Sequence[str], indexes: Iterable[int]) -> str:
+    found = (clean(cells[index])[:_LONGEST_CELL] for index in indexes if index < len(cells))
     return next(filter(None, found), "")
 
 
-def _named_columns(cells: Sequence[str]) -> _Columns:
+def _find_columns(cells: Sequence[str]) -> _Columns:
     names = [re.sub(r"[\W_]+", "", cell).casefold() for cell in cells]
     relation = sorted(
-        (place for place, name in enumerate(names) if name in _RELATIONS),
-        key=lambda place: _RELATIONS.index(names[place]),
+        (index for index, name in enumerate(names) if name in _RELATIONS),
+        key=lambda index: _RELATIONS.index(names[index]),
     )
-    return _Columns(_places(names, _STARTS), relation[:1], _places(names, _ENDS))
+    return _Columns(_indexes(names, _STARTS), relation[:1], _indexes(names, _ENDS))
 
 
-def _places(names: Sequence[str], words: Iterable[str]) -> list[int]:
-    wanted = [word + each for group in _NAMED for each in group.split() or [""] for word in words]
+def _indexes(names: Sequence[str], words: Iterable[str]) -> list[int]:
+    wanted = [word + each for group in _ENDINGS for each in group.split() or [""] for word in words]
     return [names.index(each) for each in wanted if each in names]
 
 
-def _known(cells: Sequence[str]) -> int:
-    return sum(map(len, _named_columns(cells)))
+def _count_columns(cells: Sequence[str]) -> int:
+    return sum(map(len, _find_columns(cells)))

@@ -35,7 +35,7 @@ def is_csp(value: object) -> bool:
 
 
 def read_csp(value: object, source: str) -> Iterator[StandardRecord | Problem]:
-    """Yield the records of standard sets, and of jurisdictions that contain theirs.
+    """Yield the records of standard sets, and of jurisdictions that contain standard sets.
 
     Args:
         value: The parsed JSON of one answer of the API, or a list of such answers.

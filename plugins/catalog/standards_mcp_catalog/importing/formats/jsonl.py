@@ -22,12 +22,12 @@ from .values import Object, array_of, is_array, is_object, parse_json, type_name
 LONGEST_LINE: Final = 2**24
 """How many characters one record may have."""
 _CROSSWALK: Final = "_crosswalk"
-_RELATION: Final = (_CROSSWALK, "title", "from", "relation", "to")
+_RELATION_KEYS: Final = (_CROSSWALK, "title", "from", "relation", "to")
 
 
 def is_records(value: object) -> bool:
     """Return whether a JSON value is a record, a list of them, or ``{"records": [...]}``."""
-    first = array_of(_listed(value))[:1]
+    first = array_of(_records_of(value))[:1]
     return bool(first) and is_object(first[0]) and ("_id" in first[0] or _CROSSWALK in first[0])
 
 
@@ -35,11 +35,11 @@ def relation_line(crosswalk: Crosswalk, link: Link) -> str:
     """Return one relation of a crosswalk as a line of JSON."""
     start, end = identifier_of(link.start), identifier_of(link.end)
     texts = (*crosswalk, start, link.kind, end)
-    return json.dumps(dict(zip(_RELATION, texts, strict=True)), ensure_ascii=False)
+    return json.dumps(dict(zip(_RELATION_KEYS, texts, strict=True)), ensure_ascii=False)
 
 
 def read_jsonl(lines: Iterable[str], source: str) -> Iterator[Item]:
-    """Yield the record or the relation of each line; blank lines do not count."""
+    """Yield the record or the relation of each line; blank lines are skipped."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -56,11 +56,11 @@ def read_jsonl(lines: Iterable[str], source: str) -> Iterator[Item]:
 
 def read_records(value: object, source: str) -> Iterator[Item]:
     """Yield the records and relations of one JSON document."""
-    for number, element in enumerate(array_of(_listed(value)), 1):
+    for number, element in enumerate(array_of(_records_of(value)), 1):
         yield _item(element, source, f"record {number}")
 
 
-def _listed(value: object) -> object:
+def _records_of(value: object) -> object:
     return value.get("records") if is_object(value) and "records" in value else value
 
 
@@ -72,10 +72,10 @@ def _item(value: object, source: str, where: str) -> Item:
 
 
 def _relation(value: Object, source: str, where: str) -> Statement | Problem:
-    texts = [_printable(value.get(name)) for name in _RELATION]
-    for name, text in zip(_RELATION, texts, strict=True):
+    texts = [_without_controls(value.get(name)) for name in _RELATION_KEYS]
+    for name, text in zip(_RELATION_KEYS, texts, strict=True):
         if not (isinstance(text, str) and text.strip()):
-            detail = f"{name} is missing or no text"
+            detail = f"{name} is missing, empty or not text"
             return lost("not a valid relation", source, where, detail, records=0)
     id_, title, start, relation, end = map(str, texts)
     return Statement(
@@ -88,7 +88,7 @@ def _record(value: Object, source: str, where: str) -> StandardRecord | Problem:
     if code := value.get("statement_notation") or value.get("_id"):
         where = f"{where} ({str(code)[:80]})"
     try:
-        record = StandardRecord.from_dict(_printable(value))
+        record = StandardRecord.from_dict(_without_controls(value))
         record.model_dump_json()  # a record must be writable again
     except ValidationError as error:
         return lost("not a valid record", source, where, first_error(error))
@@ -99,12 +99,12 @@ def _record(value: Object, source: str, where: str) -> StandardRecord | Problem:
     return record
 
 
-def _printable(value: Any) -> Any:
+def _without_controls(value: Any) -> Any:
     """Return a JSON value whose texts have no control characters."""
     if isinstance(value, str):
         return without_controls(value)
     if is_array(value):
-        return [_printable(each) for each in value]
+        return [_without_controls(each) for each in value]
     if is_object(value):
-        return {without_controls(name): _printable(each) for name, each in value.items()}
+        return {without_controls(name): _without_controls(each) for name, each in value.items()}
     return value

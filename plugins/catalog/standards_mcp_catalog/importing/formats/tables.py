@@ -22,16 +22,16 @@ _SEPARATOR_LINE: Final = re.compile(r'sep=([^\s"]|\t)\s*', re.IGNORECASE)  # wri
 
 
 def read_rows(
-    lines: Iterable[str], known: Callable[[Sequence[str]], int]
+    lines: Iterable[str], count_names: Callable[[Sequence[str]], int]
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line and the cells of each row that is not blank.
 
     Args:
-        known: Counts the cells of the header that are names of columns, to choose a delimiter.
+        count_names: Counts the known column names in a header, to choose the delimiter.
 
     Raises:
         SourceError: There are too many columns or rows, a quotation mark is wrong, or a row is too
-            long. Where the next row begins is then unknown.
+            long, so that the beginning of the next row is unknown.
     """
     numbered = enumerate(lines, 1)
     delimiter = ""
@@ -40,13 +40,15 @@ def read_rows(
             delimiter = mark[1]
         elif line.strip():
             delimiter = delimiter or max(
-                _DELIMITERS, key=lambda each: known(line.split(each, MOST_COLUMNS))
+                _DELIMITERS, key=lambda each: count_names(line.split(each, MOST_COLUMNS))
             )
             rest = (line for _, line in numbered)
-            yield from _parsed(number, chain([line], rest), delimiter)
+            yield from _parse_rows(number, chain([line], rest), delimiter)
 
 
-def _parsed(number: int, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _parse_rows(
+    number: int, lines: Iterable[str], delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of *lines*, which begin with line *number*."""
     row_lines = _RowLines(lines)
     # Strict: a repaired row can take a comma for the end of a cell, and then a wrong text looks
@@ -109,7 +111,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "source_url": "where the official text is",
 }
 # Other names of a column, in any case, with any separators, and also after one of `_PREFIXES`.
-_NAMES: Final[Mapping[str, str]] = {
+_OTHER_NAMES: Final[Mapping[str, str]] = {
     "id": "guid identifier uuid uid asn_id case_id",
     "code": "notation number no human_coding_scheme humancodingscheme coding_scheme short_code"
     " abbreviation standard_id benchmark_id indicator_id standard_identifier",
@@ -131,10 +133,10 @@ _NAMES: Final[Mapping[str, str]] = {
     "license": "licence",
     "source_url": "url uri link web_address source_link",
 }
-_ALIASES: Final = {alias: name for name, found in _NAMES.items() for alias in found.split()}
+_ALIASES: Final = {alias: name for name, found in _OTHER_NAMES.items() for alias in found.split()}
 _CAMEL_CASE: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 _PREFIXES: Final = ("statement", "standard", "standards", "benchmark", "indicator", "learning")
-_MADE: Final = frozenset(
+_COMPUTED: Final = frozenset(
     {
         "content", "depth", "is_leaf", "is_root", "root_id", "ancestor_ids", "child_ids",
         "sibling_count",
@@ -143,8 +145,8 @@ _MADE: Final = frozenset(
 
 
 def column_name(cell: str) -> str:
-    """Return the name in `COLUMNS` for a cell of the header, or the cell in plain form."""
-    name = _plain(cell)
+    """Return the name in `COLUMNS` for a cell of the header, or else the normalized cell."""
+    name = _normalized(cell)
     if known := name if name in COLUMNS else _ALIASES.get(name):
         return known
     prefix, _, rest = name.partition("_")
@@ -154,66 +156,66 @@ def column_name(cell: str) -> str:
 
 
 def read_header(
-    cells: Sequence[str], source: str, where: str, given: Collection[str] = ()
+    cells: Sequence[str], source: str, where: str, optional: Collection[str] = ()
 ) -> tuple[list[str], list[Problem]]:
     """Return the name of each column, "" if it is ignored, and notes for the report.
 
     Args:
         source: The name of the document, for problems.
         where: The line in it.
-        given: Columns that may be missing, because an option has their value.
+        optional: Columns that may be missing, because an option has their value.
     """
-    names = _named(cells)
-    details = [*_drop_repeated(names, cells), *_drop_made(names), *_renamed(names, cells)]
-    if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *given)]:
+    names = _column_names(cells)
+    details = [*_drop_repeated(names, cells), *_drop_computed(names), *_note_aliases(names, cells)]
+    if missing := [name for name in ("subject", "jurisdiction") if name not in (*names, *optional)]:
         details.append(("column missing", f"{' and '.join(missing)} will be 'Unspecified'"))
     return names, [note(reason, source, where, detail) for reason, detail in details]
 
 
-def _named(cells: Sequence[str]) -> list[str]:
+def _column_names(cells: Sequence[str]) -> list[str]:
     names = [column_name(cell) for cell in cells]
     if names.count("text") > 1 and "code" not in names:
         # "Standard" and "Description" side by side are a code and its text.
-        codes = (place for place, cell in enumerate(cells) if _plain(cell) in _PREFIXES)
-        if (place := next(codes, None)) is not None:
-            names[place] = "code"
+        codes = (index for index, cell in enumerate(cells) if _normalized(cell) in _PREFIXES)
+        if (index := next(codes, None)) is not None:
+            names[index] = "code"
     return names
 
 
 def _drop_repeated(names: list[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Keep one of several columns with one meaning: the exact name, or the first."""
-    meant = names[:]
-    for place, name in enumerate(meant):
-        same = [number for number, other in enumerate(meant) if other == name]
-        first = next((number for number in same if _plain(cells[number]) == name), same[0])
-        if name and place != first:
-            names[place] = ""
-            column = f"column {place + 1} {clean(cells[place])[:80]!r}"
+    """Clear the names of columns that repeat a meaning, except an exact name or else the first."""
+    original = names[:]
+    for index, name in enumerate(original):
+        same = [number for number, other in enumerate(original) if other == name]
+        first = next((number for number in same if _normalized(cells[number]) == name), same[0])
+        if name and index != first:
+            names[index] = ""
+            column = f"column {index + 1} {clean(cells[index])[:80]!r}"
             yield "column given twice", f"{column}; column {first + 1} was read as {name}"
 
 
-def _drop_made(names: list[str]) -> Iterator[tuple[str, str]]:
-    """Drop the columns that the tree makes; other unknown columns are kept."""
-    for place, name in enumerate(names):
-        if name in _MADE:
-            names[place] = ""
-            yield "column not needed", f"{name!r} is made anew"
+def _drop_computed(names: list[str]) -> Iterator[tuple[str, str]]:
+    """Clear the names of columns that `build_tree` computes; other unknown columns are kept."""
+    for index, name in enumerate(names):
+        if name in _COMPUTED:
+            names[index] = ""
+            yield "column not needed", f"{name!r} is computed"
         elif name and name not in COLUMNS:
             close = difflib.get_close_matches(name, COLUMNS, n=1)
             advice = f"did you mean {close[0]!r}?" if close else "kept as it is"
             yield "unknown column", f"{name[:80]!r}; {advice}"
 
 
-def _renamed(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-    told = ", ".join(
+def _note_aliases(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    aliases = ", ".join(
         f"{clean(cell)[:80]!r} as {name}"
         for cell, name in zip(cells, names, strict=True)
-        if name in COLUMNS and _plain(cell) != name
+        if name in COLUMNS and _normalized(cell) != name
     )
-    if told:
-        yield "column read by its meaning", told
+    if aliases:
+        yield "column read by its meaning", aliases
 
 
-def _plain(cell: str) -> str:
+def _normalized(cell: str) -> str:
     words = _CAMEL_CASE.sub("_", clean(cell).strip("\"' "))
     return re.sub(r"\W+", "_", words.casefold()).strip("_")

@@ -38,8 +38,8 @@ class _Row(NamedTuple):
     """A row; cells that it lacks are empty.
 
     Attributes:
-        where: What problems call it.
-        shared: What many rows have in common: the other columns that are not empty.
+        where: The name of the row in problems.
+        shared: The other cells that are not empty, by column; many rows have the same ones.
     """
 
     where: str
@@ -52,7 +52,7 @@ class _Row(NamedTuple):
     shared: _Shared
 
 
-_OWN: Final = _Row._fields[1:-1]
+_MAIN: Final = _Row._fields[1:-1]
 
 
 class _Columns:
@@ -60,23 +60,23 @@ class _Columns:
 
     Args:
         names: See `read_header`.
-        jurisdiction: For rows without one.
+        jurisdiction: Default for rows without one.
     """
 
     def __init__(self, names: Sequence[str], jurisdiction: str) -> None:
         self.count = len(names)
         self._jurisdiction = jurisdiction
         # Missing columns read the last cell, an empty one that is added to every row.
-        self._own = itemgetter(*(names.index(name) if name in names else -1 for name in _OWN))
-        self._others = [at for at, name in enumerate(names) if name and name not in _OWN]
-        self._names = tuple(names[at] for at in self._others)
+        self._own = itemgetter(*(names.index(name) if name in names else -1 for name in _MAIN))
+        self._others = [index for index, name in enumerate(names) if name and name not in _MAIN]
+        self._names = tuple(names[index] for index in self._others)
 
     def row(self, cells: Sequence[str], where: str) -> _Row:
-        """Return the row of these cells; the last ones may be missing."""
+        """Return the row with these cells; cells at the end may be missing."""
         texts = clean_all(cells[: self.count])
         texts += [""] * (self.count - len(texts) + 1)
         own = self._own(texts)
-        others = tuple([texts[at] for at in self._others])
+        others = tuple([texts[index] for index in self._others])
         shared = _shared(self._names, others, self._jurisdiction)
         return _Row._make((f"{where} ({(own[1] or own[0])[:80]})", *own, shared))
 
@@ -104,20 +104,20 @@ def read_table(
         jurisdiction: Default for rows without one.
 
     Raises:
-        SourceError: It has an encoding that is not read, a damaged row, or too many of them.
+        SourceError: The file has an unknown encoding, a damaged row, or too many rows or columns.
     """
     lines = Lines(stream, LONGEST_ROW)
     sets = defaultdict[str, list[_Row]](list)
-    is_told = False
+    has_skipped = False
     for item in _rows(lines, source, jurisdiction):
         if isinstance(item, Problem):
-            is_told = is_told or item.skipped
+            has_skipped = has_skipped or item.skipped
             yield item
         else:
             sets[_set_id(item.shared)].append(item)
     if lines.has_windows:
         yield note("not UTF-8", source, detail="read as Windows-1252")
-    if not (sets or is_told):
+    if not (sets or has_skipped):
         yield lost("table without rows", source, records=0)
     for set_id, rows in sets.items():
         yield from _read_set(set_id, rows, source)
@@ -128,10 +128,10 @@ def _rows(lines: Iterable[str], source: str, jurisdiction: str) -> Iterator[_Row
     for line, cells in read_rows(lines, _count_known):
         where = f"line {line}"
         if columns:
-            yield from _row(columns, cells, source, where)
+            yield from _checked_row(columns, cells, source, where)
             continue
-        given = ("jurisdiction",) if jurisdiction else ()
-        names, problems = read_header(cells, source, where, given)
+        optional = ("jurisdiction",) if jurisdiction else ()
+        names, problems = read_header(cells, source, where, optional)
         yield from problems
         if "text" not in names:
             detail = f"the columns are {', '.join(filter(None, names))[:200]}{advice_on(cells)}"
@@ -144,7 +144,7 @@ def _count_known(cells: Sequence[str]) -> int:
     return sum(column_name(cell) in COLUMNS for cell in cells)
 
 
-def _row(
+def _checked_row(
     columns: _Columns, cells: Sequence[str], source: str, where: str
 ) -> Iterator[_Row | Problem]:
     row = columns.row(cells, where)
@@ -156,7 +156,7 @@ def _row(
         yield lost("more cells than columns", source, row.where, detail)
         return
     if row.order and not _NUMBER.fullmatch(row.order):
-        detail = f"order is {row.order[:80]!r}; the place in the file counts"
+        detail = f"order is {row.order[:80]!r}; its position in the file is used"
         yield note("not a number", source, row.where, detail)
     yield row
 
@@ -185,17 +185,17 @@ def _read_set(set_id: str, rows: Iterable[_Row], source: str) -> Iterator[Standa
     ids: dict[str, str] = {}
     nodes: list[Node] = []
     for row in rows:
-        id_ = row.id or ids.get(row.code) or _made_id(set_id, row.code)
+        id_ = row.id or ids.get(row.code) or _id_from_code(set_id, row.code)
         ids.setdefault(row.code, id_)
         nodes.append(_node(set_id, id_, row, len(nodes)))
-        if unknown := _unknown(nodes[-1].levels):
+        if unknown := _unknown_levels(nodes[-1].levels):
             yield note("unknown education level", source, row.where, unknown)
     for node in nodes:
         node.parents = tuple([ids.get(parent, parent) for parent in node.parents])
     yield from build_tree(nodes, lambda _: {"standard_set_id": set_id}, source)
 
 
-def _made_id(set_id: str, code: str) -> str:
+def _id_from_code(set_id: str, code: str) -> str:
     """Return an id for a row without one: the same whenever the same set is read again."""
     return uuid.uuid5(uuid.NAMESPACE_URL, f"{set_id}\n{code}").hex.upper()
 
@@ -219,7 +219,7 @@ def _levels(grades: str) -> tuple[str, ...]:
 
 
 @lru_cache(1_024)
-def _unknown(levels: tuple[str, ...]) -> str:
+def _unknown_levels(levels: tuple[str, ...]) -> str:
     return ", ".join(level for level in levels if level not in GRADES)[:200]
 
 

@@ -19,11 +19,11 @@ from standards_mcp_catalog.records import StandardRecord
 # A record repeats its ancestors, so a chain of n nodes takes n² space. Real trees have six levels.
 DEEPEST: Final = 64
 """Nodes below this depth become roots, so that the size of a tree stays in proportion."""
-LONGEST_LINE: Final = 4_000
-"""How many characters of an ancestor's text the content of a record repeats."""
+LONGEST_ANCESTOR: Final = 4_000
+"""Most characters of an ancestor's text that the content of a record repeats."""
 
 SetFields: TypeAlias = Callable[[tuple[str, ...]], Mapping[str, Any]]
-"""Return the fields of the set that a record with these education levels belongs to."""
+"""Returns the fields of the set to which records with these education levels belong."""
 
 
 @dataclass(slots=True, kw_only=True)  # frozen ones take four times as long to make
@@ -31,11 +31,11 @@ class Node:
     """One standard or heading, before its place is known.
 
     Attributes:
-        parents: Ids of the parent, the best candidate first; a root has none.
+        parents: Candidates for the parent's id, the best first; empty for a root.
         order: Sort key among its siblings; nodes with equal keys keep their order.
         levels: Education levels; a node without any has the levels of its parent.
         fields: More fields of the record.
-        where: Its name in problems, such as its line; by default its id and notation.
+        where: The node's name in problems, such as its line; by default its id and notation.
     """
 
     id: str
@@ -49,15 +49,15 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Its name in problems."""
+        """The node's name in problems."""
         return self.where or (f"{self.id} ({self.notation})" if self.notation else self.id)
 
 
-class _Above(NamedTuple):
+class _Ancestry(NamedTuple):
     """The ancestors of a node, from the root to its parent.
 
     Attributes:
-        lines: Their lines of the content.
+        lines: The lines for the ancestors in the content of a record.
         levels: The education levels of the parent.
     """
 
@@ -66,7 +66,7 @@ class _Above(NamedTuple):
     levels: tuple[str, ...] = ()
 
 
-_NOTHING: Final = _Above()
+_NO_ANCESTORS: Final = _Ancestry()
 
 
 def build_tree(
@@ -75,21 +75,21 @@ def build_tree(
     """Yield a record for each node, parents before their children, and every problem.
 
     Args:
-        set_fields: The fields that the records of one set share.
+        set_fields: Returns the fields that the records of one set share.
         source: The name of the document, for problems.
     """
     problems: list[Problem] = []
     known = _unique(nodes, source, problems)
     parents = _parents(known, source, problems)
-    children = _settled(known, parents, source, problems)
+    children = _drop_empty(known, parents, source, problems)
     yield from problems
-    chains: dict[str, _Above] = {}
+    ancestries: dict[str, _Ancestry] = {}
     pending = list(reversed(children.get(None, ())))
     while pending:
         node = known[pending.pop()]
-        above = chains.get(parents[node.id] or "", _NOTHING)
+        above = ancestries.get(parents[node.id] or "", _NO_ANCESTORS)
         if below := children.get(node.id):
-            chains[node.id] = _extended(above, node)
+            ancestries[node.id] = _ancestry_below(above, node)
             pending += reversed(below)
         data = _fields(node, above, children, set_fields(node.levels or above.levels))
         yield _record(data, source, node)
@@ -117,12 +117,13 @@ def _parents(
         if node.parents and parents[node.id] != node.parents[0]:
             detail = f"no {node.parents[0]!r} in this set"
             problems.append(note("unknown parent", source, node.name, detail))
-    detail = f"it is below itself, or deeper than {DEEPEST} levels; now it is a root"
-    problems += [note("cycle broken", source, known[id_].name, detail) for id_ in _cut(parents)]
+    detail = f"it is its own ancestor, or deeper than {DEEPEST} levels; now it is a root"
+    cut = _break_cycles(parents)
+    problems += [note("cycle broken", source, known[id_].name, detail) for id_ in cut]
     return parents
 
 
-def _cut(parents: dict[str, str | None]) -> Iterator[str]:
+def _break_cycles(parents: dict[str, str | None]) -> Iterator[str]:
     """Make a root of one node of each cycle, and of nodes that are too deep, and yield them."""
     depths: dict[str | None, int] = {None: -1}
     for start in parents:
@@ -145,10 +146,10 @@ def _cut(parents: dict[str, str | None]) -> Iterator[str]:
 _Children: TypeAlias = Mapping[str | None, Sequence[str]]
 
 
-def _settled(
+def _drop_empty(
     known: dict[str, Node], parents: dict[str, str | None], source: str, problems: list[Problem]
 ) -> _Children:
-    """Drop nodes without text that nothing is below, and return each node's children."""
+    """Drop nodes without text and children, and return the children of each node."""
     order, children = list[str](), _children(parents)
     order += children.get(None, ())
     for id_ in order:
@@ -173,14 +174,14 @@ def _children(parents: Mapping[str, str | None]) -> _Children:
     return children
 
 
-def _extended(above: _Above, node: Node) -> _Above:
+def _ancestry_below(above: _Ancestry, node: Node) -> _Ancestry:
     """Return the ancestors of the children of a node."""
     ancestors, lines, levels = above
     text = node.description
-    if len(text) > LONGEST_LINE:
-        text = text[:LONGEST_LINE].rstrip() + "…"
+    if len(text) > LONGEST_ANCESTOR:
+        text = text[:LONGEST_ANCESTOR].rstrip() + "…"
     line = _line(len(ancestors), node.notation, text)
-    return _Above((*ancestors, node.id), (*lines, line), node.levels or levels)
+    return _Ancestry((*ancestors, node.id), (*lines, line), node.levels or levels)
 
 
 def _line(depth: int, notation: str, text: str) -> str:
@@ -189,7 +190,7 @@ def _line(depth: int, notation: str, text: str) -> str:
 
 
 def _fields(
-    node: Node, above: _Above, children: _Children, set_fields: Mapping[str, Any]
+    node: Node, above: _Ancestry, children: _Children, set_fields: Mapping[str, Any]
 ) -> dict[str, Any]:
     ancestors, lines, levels = above
     below = tuple(children.get(node.id, ()))

@@ -41,7 +41,7 @@ def decode(data: bytes) -> str:
     """Return *data* as text; bytes that are not UTF-8 are Windows-1252.
 
     Raises:
-        SourceError: It has another encoding.
+        SourceError: *data* seems to be in UTF-32, in UTF-16 without a mark, or not text.
     """
     encoding = _encoding_of(data)
     try:
@@ -51,16 +51,16 @@ def decode(data: bytes) -> str:
 
 
 class Lines:
-    """Decode the lines of a stream, with their ends, once.
+    """The decoded lines of a stream, with their line ends, to be read once.
 
     A line that is not UTF-8 is Windows-1252. A line longer than *longest* is cut to
     *longest* + 1 characters.
 
     Attributes:
-        has_windows: True if there was a line in Windows-1252 so far.
+        has_windows: True if any line so far was in Windows-1252.
 
     Raises:
-        SourceError: It has another encoding.
+        SourceError: As in `decode`.
     """
 
     def __init__(self, stream: IO[bytes], longest: int) -> None:
@@ -79,12 +79,12 @@ class Lines:
                 rest = line
                 while len(rest) > self._longest and not rest.endswith("\n"):
                     rest = self._reader.readline(self._longest + 1)
-                yield line if line.isascii() else self._mended(line)
+                yield line if line.isascii() else self._from_windows(line)
         finally:
             with suppress(ValueError):  # the stream is closed
                 self._reader.detach()  # else it would close the stream with itself
 
-    def _mended(self, line: str) -> str:
+    def _from_windows(self, line: str) -> str:
         try:
             line.encode()
         except UnicodeEncodeError:
@@ -116,10 +116,10 @@ def clean(text: str) -> str:
     """
     if _is_plain(text):
         return " ".join(text.split())  # nearly all texts; the rest takes several times as long
-    # When texts are read and not when they are shown: they go to models, terminals and logs.
+    # Texts are cleaned when they are read, because they go to models, terminals and logs.
     text = " ".join(without_controls(text[: 2 * LONGEST_TEXT]).split())
     if "<" in text:
-        text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", _RAISED.sub(_raised, text)))
+        text = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", _RAISED.sub(_to_script_digits, text)))
     if "&" in text:
         text = without_controls(_ENTITY.sub(lambda match: html.unescape(match[0]), text))
     if not text.isprintable():
@@ -128,7 +128,7 @@ def clean(text: str) -> str:
 
 
 def clean_all(texts: Sequence[str]) -> list[str]:
-    """Return `clean` of each text; most need nothing, so all are checked together."""
+    """Return `clean` of each text. All are checked at once, because most are clean already."""
     joined = "".join(texts)
     if _is_plain(joined) and "  " not in joined:
         return [text.strip() for text in texts]
@@ -144,7 +144,7 @@ def without_controls(text: str) -> str:
     return text if text.isprintable() else _CONTROL.sub("", text)
 
 
-def _raised(match: re.Match[str]) -> str:
+def _to_script_digits(match: re.Match[str]) -> str:
     table = _SUPERSCRIPT if match[1].lower() == "sup" else _SUBSCRIPT
     return match[2].translate(table)
 
@@ -159,7 +159,7 @@ def parse_json(data: bytes | str) -> object:
     """Return the value of a JSON document.
 
     Raises:
-        SourceError: It is not JSON, nests too deep, or has an encoding that is not read.
+        SourceError: *data* is not JSON, nests too deep, or has an encoding that `decode` refuses.
     """
     text = data if isinstance(data, str) else decode(data)
     try:
@@ -187,7 +187,7 @@ def unwrapped(value: object) -> object:
 
 
 class Fields:
-    """The fields of one JSON object, by the types that its format gives them.
+    """Access to the fields of one JSON object, with a method for each expected type.
 
     Null, a missing field and blank text are the same. A value of a wrong type counts as missing
     and is noted in *problems*.
@@ -216,7 +216,7 @@ class Fields:
         return tuple(dict.fromkeys(filter(None, found)))
 
     def number(self, name: str, default: float) -> float:
-        """Return a finite number; one that is written as text counts."""
+        """Return a finite number, also if it is written as text."""
         value = self.data.get(name)
         if value is None:
             return default
@@ -225,32 +225,32 @@ class Fields:
         except (ValueError, OverflowError):
             number = float("nan")
         if isinstance(value, bool) or not abs(number) < float("inf"):
-            self._wrong(name, value)
+            self._note_wrong_type(name, value)
             return default
         return number
 
     def part(self, name: str) -> Fields:
-        """Return the fields of an object in this one, or of an empty object."""
+        """Return the object in a field, or an empty one if it is missing."""
         value = self.data.get(name)
         if value is not None and not is_object(value):
-            self._wrong(name, value)
+            self._note_wrong_type(name, value)
         found: Object = value if is_object(value) else {}
         return Fields(found, self._source, self._where, self._problems)
 
     def parts(self, name: str) -> Iterator[Fields]:
-        """Yield the objects of an array or of a map; anything else in it is noted."""
+        """Yield the objects in a field that is an array or a map; other elements are noted."""
         value = self.data.get(name)
         if value is None:
             return
         elements = list(value.values()) if is_object(value) else value
         if not is_array(elements):
-            self._wrong(name, value)
+            self._note_wrong_type(name, value)
             return
         for element in elements:
             if is_object(element):
                 yield Fields(element, self._source, self._where, self._problems)
             else:
-                self._wrong(name, element)
+                self._note_wrong_type(name, element)
 
     def _cleaned(self, name: str, value: object) -> str:
         if isinstance(value, str):
@@ -260,10 +260,10 @@ class Fields:
         if isinstance(value, _NUMBER) and not isinstance(value, bool):
             return clean(json.dumps(value))
         if value is not None:
-            self._wrong(name, value)
+            self._note_wrong_type(name, value)
         return ""
 
-    def _wrong(self, name: str, value: object) -> None:
+    def _note_wrong_type(self, name: str, value: object) -> None:
         self.note("wrong type", f"{name} is {type_name(value)}")
 
 
