@@ -1,4 +1,4 @@
-"""One step down the tree: from nothing to jurisdictions, sets, roots and children."""
+"""List one level of the tree: jurisdictions, sets, the roots of a set, or children."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from standards_mcp_catalog.vocabulary.names import titles_with
 
 from .envelope import Envelope, Node, answer, standard_node
 from .names import (
-    checked,
+    checked_identifier,
     name_of,
     namesakes,
-    nothing_named,
+    not_found_error,
     sets_named,
     sets_of_jurisdiction,
 )
 from .tree import children_of, roots_of_set, under_code
 
 PAGE: Final = 50
-_BELOW: Final = "Call browse_standards with parent = the _id or code of one that has children."
-_DETAILS: Final = "get_standard_details tells all about one."
-_Shown: TypeAlias = tuple[list[Node], str]
+_CHILDREN_ADVICE: Final = "Call browse_standards with parent = the _id or code of one that has children."
+_DETAILS_ADVICE: Final = "get_standard_details tells all about one."
+_Listing: TypeAlias = tuple[list[Node], str]
 """The nodes of an answer, and its message."""
-_INCOMPLETE: Final = "There are more sets than this index can list; any set opens by its id."
+_INCOMPLETE_NOTE: Final = "There are more sets than this index can list; any set opens by its id."
 
 
 async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
     """Return one page of the children of *parent*, or of the jurisdictions if it is blank.
 
     Raises:
-        NotFoundError: *parent* names nothing.
+        NotFoundError: Nothing in the catalog is called *parent*.
         InvalidInputError: The page does not exist.
         CatalogError: The catalog cannot be read.
     """
@@ -46,50 +46,50 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
     if len(shown) < len(nodes):
         more = f" Call again with page = {page + 1}." if first + PAGE < len(nodes) else ""
         message += f" These are {first + 1} to {first + len(shown)}.{more}"
-    notes = (*(() if known.complete else (_INCOMPLETE,)), *catalog.notes())
+    notes = (*(() if known.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
     return answer(shown, message, notes)
 
 
-async def _below(catalog: Catalog, known: StandardSets, parent: str) -> _Shown:
+async def _below(catalog: Catalog, known: StandardSets, parent: str) -> _Listing:
     if not parent.strip():
         return _jurisdictions(known)
-    text = checked(parent, "parent")
-    shown = await _named(catalog, known, text) or await _resembling(catalog, known, text)
+    text = checked_identifier(parent, "parent")
+    shown = await _named_item(catalog, known, text) or await _partial_matches(catalog, known, text)
     if shown is None:
-        raise await nothing_named(catalog, text, known.sets)
+        raise await not_found_error(catalog, text, known.sets)
     return shown
 
 
-async def _named(catalog: Catalog, known: StandardSets, text: str) -> _Shown | None:
-    """Return the children of the item with this name, code or id, or several items of one name."""
+async def _named_item(catalog: Catalog, known: StandardSets, text: str) -> _Listing | None:
+    """Return the children of the item with this name, code or id, or all sets with this title."""
     if found := sets_named(text, known.sets):
         if len(found) == 1:
             return await _set_contents(catalog, found[0])
         return _sets(found, f"{len(found)} sets are called {text!r}", counted=known.counted)
     if found := sets_of_jurisdiction(text, known.sets):
-        told = f"{_count(len(found), 'set')} of {found[0].jurisdiction_title}"
-        return _sets(found, told, counted=known.counted)
+        summary = f"{_count(len(found), 'set')} of {found[0].jurisdiction_title}"
+        return _sets(found, summary, counted=known.counted)
     if matches := await catalog.find(text):
         return await _children(catalog, matches)
-    if roots := await roots_of_set(catalog, text):  # no record has it for its own
+    if roots := await roots_of_set(catalog, text):  # a set that the catalog does not list
         return _roots(roots, f"the set {text}")
     return None
 
 
-async def _resembling(catalog: Catalog, known: StandardSets, text: str) -> _Shown | None:
-    """Return items with the text in their code or title, if no item has it as its name."""
+async def _partial_matches(catalog: Catalog, known: StandardSets, text: str) -> _Listing | None:
+    """Return the standards whose codes begin with a text, or the sets with it in their titles."""
     if under := await under_code(catalog, text):
         count = _count(len(under), "standard")
-        nodes = _told_apart([standard_node(each) for each in under], under)
-        return nodes, f"{count} with codes that begin with {text}. {_BELOW} {_DETAILS}"
+        nodes = _with_jurisdictions([standard_node(each) for each in under], under)
+        return nodes, f"{count} with codes that begin with {text}. {_CHILDREN_ADVICE} {_DETAILS_ADVICE}"
     titles = set(titles_with(text, (each.title for each in known.sets)))
     if found := [each for each in known.sets if each.title in titles]:
-        told = f"{_count(len(found), 'set')} with {text!r} in the title"
-        return _sets(found, told, counted=known.counted)
+        summary = f"{_count(len(found), 'set')} with {text!r} in the title"
+        return _sets(found, summary, counted=known.counted)
     return None
 
 
-def _jurisdictions(known: StandardSets) -> _Shown:
+def _jurisdictions(known: StandardSets) -> _Listing:
     nodes: dict[str, Node] = {}
     for each in known.sets:
         node = nodes.setdefault(
@@ -116,7 +116,7 @@ def _jurisdictions(known: StandardSets) -> _Shown:
     )
 
 
-def _sets(sets: Sequence[StandardSet], told: str, *, counted: bool) -> _Shown:
+def _sets(sets: Sequence[StandardSet], summary: str, *, counted: bool) -> _Listing:
     nodes = list[Node]()
     for each in sets:
         node: Node = {
@@ -129,34 +129,34 @@ def _sets(sets: Sequence[StandardSet], told: str, *, counted: bool) -> _Shown:
             node["standards"] = each.records
         nodes.append(node)
     advice = "Call browse_standards with parent = the _id of one for its standards."
-    return _told_apart(nodes, sets), f"{told}. {advice}"
+    return _with_jurisdictions(nodes, sets), f"{summary}. {advice}"
 
 
-def _told_apart(nodes: list[Node], items: Sequence[StandardRecord | StandardSet]) -> list[Node]:
-    """Return the nodes of *items*, with their jurisdictions where these are several."""
+def _with_jurisdictions(nodes: list[Node], items: Sequence[StandardRecord | StandardSet]) -> list[Node]:
+    """Add the jurisdictions to the nodes of *items*, if there are several jurisdictions."""
     if len({each.jurisdiction_id for each in items}) > 1:
         for node, item in zip(nodes, items, strict=True):
             node["jurisdiction_title"] = item.jurisdiction_title
     return nodes
 
 
-async def _set_contents(catalog: Catalog, item: StandardSet) -> _Shown:
+async def _set_contents(catalog: Catalog, item: StandardSet) -> _Listing:
     return _roots(await roots_of_set(catalog, item.id), item.title)
 
 
-def _roots(roots: Sequence[StandardRecord], title: str) -> _Shown:
+def _roots(roots: Sequence[StandardRecord], title: str) -> _Listing:
     nodes = [standard_node(each) for each in roots]
-    return nodes, f"{len(nodes)} at the top of {title}. {_BELOW} {_DETAILS}"
+    return nodes, f"{len(nodes)} at the top of {title}. {_CHILDREN_ADVICE} {_DETAILS_ADVICE}"
 
 
-async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> _Shown:
+async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> _Listing:
     record, *others = matches
     nodes = [standard_node(each) for each in await children_of(catalog, record)]
     what = f"{name_of(record)} ({record.jurisdiction_title})"
     first = (
         f"{_count(len(nodes), 'part')} of {what}, in order." if nodes else f"{what} has no parts."
     )
-    return nodes, " ".join(filter(None, (first, namesakes(others), _DETAILS)))
+    return nodes, " ".join(filter(None, (first, namesakes(others), _DETAILS_ADVICE)))
 
 
 def _count(number: int, noun: str) -> str:

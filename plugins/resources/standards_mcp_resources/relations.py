@@ -1,4 +1,4 @@
-"""The standards around one: as stated, its siblings, a grade away, the same elsewhere."""
+"""Find related standards: stated relations, siblings, other grades, other jurisdictions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .tree import siblings_of
 
 Relation: TypeAlias = Literal["related", "siblings", "next_grade", "previous_grade", "elsewhere"]
 
-_LIKENESS: Final = "likeness in meaning (found_by meaning), with its score, which no source states"
-_WEAK: Final = "Even the nearest is not much like it, so check that it fits."
+_SIMILAR: Final = "likeness in meaning (found_by meaning), with its score, which no source states"
+_WEAK_NOTE: Final = "Even the nearest is not much like it, so check that it fits."
 _MOST_HEADINGS: Final = 300
 _LONGEST_HEADING: Final = 120
 _LONGEST_QUERY: Final = 2_000
-_NEARLY_AS_GOOD: Final = 0.8
-"""The share of the best score from which on a standard of another grade is more than a filler."""
+_MIN_SHARE_OF_BEST: Final = 0.8
+"""Standards of another grade with a smaller share of the best score are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ async def related_standards(
 
     Raises:
         NotFoundError: The standard does not exist.
-        InvalidInputError: The identifier or the jurisdiction is wrong, or does not go together
-            with the relation.
+        InvalidInputError: The identifier or the jurisdiction is wrong, or a jurisdiction was given
+            for another relation than ``elsewhere``.
         CatalogError: The catalog cannot be read.
     """
     if jurisdiction.strip() and relation != "elsewhere":
@@ -80,13 +80,13 @@ async def related_standards(
 
 
 async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envelope[Related]:
-    """Return the stated relations of a standard, then standards of similar meaning anywhere."""
+    """Return the stated relations of a standard, then similar standards of any jurisdiction."""
     stated = await relations_of(catalog, record)
     expression = {"is_leaf": True} if record.is_leaf else {}
     count = most + len(stated)
     result = without(record, await _nearest(catalog, record, expression, count + 1))
     hits = [related_hit(hit, "meaning") for hit in result.hits[:count]]
-    message = f"Then {_LIKENESS}." if stated else f"No source states any. This is {_LIKENESS}."
+    message = f"Then {_SIMILAR}." if stated else f"No source states any. This is {_SIMILAR}."
     if not hits:
         message = "No source states a relation, and no standard here has a similar meaning."
     found = answer(hits, message, (*result.notes, *catalog.notes()))
@@ -114,32 +114,32 @@ async def _in_grade(
     level = neighbouring_grade(record.education_levels, step)
     if level is None:
         return answer((), _no_grade(record, step))
-    found = await _same_code(catalog, record, level, step)
+    found = await _by_code(catalog, record, level, step)
     if found is not None:
         grades = grades_name(found.education_levels)
         message = f"In {grades} {name_of(found)} has the same number in the strand, by its code."
         return answer([related(found, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
-        if hits := _clear(result, scope.found_by):
+        if hits := _without_fillers(result, scope.found_by):
             shown = [related_hit(hit, scope.found_by) for hit in hits]
             is_weak = hits[0].score < result.weak_below
-            reason = f"{scope.reason} {_WEAK}" if is_weak else scope.reason
+            reason = f"{scope.reason} {_WEAK_NOTE}" if is_weak else scope.reason
             return answer(shown, reason, (*result.notes, *catalog.notes()))
     return answer((), await _nothing_in_grade(catalog, record, level, step), catalog.notes())
 
 
-def _clear(result: SearchResult, found_by: FoundBy) -> list[SearchHit]:
-    """Return the hits without those that only fill the list up.
+def _without_fillers(result: SearchResult, found_by: FoundBy) -> list[SearchHit]:
+    """Return the best hit and those with a similar score.
 
-    Where codes or a heading lead to a strand, its nearest standard counts even if it is weak.
+    A weak best hit counts only if codes or a heading determine its strand.
     """
     if not result.hits:
         return []
     best, *others = result.hits
-    least = max(result.weak_below, _NEARLY_AS_GOOD * best.score)
-    counts = found_by != "meaning" or best.score >= result.weak_below
-    return [best, *(hit for hit in others if hit.score >= least)] if counts else []
+    min_score = max(result.weak_below, _MIN_SHARE_OF_BEST * best.score)
+    best_counts = found_by != "meaning" or best.score >= result.weak_below
+    return [best, *(hit for hit in others if hit.score >= min_score)] if best_counts else []
 
 
 async def _nothing_in_grade(catalog: Catalog, record: StandardRecord, level: str, step: int) -> str:
@@ -159,13 +159,13 @@ async def _elsewhere(
     Raises:
         InvalidInputError: The jurisdiction is unknown, or the standard's own.
     """
-    place = await _another_place(catalog, record, jurisdiction)
+    place = await _place_filter(catalog, record, jurisdiction)
     stated = [
         each
         for each in await relations_of(catalog, record)
         if _is_in(place, each.record) or (each.record is None and not jurisdiction.strip())
     ]
-    found = await _like_it(catalog, record, place, most + len(stated))
+    found = await _similar_in(catalog, record, place, most + len(stated))
     return with_stated_first(found, stated, name_of(record), most, catalog.notes())
 
 
@@ -173,7 +173,7 @@ def _is_in(place: FilterExpression, record: StandardRecord | None) -> bool:
     return record is not None and matches(parse_filter(place), record.to_dict())
 
 
-async def _like_it(
+async def _similar_in(
     catalog: Catalog, record: StandardRecord, place: FilterExpression, most: int
 ) -> Envelope[Related]:
     subjects = match_subjects(record.subject, (await catalog.values("subject")).counts)
@@ -203,7 +203,7 @@ async def _like_it(
     return answer((), message, catalog.notes())
 
 
-async def _another_place(
+async def _place_filter(
     catalog: Catalog, record: StandardRecord, jurisdiction: str
 ) -> FilterExpression:
     if not jurisdiction.strip():
@@ -221,7 +221,7 @@ async def _another_place(
     return {"jurisdiction_id": {"$in": others}}
 
 
-async def _same_code(
+async def _by_code(
     catalog: Catalog, record: StandardRecord, level: str, step: int
 ) -> StandardRecord | None:
     code = continuation(record.statement_notation or "", level, step).code
@@ -233,7 +233,7 @@ async def _same_code(
 async def _scopes(
     catalog: Catalog, record: StandardRecord, level: str, step: int
 ) -> AsyncIterator[_Scope]:
-    """Yield where the same strand may go on in a grade, the likeliest place first."""
+    """Yield the scopes that may continue a standard in a grade, the likeliest first."""
     grade, kind = _grade_filter(record, level, step), _kind_filter(record)
     known = continuation(record.statement_notation or "", level, step)
     for strands in known.strands:
@@ -281,12 +281,12 @@ async def _nearest(
     catalog: Catalog, record: StandardRecord, expression: FilterExpression, most: int
 ) -> SearchResult:
     if not await catalog.select(expression, 1):
-        return SearchResult(hits=())  # to find that out by a search would cost as much as to find
+        return SearchResult(hits=())  # a search costs as much without results as with results
     return await catalog.search(record.description[:_LONGEST_QUERY], most, expression)
 
 
 def _grade_filter(record: StandardRecord, level: str, step: int) -> FilterExpression:
-    # A standard for both grades, such as an anchor standard, is no step between them.
+    # Exclude standards for both grades, such as anchor standards: they show no progress.
     return {
         "jurisdiction_id": record.jurisdiction_id,
         "subject": record.subject,

@@ -1,4 +1,4 @@
-"""Standards in the order of their tree: parents before their children, as the source has them."""
+"""Read standards in the order of their tree: parents first, and children as in the source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from standards_mcp import FilterExpression
 from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
-MOST: Final = 2_000
-"""The most standards of one set or one tree that are read."""
+MAX_STANDARDS: Final = 2_000
+"""Maximum number of standards to read of one set or tree."""
 
 
 async def children_of(catalog: Catalog, record: StandardRecord) -> list[StandardRecord]:
@@ -21,30 +21,33 @@ async def children_of(catalog: Catalog, record: StandardRecord) -> list[Standard
 
 async def roots_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
     """Return the roots of a set, in the order of their codes."""
-    roots = await catalog.select({"$and": [_members(set_id), {"is_root": True}]}, MOST)
-    return _by_code(roots or _tops(await catalog.select(_members(set_id), MOST)))
+    roots = await catalog.select({"$and": [_in_set(set_id), {"is_root": True}]}, MAX_STANDARDS)
+    return _by_code(roots or _topmost(await catalog.select(_in_set(set_id), MAX_STANDARDS)))
 
 
 async def under_code(catalog: Catalog, prefix: str) -> list[StandardRecord]:
     """Return the topmost standards whose codes begin with *prefix*, in the order of the codes."""
     key = canonical_key(prefix)
-    found = await catalog.select({PREFIXES_FIELD: key}, MOST) if key else []
-    return _by_code(_tops(found))
+    found = await catalog.select({PREFIXES_FIELD: key}, MAX_STANDARDS) if key else []
+    return _by_code(_topmost(found))
 
 
 async def outline_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
-    """Return at most `MOST` standards of a set, each followed by its subtree."""
-    members = await catalog.select(_members(set_id), MOST)
+    """Return at most `MAX_STANDARDS` standards of a set, each followed by its subtree."""
+    members = await catalog.select(_in_set(set_id), MAX_STANDARDS)
     known = {each.id: each for each in members}
-    # Standards that no parent names come at the end, so that none is lost.
-    return _in_order([*_by_code(_tops(members)), *_by_code(members)], known)
+    # All members again, so that standards which no parent lists come at the end.
+    return _in_order([*_by_code(_topmost(members)), *_by_code(members)], known)
 
 
 async def outline_below(catalog: Catalog, root: StandardRecord) -> list[StandardRecord]:
-    """Return a standard and all below it, each followed by its children; at most some `MOST`."""
+    """Return a standard and all below it, each followed by its children.
+
+    The depth is cut at the first level that reaches `MAX_STANDARDS` standards in total.
+    """
     known = {root.id: root}
     level: Sequence[StandardRecord] = [root]
-    while level and len(known) < MOST:
+    while level and len(known) < MAX_STANDARDS:
         wanted = dict.fromkeys(id_ for each in level for id_ in each.child_ids if id_ not in known)
         level = await catalog.fetch(list(wanted)) if wanted else ()
         known |= {each.id: each for each in level}
@@ -52,7 +55,7 @@ async def outline_below(catalog: Catalog, root: StandardRecord) -> list[Standard
 
 
 async def siblings_of(catalog: Catalog, record: StandardRecord) -> list[StandardRecord]:
-    """Return the other children of the parent; of a root, the other roots of its set."""
+    """Return the other children of the parent, or, for a root, the other roots of its set."""
     if record.parent_id and (parents := await catalog.fetch([record.parent_id])):
         around = await children_of(catalog, parents[0])
     else:
@@ -67,7 +70,7 @@ def code_order(code: str | None) -> tuple[bool, list[tuple[bool, int, str]]]:
     return code is None, ordered
 
 
-def _members(set_id: str) -> FilterExpression:
+def _in_set(set_id: str) -> FilterExpression:
     # A standard in several sets has a main set and others.
     alternatives: list[dict[str, Any]] = [
         {"standard_set_id": set_id},
@@ -76,7 +79,7 @@ def _members(set_id: str) -> FilterExpression:
     return {"$or": alternatives}
 
 
-def _tops(members: Iterable[StandardRecord]) -> list[StandardRecord]:
+def _topmost(members: Iterable[StandardRecord]) -> list[StandardRecord]:
     known = {each.id: each for each in members}
     return [each for each in known.values() if each.parent_id not in known]
 
