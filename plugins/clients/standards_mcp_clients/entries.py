@@ -129,8 +129,8 @@ def options_in_force(client: Client, entry: Entry) -> Options:
 
 def configuration_of(client: Client, entry: Entry) -> Path | None:
     """Return the configuration file of an entry, from its option or its variable."""
-    named = dict(options_in_force(client, entry)).get("--config")
-    return None if named is None else Path(os.path.expanduser(named))  # noqa: PTH111  - never raises
+    config_option = dict(options_in_force(client, entry)).get("--config")
+    return None if config_option is None else Path(os.path.expanduser(config_option))  # noqa: PTH111  - never raises
 
 
 def lost_options(before: Options, after: Options) -> list[str]:

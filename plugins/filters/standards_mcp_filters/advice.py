@@ -39,7 +39,7 @@ async def advice_on(
     in_force = [item for item in filters if _has_value(arguments.get(item.name))]
     if not in_force:
         return ""
-    named = ", ".join(f"{item.name} = {_quoted(arguments[item.name])}" for item in in_force)
+    listed_filters = ", ".join(f"{item.name} = {_quoted(arguments[item.name])}" for item in in_force)
     excluding: list[str] = []
     if not any(arguments.get(name) for name in _NARROWING):
         try:
@@ -48,7 +48,7 @@ async def advice_on(
         except (ServiceError, ToolError, TimeoutError):
             pass  # the advice is shorter then
     advice = f"Try without {', or without '.join(excluding)}" if excluding else "Leave some out"
-    return f"Filters in force: {named}. {advice}."
+    return f"Filters in force: {listed_filters}. {advice}."
 
 
 async def _excluding_filters(
@@ -79,5 +79,5 @@ def _quoted(value: object) -> str:
 
 
 async def _expression(item: Filter, value: object) -> FilterExpression | None:
-    found = item.to_expression(TypeAdapter[Any](item.annotation).validate_python(value))
-    return await found if inspect.isawaitable(found) else found
+    expression = item.to_expression(TypeAdapter[Any](item.annotation).validate_python(value))
+    return await expression if inspect.isawaitable(expression) else expression

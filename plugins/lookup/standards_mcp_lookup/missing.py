@@ -44,13 +44,13 @@ def grouped_by_reason(found: Mapping[str, str]) -> str:
 
 
 def _family(text: str) -> Family | None:
-    named = (family_of(reading.code) for reading in readings(text))
-    return next((family for family in named if family), None)
+    candidates = (family_of(reading.code) for reading in readings(text))
+    return next((family for family in candidates if family), None)
 
 
 async def _nearest(catalog: Catalog, text: str) -> list[str]:
-    meant = readings(text)[-1].code
-    codes = [record.statement_notation for record in await catalog.suggest(meant)]
+    likely_code = readings(text)[-1].code
+    codes = [record.statement_notation for record in await catalog.suggest(likely_code)]
     return [code for code in codes if code]
 
 

@@ -37,8 +37,8 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
         InvalidInputError: The page does not exist.
         CatalogError: The catalog cannot be read.
     """
-    known = await catalog.sets()
-    nodes, message = await _below(catalog, known, parent)
+    all_sets = await catalog.sets()
+    nodes, message = await _below(catalog, all_sets, parent)
     first = (page - 1) * PAGE
     if page > 1 and first >= len(nodes):
         raise InvalidInputError(f"page is {page}; the last one is {-(-len(nodes) // PAGE) or 1}")
@@ -46,29 +46,29 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
     if len(shown) < len(nodes):
         more = f" Call again with page = {page + 1}." if first + PAGE < len(nodes) else ""
         message += f" These are {first + 1} to {first + len(shown)}.{more}"
-    notes = (*(() if known.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
+    notes = (*(() if all_sets.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
     return answer(shown, message, notes)
 
 
-async def _below(catalog: Catalog, known: StandardSets, parent: str) -> _Listing:
+async def _below(catalog: Catalog, all_sets: StandardSets, parent: str) -> _Listing:
     if not parent.strip():
-        return _jurisdictions(known)
+        return _jurisdictions(all_sets)
     text = checked_identifier(parent, "parent")
-    shown = await _named_item(catalog, known, text) or await _partial_matches(catalog, known, text)
+    shown = await _named_item(catalog, all_sets, text) or await _partial_matches(catalog, all_sets, text)
     if shown is None:
-        raise await not_found_error(catalog, text, known.sets)
+        raise await not_found_error(catalog, text, all_sets.sets)
     return shown
 
 
-async def _named_item(catalog: Catalog, known: StandardSets, text: str) -> _Listing | None:
+async def _named_item(catalog: Catalog, all_sets: StandardSets, text: str) -> _Listing | None:
     """Return the children of the item with this name, code or id, or all sets with this title."""
-    if found := sets_named(text, known.sets):
+    if found := sets_named(text, all_sets.sets):
         if len(found) == 1:
             return await _set_contents(catalog, found[0])
-        return _sets(found, f"{len(found)} sets are called {text!r}", counted=known.counted)
-    if found := sets_of_jurisdiction(text, known.sets):
+        return _sets(found, f"{len(found)} sets are called {text!r}", counted=all_sets.counted)
+    if found := sets_of_jurisdiction(text, all_sets.sets):
         summary = f"{_count(len(found), 'set')} of {found[0].jurisdiction_title}"
-        return _sets(found, summary, counted=known.counted)
+        return _sets(found, summary, counted=all_sets.counted)
     if matches := await catalog.find(text):
         return await _children(catalog, matches)
     if roots := await roots_of_set(catalog, text):  # a set that the catalog does not list
@@ -76,22 +76,22 @@ async def _named_item(catalog: Catalog, known: StandardSets, text: str) -> _List
     return None
 
 
-async def _partial_matches(catalog: Catalog, known: StandardSets, text: str) -> _Listing | None:
+async def _partial_matches(catalog: Catalog, all_sets: StandardSets, text: str) -> _Listing | None:
     """Return the standards whose codes begin with a text, or the sets with it in their titles."""
     if under := await under_code(catalog, text):
         count = _count(len(under), "standard")
         nodes = _with_jurisdictions([standard_node(each) for each in under], under)
         return nodes, f"{count} with codes that begin with {text}. {_CHILDREN_ADVICE} {_DETAILS_ADVICE}"
-    titles = set(titles_with(text, (each.title for each in known.sets)))
-    if found := [each for each in known.sets if each.title in titles]:
+    titles = set(titles_with(text, (each.title for each in all_sets.sets)))
+    if found := [each for each in all_sets.sets if each.title in titles]:
         summary = f"{_count(len(found), 'set')} with {text!r} in the title"
-        return _sets(found, summary, counted=known.counted)
+        return _sets(found, summary, counted=all_sets.counted)
     return None
 
 
-def _jurisdictions(known: StandardSets) -> _Listing:
+def _jurisdictions(all_sets: StandardSets) -> _Listing:
     nodes: dict[str, Node] = {}
-    for each in known.sets:
+    for each in all_sets.sets:
         node = nodes.setdefault(
             each.jurisdiction_id,
             {
@@ -102,7 +102,7 @@ def _jurisdictions(known: StandardSets) -> _Listing:
             },
         )
         node["children"] = node.get("children", 0) + 1
-        if known.counted:
+        if all_sets.counted:
             node["standards"] = node.get("standards", 0) + each.records
     if not nodes:
         return (

@@ -21,16 +21,16 @@ async def set_ids(catalog: Catalog, typed: str) -> list[str]:
     The title of the jurisdiction counts, too. A name such as ``FL`` selects all of its sets.
     """
     wanted = folded(typed)
-    begin, contain = list[str](), list[str]()
-    known = (await catalog.sets()).sets
-    meant = jurisdictions_named(typed, {each.jurisdiction_title for each in known})
-    for each in known:
+    first_ids, other_ids = list[str](), list[str]()
+    all_sets = (await catalog.sets()).sets
+    jurisdictions = jurisdictions_named(typed, {each.jurisdiction_title for each in all_sets})
+    for each in all_sets:
         names = (folded(each.id), folded(each.title), folded(each.jurisdiction_title))
-        if each.jurisdiction_title in meant or any(name.startswith(wanted) for name in names):
-            begin.append(each.id)
+        if each.jurisdiction_title in jurisdictions or any(name.startswith(wanted) for name in names):
+            first_ids.append(each.id)
         elif any(wanted in name for name in names):
-            contain.append(each.id)
-    return begin + contain
+            other_ids.append(each.id)
+    return first_ids + other_ids
 
 
 async def standard_ids(catalog: Catalog, typed: str) -> list[str]:

@@ -47,8 +47,8 @@ async def outside_first(
         InvalidInputError: The name of the jurisdiction is ambiguous.
         CatalogError: The catalog cannot be read.
     """
-    known = await catalog.sets()
-    inside = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, known.sets)}
+    all_sets = await catalog.sets()
+    inside = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, all_sets.sets)}
     return sorted(standards, key=lambda each: each.jurisdiction_id in inside)
 
 
@@ -118,10 +118,10 @@ def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[Standar
         wanted = folded(text)
         return [each for each in sets if folded(each.jurisdiction_id) == wanted]
     try:
-        meant = jurisdictions_meant(text, titles)
+        jurisdictions = jurisdictions_meant(text, titles)
     except JurisdictionNameError as error:
         raise InvalidInputError(str(error)) from None
-    return [each for each in sets if each.jurisdiction_title in meant]
+    return [each for each in sets if each.jurisdiction_title in jurisdictions]
 
 
 def unknown_jurisdiction(text: str, sets: Sequence[StandardSet]) -> InvalidInputError:

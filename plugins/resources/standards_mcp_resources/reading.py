@@ -27,9 +27,9 @@ _MOST_NAMESAKES: Final = 20
 
 async def sets(catalog: Catalog, page: int) -> dict[str, Any]:
     """Return a page of the standard sets."""
-    known = await catalog.sets()
-    items = [_set(each, counted=known.counted) for each in known.sets]
-    return {"complete": known.complete, **_page(SETS, "sets", items, page)}
+    all_sets = await catalog.sets()
+    items = [_set(each, counted=all_sets.counted) for each in all_sets.sets]
+    return {"complete": all_sets.complete, **_page(SETS, "sets", items, page)}
 
 
 async def subjects(catalog: Catalog, page: int) -> dict[str, Any]:
@@ -56,8 +56,8 @@ async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, An
     Raises:
         NotFoundError: The set or the page does not exist.
     """
-    set_id, known = checked_identifier(set_id, "id"), await catalog.sets()
-    found = sets_named(set_id, known.sets)
+    set_id, all_sets = checked_identifier(set_id, "id"), await catalog.sets()
+    found = sets_named(set_id, all_sets.sets)
     if len(found) > 1:
         ids = ", ".join(
             f"{each.id} ({each.jurisdiction_title}, {each.subject})"
@@ -67,7 +67,7 @@ async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, An
     records = await outline_of_set(catalog, found[0].id if found else set_id)
     if not records:
         raise NotFoundError(f"No standard set is called {set_id!r}. {SETS} lists the sets.")
-    about = _set(found[0], counted=known.counted) if found else _set_of(records[0], set_id)
+    about = _set(found[0], counted=all_sets.counted) if found else _set_of(records[0], set_id)
     return {**about, **_outline(about["uri"], records, page)}
 
 
@@ -78,7 +78,7 @@ async def standard(catalog: Catalog, standard_id: str) -> dict[str, Any]:
         NotFoundError: The standard does not exist.
     """
     record, *others = await standards_named(catalog, standard_id)
-    around = {
+    references = {
         each.id: _reference(each)
         for each in await catalog.fetch([*record.ancestor_ids, *record.child_ids])
     }
@@ -87,8 +87,8 @@ async def standard(catalog: Catalog, standard_id: str) -> dict[str, Any]:
         "tree": f"{_standard_uri(record.id)}/tree",
         "set": _set_uri(record.standard_set_id),
         "standard": record.to_dict(),
-        "ancestors": [around[each] for each in record.ancestor_ids if each in around],
-        "children": [around[each] for each in record.child_ids if each in around],
+        "ancestors": [references[each] for each in record.ancestor_ids if each in references],
+        "children": [references[each] for each in record.child_ids if each in references],
         "same_code": [_reference(each) for each in others],
     }
 

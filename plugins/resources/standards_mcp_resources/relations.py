@@ -59,24 +59,24 @@ async def related_standards(
     """
     if jurisdiction.strip() and relation != "elsewhere":
         raise InvalidInputError("jurisdiction goes with relation elsewhere only. Leave it out.")
-    named = await standards_named(catalog, standard_id)
+    standards = await standards_named(catalog, standard_id)
     if jurisdiction.strip():
-        named = await outside_first(catalog, named, jurisdiction)
-    record, *others = named
+        standards = await outside_first(catalog, standards, jurisdiction)
+    record, *others = standards
     if relation == "related":
-        found = await _related(catalog, record, most)
+        envelope = await _related(catalog, record, most)
     elif relation == "siblings":
-        found = await _siblings(catalog, record)
+        envelope = await _siblings(catalog, record)
     elif relation == "elsewhere":
-        found = await _elsewhere(catalog, record, jurisdiction, most)
+        envelope = await _elsewhere(catalog, record, jurisdiction, most)
     else:
         step, kind = (1, "precedes") if relation == "next_grade" else (-1, "follows")
         stated = await relations_of(catalog, record, (kind,))
-        found = await _in_grade(catalog, record, step, most + len(stated))
-        found = with_stated_first(found, stated, name_of(record), most, catalog.notes())
+        envelope = await _in_grade(catalog, record, step, most + len(stated))
+        envelope = with_stated_first(envelope, stated, name_of(record), most, catalog.notes())
     if others:
-        found["message"] += f" {namesakes(others)}"
-    return found
+        envelope["message"] += f" {namesakes(others)}"
+    return envelope
 
 
 async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envelope[Related]:
@@ -89,22 +89,22 @@ async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envel
     message = f"Then {_SIMILAR}." if stated else f"No source states any. This is {_SIMILAR}."
     if not hits:
         message = "No source states a relation, and no standard here has a similar meaning."
-    found = answer(hits, message, (*result.notes, *catalog.notes()))
-    return with_stated_first(found, stated, name_of(record), most, catalog.notes())
+    envelope = answer(hits, message, (*result.notes, *catalog.notes()))
+    return with_stated_first(envelope, stated, name_of(record), most, catalog.notes())
 
 
 async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
     """Return the siblings of a standard, in order; for a root, the roots of its strand."""
-    around = await siblings_of(catalog, record)
+    siblings = await siblings_of(catalog, record)
     where = "under the same heading"
     if not record.parent_id:
         strand = _strand_of(record.statement_notation)
-        same = [each for each in around if _strand_of(each.statement_notation) == strand]
-        around = same or around
+        same = [each for each in siblings if _strand_of(each.statement_notation) == strand]
+        siblings = same or siblings
         where = f"at the top of {record.standard_set_title}"
     which = f"siblings of {name_of(record)} {where}"
-    message = f"The {which}, in order." if around else f"No {which}."
-    return answer([related(each, "tree") for each in around], message, catalog.notes())
+    message = f"The {which}, in order." if siblings else f"No {which}."
+    return answer([related(each, "tree") for each in siblings], message, catalog.notes())
 
 
 async def _in_grade(
@@ -114,18 +114,18 @@ async def _in_grade(
     level = neighbouring_grade(record.education_levels, step)
     if level is None:
         return answer((), _no_grade(record, step))
-    found = await _by_code(catalog, record, level, step)
-    if found is not None:
-        grades = grades_name(found.education_levels)
-        message = f"In {grades} {name_of(found)} has the same number in the strand, by its code."
-        return answer([related(found, "code")], message, catalog.notes())
+    counterpart = await _by_code(catalog, record, level, step)
+    if counterpart is not None:
+        grades = grades_name(counterpart.education_levels)
+        message = f"In {grades} {name_of(counterpart)} has the same number in the strand, by its code."
+        return answer([related(counterpart, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
         if hits := _without_fillers(result, scope.found_by):
-            shown = [related_hit(hit, scope.found_by) for hit in hits]
+            results = [related_hit(hit, scope.found_by) for hit in hits]
             is_weak = hits[0].score < result.weak_below
             reason = f"{scope.reason} {_WEAK_NOTE}" if is_weak else scope.reason
-            return answer(shown, reason, (*result.notes, *catalog.notes()))
+            return answer(results, reason, (*result.notes, *catalog.notes()))
     return answer((), await _nothing_in_grade(catalog, record, level, step), catalog.notes())
 
 
@@ -165,8 +165,8 @@ async def _elsewhere(
         for each in await relations_of(catalog, record)
         if _is_in(place, each.record) or (each.record is None and not jurisdiction.strip())
     ]
-    found = await _similar_in(catalog, record, place, most + len(stated))
-    return with_stated_first(found, stated, name_of(record), most, catalog.notes())
+    envelope = await _similar_in(catalog, record, place, most + len(stated))
+    return with_stated_first(envelope, stated, name_of(record), most, catalog.notes())
 
 
 def _is_in(place: FilterExpression, record: StandardRecord | None) -> bool:
@@ -208,11 +208,11 @@ async def _place_filter(
 ) -> FilterExpression:
     if not jurisdiction.strip():
         return {"jurisdiction_id": {"$ne": record.jurisdiction_id}}
-    known = await catalog.sets()
-    found = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, known.sets)}
-    if not found:
-        raise unknown_jurisdiction(jurisdiction.strip(), known.sets)
-    others = sorted(found - {record.jurisdiction_id})
+    all_sets = await catalog.sets()
+    jurisdiction_ids = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, all_sets.sets)}
+    if not jurisdiction_ids:
+        raise unknown_jurisdiction(jurisdiction.strip(), all_sets.sets)
+    others = sorted(jurisdiction_ids - {record.jurisdiction_id})
     if not others:
         raise InvalidInputError(
             f"{name_of(record)} is of {record.jurisdiction_title} itself. Name another "
@@ -235,24 +235,24 @@ async def _scopes(
 ) -> AsyncIterator[_Scope]:
     """Yield the scopes that may continue a standard in a grade, the likeliest first."""
     grade, kind = _grade_filter(record, level, step), _kind_filter(record)
-    known = continuation(record.statement_notation or "", level, step)
-    for strands in known.strands:
+    target = continuation(record.statement_notation or "", level, step)
+    for strands in target.strands:
         how = "goes on in" if step > 0 else "comes from"
-        where = known.where or f"The strand {how} {' and '.join(map(strand_name, strands))}"
-        place = {"jurisdiction_id": record.jurisdiction_id} if known.where else grade
+        where = target.where or f"The strand {how} {' and '.join(map(strand_name, strands))}"
+        place = {"jurisdiction_id": record.jurisdiction_id} if target.where else grade
         yield _Scope(
             {"$and": [place, kind, {PREFIXES_FIELD: {"$in": list(strands)}}]},
             "strand",
-            f"{known.note} {where}; nearest in meaning first.".lstrip(),
+            f"{target.note} {where}; nearest in meaning first.".lstrip(),
         )
-    if not known.strands and (heading := await _heading(catalog, record, grade)):
+    if not target.strands and (heading := await _heading(catalog, record, grade)):
         name, ids = heading
         yield _Scope(
             {"$and": [grade, kind, {"ancestor_ids": {"$in": ids}}]},
             "heading",
             f"Under {name!r} in {grade_name(level)} too; nearest in meaning first.",
         )
-    ending = known.note or f"No strand of {grade_name(level)} is known to continue it."
+    ending = target.note or f"No strand of {grade_name(level)} is known to continue it."
     near = f"These are the nearest by meaning in {record.subject} of {grade_name(level)}."
     reason = f"{ending} {near}"
     yield _Scope({"$and": [grade, kind]}, "meaning", reason)
@@ -267,9 +267,9 @@ async def _heading(
     headings = [each for each in above if len(each.description) <= _LONGEST_HEADING]
     if not headings:
         return None
-    there = await catalog.select({"$and": [grade, {"is_leaf": False}]}, _MOST_HEADINGS)
+    candidates = await catalog.select({"$and": [grade, {"is_leaf": False}]}, _MOST_HEADINGS)
     by_name: dict[str, list[str]] = {}
-    for each in there:
+    for each in candidates:
         by_name.setdefault(folded(each.description), []).append(each.id)
     for each in reversed(headings):
         if ids := by_name.get(folded(each.description)):

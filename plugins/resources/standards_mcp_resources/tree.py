@@ -35,9 +35,9 @@ async def under_code(catalog: Catalog, prefix: str) -> list[StandardRecord]:
 async def outline_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
     """Return at most `MAX_STANDARDS` standards of a set, each followed by its subtree."""
     members = await catalog.select(_in_set(set_id), MAX_STANDARDS)
-    known = {each.id: each for each in members}
+    by_id = {each.id: each for each in members}
     # All members again, so that standards which no parent lists come at the end.
-    return _in_order([*_by_code(_topmost(members)), *_by_code(members)], known)
+    return _in_order([*_by_code(_topmost(members)), *_by_code(members)], by_id)
 
 
 async def outline_below(catalog: Catalog, root: StandardRecord) -> list[StandardRecord]:
@@ -45,22 +45,22 @@ async def outline_below(catalog: Catalog, root: StandardRecord) -> list[Standard
 
     The depth is cut at the first level that reaches `MAX_STANDARDS` standards in total.
     """
-    known = {root.id: root}
+    by_id = {root.id: root}
     level: Sequence[StandardRecord] = [root]
-    while level and len(known) < MAX_STANDARDS:
-        wanted = dict.fromkeys(id_ for each in level for id_ in each.child_ids if id_ not in known)
+    while level and len(by_id) < MAX_STANDARDS:
+        wanted = dict.fromkeys(id_ for each in level for id_ in each.child_ids if id_ not in by_id)
         level = await catalog.fetch(list(wanted)) if wanted else ()
-        known |= {each.id: each for each in level}
-    return _in_order([root], known)
+        by_id |= {each.id: each for each in level}
+    return _in_order([root], by_id)
 
 
 async def siblings_of(catalog: Catalog, record: StandardRecord) -> list[StandardRecord]:
     """Return the other children of the parent, or, for a root, the other roots of its set."""
     if record.parent_id and (parents := await catalog.fetch([record.parent_id])):
-        around = await children_of(catalog, parents[0])
+        family = await children_of(catalog, parents[0])
     else:
-        around = await roots_of_set(catalog, record.standard_set_id)
-    return [each for each in around if each.id != record.id]
+        family = await roots_of_set(catalog, record.standard_set_id)
+    return [each for each in family if each.id != record.id]
 
 
 def code_order(code: str | None) -> tuple[bool, list[tuple[bool, int, str]]]:
@@ -80,8 +80,8 @@ def _in_set(set_id: str) -> FilterExpression:
 
 
 def _topmost(members: Iterable[StandardRecord]) -> list[StandardRecord]:
-    known = {each.id: each for each in members}
-    return [each for each in known.values() if each.parent_id not in known]
+    by_id = {each.id: each for each in members}
+    return [each for each in by_id.values() if each.parent_id not in by_id]
 
 
 def _by_code(records: Iterable[StandardRecord]) -> list[StandardRecord]:
@@ -89,7 +89,7 @@ def _by_code(records: Iterable[StandardRecord]) -> list[StandardRecord]:
 
 
 def _in_order(
-    roots: Iterable[StandardRecord], known: Mapping[str, StandardRecord]
+    roots: Iterable[StandardRecord], by_id: Mapping[str, StandardRecord]
 ) -> list[StandardRecord]:
     ordered: dict[str, StandardRecord] = {}
     pending = list(reversed(list(roots)))
@@ -97,5 +97,5 @@ def _in_order(
         record = pending.pop()
         if record.id not in ordered:
             ordered[record.id] = record
-            pending += [known[id_] for id_ in reversed(record.child_ids) if id_ in known]
+            pending += [by_id[id_] for id_ in reversed(record.child_ids) if id_ in by_id]
     return list(ordered.values())
