@@ -88,7 +88,7 @@ class ModelArguments:
         Filters are not called.
         """
         try:
-            self.model.model_validate(_normalized({name: value}, self.schema))
+            self.model.model_validate(_checked({name: value}, self.schema))
         except ValidationError as exc:
             for item in exc.errors(include_url=False, include_input=False):
                 if item["loc"][:1] == (name,):
@@ -100,7 +100,7 @@ class ModelArguments:
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
-            model = self.model.model_validate(_normalized(fitted(arguments, self.schema), self.schema))
+            model = self.model.model_validate(_checked(fitted(arguments, self.schema), self.schema))
         except ValidationError as exc:
             items = exc.errors(include_url=False, include_input=False)
             mistakes = [(item["loc"], _plain_message(item["type"], item["msg"])) for item in items]
@@ -127,9 +127,9 @@ class SchemaArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments if they fit. See `Arguments.validate`."""
-        values = _normalized(arguments, self.schema)
+        values = _checked(arguments, self.schema)
         if not self._validator.is_valid(values):
-            values = _normalized(fitted(arguments, self.schema), self.schema)
+            values = _checked(fitted(arguments, self.schema), self.schema)
             if mistakes := schema_errors(self._validator, values):
                 raise InvalidInputError(mistakes)
         return values
@@ -257,7 +257,7 @@ async def filter_expression(item: Filter, value: Any) -> FilterExpression | None
     return await expression if inspect.isawaitable(expression) else expression
 
 
-def _normalized(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+def _checked(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """Refuse unknown arguments, and drop nulls of optional ones, which mean "left out"."""
     properties = schema["properties"]
     refuse_unknown(arguments, properties)
@@ -382,8 +382,8 @@ def _child(schema: object, key: str | int) -> object:
     definition = cast("_SchemaView", schema)
     if isinstance(key, str):
         kind, properties = "object", cast("_SchemaView", definition.get("properties", {}))
-        fallback = "patternProperties" in definition or definition.get("additionalProperties", True)
-        member = properties.get(key, fallback)
+        others = "patternProperties" in definition or definition.get("additionalProperties", True)
+        member = properties.get(key, others)
     else:
         kind, leading = "array", cast("list[object]", definition.get("prefixItems", []))
         member = leading[key] if key < len(leading) else definition.get("items", True)

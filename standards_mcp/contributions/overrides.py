@@ -160,7 +160,9 @@ def override_problem(
     """
     path, other_names = path[:3], path[3:]
     if other_names:
-        return Problem(path, f"{other_names[0]!r} overrides the same {item.kind}; keep one of the two")
+        return Problem(
+            path, f"{other_names[0]!r} overrides the same {item.kind}; keep one of the two"
+        )
     if override.name and owners.get(override.name, item) is not item:
         return Problem((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
     if not (isinstance(item, RegisteredTool) and isinstance(override, ToolOverride)):

@@ -12,7 +12,7 @@ import pydantic_core
 from standards_mcp.plugin import Completer, Resource
 
 from .arguments import read_signature
-from .base import Contribution, check_completers, naming_declaration, read_common, raise_first_fault
+from .base import Contribution, check_completers, naming_declaration, raise_first_fault, read_common
 from .results import read_iterator
 
 _MAX_URI: Final = 4096
@@ -169,4 +169,6 @@ def _check_variables(schema: dict[str, Any], template: Template | None) -> None:
         raise ValueError(f"its function has no argument {min(unmatched)!r}")
     optional = template.query_variable_names if template else frozenset[str]()
     if unmatched := optional & set(schema.get("required", ())):
-        raise ValueError(f"{min(unmatched)!r} is in the query, which may be left out: give it a default")
+        raise ValueError(
+            f"{min(unmatched)!r} is in the query, which may be left out: give it a default"
+        )

@@ -83,7 +83,9 @@ class Result:
         if self.validator is None or result.is_error:
             return result
         if result.structured is None:
-            raise ValueError("its output schema requires structured content, but the result has none")
+            raise ValueError(
+                "its output schema requires structured content, but the result has none"
+            )
         if mistakes := schema_errors(self.validator, result.structured):
             raise ValueError(f"its structured content does not fit its output schema: {mistakes}")
         return result

@@ -16,7 +16,7 @@ from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Route
 
 from .arguments import SchemaArguments
-from .base import Contribution, naming_declaration, limit_checks, plain_function, raise_first_fault
+from .base import Contribution, limit_checks, naming_declaration, plain_function, raise_first_fault
 
 PREFIX: Final = "/plugins"
 _NO_ARGUMENTS: Final = SchemaArguments({"type": "object", "properties": {}})

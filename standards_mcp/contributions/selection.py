@@ -185,7 +185,9 @@ def select(
         _hide_without_tools(item, names)
         for item, _ in _apply_overrides(contributions.prompts, "prompts", rules, problems)
     ]
-    resources = [item for item, _ in _apply_overrides(contributions.resources, "resources", rules, problems)]
+    resources = [
+        item for item, _ in _apply_overrides(contributions.resources, "resources", rules, problems)
+    ]
     routes = [
         replace(
             item,

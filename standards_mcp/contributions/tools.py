@@ -26,11 +26,11 @@ from standards_mcp.plugin import Filter, Tool
 from .arguments import Arguments, context_argument, filter_expression, read_arguments
 from .base import (
     Contribution,
-    naming_declaration,
     is_duration,
     limit_checks,
-    read_common,
+    naming_declaration,
     raise_first_fault,
+    read_common,
 )
 from .results import Result, read_result
 from .schemas import ARGUMENT_NAME, SchemaError

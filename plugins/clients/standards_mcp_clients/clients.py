@@ -4,9 +4,10 @@ The clients' documentation describes the files, except for Claude Desktop on Lin
 unofficial builds.
 
 Four of the clients also have a command to add a server (`claude mcp add`, `codex mcp add`, `gemini
-mcp add`, `code --add-mcp`). They are not used: a user may not have them on PATH, `code` cannot remove a
-server, none shows the change before it is made or keeps the variables of an existing entry, and
-the files must be read anyway for `clients list`, `doctor` and the check of lost options.
+mcp add`, `code --add-mcp`). The commands are not used: a user may not have them on PATH, `code`
+cannot remove a server, none shows the change before it is made or keeps the variables of an
+existing entry, and the files must be read anyway for `clients list`, `doctor` and the check of lost
+options.
 """
 
 from __future__ import annotations
@@ -222,7 +223,8 @@ CLIENTS: Final = (
         key="cline",
         title="Cline",
         settings=lambda system: (
-            _vscode_folder(system) / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+            _vscode_folder(system)
+            / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
         ),
         after="Open Cline's MCP servers in VS Code; it reads the file at once.",
     ),

@@ -59,7 +59,9 @@ _project = click.option(
     help="Use the project's configuration in this folder, not the user's own.",
 )
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
-_yes = click.option("--yes", is_flag=True, help="Skip the confirmation when the entry loses options.")
+_yes = click.option(
+    "--yes", is_flag=True, help="Skip the confirmation when the entry loses options."
+)
 
 
 @click.command(

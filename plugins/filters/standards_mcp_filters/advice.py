@@ -39,7 +39,9 @@ async def advice_on(
     in_force = [item for item in filters if _has_value(arguments.get(item.name))]
     if not in_force:
         return ""
-    listed_filters = ", ".join(f"{item.name} = {_quoted(arguments[item.name])}" for item in in_force)
+    listed_filters = ", ".join(
+        f"{item.name} = {_quoted(arguments[item.name])}" for item in in_force
+    )
     excluding: list[str] = []
     if not any(arguments.get(name) for name in _NARROWING):
         try:

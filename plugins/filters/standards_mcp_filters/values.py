@@ -26,7 +26,7 @@ _SET_FIELDS: Final = (
     "also_in_set_titles",
     "also_in_set_ids",
 )
-_CatalogValues: TypeAlias = Mapping[str, FieldValues]
+_KnownValues: TypeAlias = Mapping[str, FieldValues]
 _Matches: TypeAlias = dict[str, Sequence[str]]
 
 
@@ -37,8 +37,10 @@ async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterE
         InvalidInputError: No record has this value; the message names existing values.
         CatalogError: The catalog cannot be read.
     """
-    catalog_values = await _values(catalog, (field,))
-    return _any_of(_equal_values(text, catalog_values) or _unverified(text, catalog_values)) or _refuse(text, catalog_values, field)
+    known = await _values(catalog, (field,))
+    return _any_of(_equal_values(text, known) or _unverified(text, known)) or _refuse(
+        text, known, field
+    )
 
 
 async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
@@ -52,21 +54,21 @@ async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
         InvalidInputError: No jurisdiction matches, or several do; the message names existing ones.
         CatalogError: The catalog cannot be read.
     """
-    catalog_values = await _values(catalog, _JURISDICTION_FIELDS)
+    known = await _values(catalog, _JURISDICTION_FIELDS)
     title, id_ = _JURISDICTION_FIELDS
-    titles = catalog_values[title].counts
-    by_id = _equal_values(text, {id_: catalog_values[id_]})
+    titles = known[title].counts
+    by_id = _equal_values(text, {id_: known[id_]})
     if by_id and not jurisdictions_named(text, titles):
         return _any_of(by_id) or {}
-    if not titles and catalog_values[title].complete:
-        _refuse(text, catalog_values, "jurisdiction")
+    if not titles and known[title].complete:
+        _refuse(text, known, "jurisdiction")
     try:
         matches: _Matches = {title: jurisdictions_meant(text, titles)}
     except JurisdictionNameError as error:
-        if catalog_values[title].complete or jurisdictions_named(text, titles):
+        if known[title].complete or jurisdictions_named(text, titles):
             raise InvalidInputError(str(error)) from None
         matches = {}
-    if not catalog_values[title].complete:
+    if not known[title].complete:
         spellings = dict.fromkeys((*matches.get(title, ()), text.strip(), *names_of_place(text)))
         matches = {title: list(spellings), id_: [text.strip()]}
     return _any_of(matches | by_id) or {}
@@ -79,28 +81,28 @@ async def set_filter(catalog: Catalog, text: str) -> FilterExpression:
         InvalidInputError: The set does not exist; the message names sets with similar titles.
         CatalogError: The catalog cannot be read.
     """
-    catalog_values = await _values(catalog, _SET_FIELDS)
-    matches = _unverified(text, catalog_values) | _equal_values(text, catalog_values)
-    return _any_of(matches) or _refuse(text, catalog_values, "standard set")
+    known = await _values(catalog, _SET_FIELDS)
+    matches = _unverified(text, known) | _equal_values(text, known)
+    return _any_of(matches) or _refuse(text, known, "standard set")
 
 
-async def _values(catalog: Catalog, fields: Sequence[str]) -> _CatalogValues:
+async def _values(catalog: Catalog, fields: Sequence[str]) -> _KnownValues:
     return {field: await catalog.values(field) for field in fields}
 
 
-def _equal_values(text: str, catalog_values: _CatalogValues) -> _Matches:
+def _equal_values(text: str, known: _KnownValues) -> _Matches:
     """Return, by field, the values equal to *text*, ignoring case, spaces and dashes of a GUID."""
     wanted = folded(text)
     matches = {
         field: [value for value in values.counts if folded(value) == wanted]
-        for field, values in catalog_values.items()
+        for field, values in known.items()
     }
     return {field: values for field, values in matches.items() if values}
 
 
-def _unverified(text: str, catalog_values: _CatalogValues) -> _Matches:
+def _unverified(text: str, known: _KnownValues) -> _Matches:
     """Return *text* for each field whose values the catalog cannot list completely."""
-    return {field: [text.strip()] for field, values in catalog_values.items() if not values.complete}
+    return {field: [text.strip()] for field, values in known.items() if not values.complete}
 
 
 def _any_of(matches: _Matches) -> FilterExpression | None:
@@ -108,11 +110,11 @@ def _any_of(matches: _Matches) -> FilterExpression | None:
     return {"$or": conditions} if len(conditions) > 1 else next(iter(conditions), None)
 
 
-def _refuse(text: str, catalog_values: _CatalogValues, what: str) -> NoReturn:
-    counts = next(iter(catalog_values.values())).counts
+def _refuse(text: str, known: _KnownValues, what: str) -> NoReturn:
+    counts = next(iter(known.values())).counts
     if not counts:
         raise InvalidInputError(f"No standard here has a {what}. Leave this filter out.")
-    close = titles_like(text, [name for values in catalog_values.values() for name in values.counts])
+    close = titles_like(text, [name for values in known.values() for name in values.counts])
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     most = listed(sorted(counts, key=lambda name: (-counts[name], name)))
     raise InvalidInputError(f"No {what} here is {quoted(text)}.{hint} There are: {most}.")

@@ -12,7 +12,7 @@ from standards_mcp_catalog.vocabulary.readings import Request
 
 from .details import SEARCH_ADVICE, DetailsEnvelope, describe
 from .matching import Match, match
-from .missing import grouped_by_reason, reasons
+from .missing import by_reason, reasons
 
 MAX_MATCHES: Final = 10
 MAX_MATCHES_PER_CODE: Final = 3
@@ -42,7 +42,7 @@ async def answer(catalog: Catalog, request: Request) -> DetailsEnvelope:
         texts = (each.text for each in matches for _ in each.records[:most])
         results = [{**data, "asked_for": text} for data, text in zip(results, texts, strict=True)]
     if missing:
-        sentences.append(f"Not found: {grouped_by_reason(await reasons(catalog, missing))}")
+        sentences.append(f"Not found: {by_reason(await reasons(catalog, missing))}")
     message = _with_notes(". ".join(sentences), notes or catalog.notes())
     envelope: DetailsEnvelope = {"success": True, "results": results, "message": message}
     if missing:
@@ -78,10 +78,10 @@ def _note_on(found: Match) -> str:
 
 
 async def _none_found(catalog: Catalog, missing: Sequence[str]) -> str:
-    reason_of = await reasons(catalog, missing)
+    why = await reasons(catalog, missing)
     if len(missing) > 1:
-        return f"None of the {len(missing)} standards found. {SEARCH_ADVICE} {grouped_by_reason(reason_of)}."
-    reason = reason_of[missing[0]]
+        return f"None of the {len(missing)} standards found. {SEARCH_ADVICE} {by_reason(why)}."
+    reason = why[missing[0]]
     message = f"Standard '{missing[0]}' not found. {SEARCH_ADVICE}"
     return f"{message} {reason}." if reason else message
 

@@ -29,17 +29,21 @@ async def reasons(catalog: Catalog, missing: Sequence[str]) -> dict[str, str]:
     nearest = dict(zip(compared, answers, strict=True))
     loaded = await _loaded(catalog, families, nearest)
     return {
-        text: _import_advice(family) if family and family not in loaded else _nearest_advice(nearest.get(text, ()))
+        text: _import_advice(family)
+        if family and family not in loaded
+        else _nearest_codes(nearest.get(text, ()))
         for text, family in families.items()
     }
 
 
-def grouped_by_reason(found: Mapping[str, str]) -> str:
+def by_reason(found: Mapping[str, str]) -> str:
     """Join the codes for a sentence, each group with its common reason in brackets."""
-    by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    groups_by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for text, reason in found.items():
-        by_reason[reason].append(f"'{text}'")
-    groups = [", ".join(texts) + (f" ({why})" if why else "") for why, texts in by_reason.items()]
+        groups_by_reason[reason].append(f"'{text}'")
+    groups = [
+        ", ".join(texts) + (f" ({why})" if why else "") for why, texts in groups_by_reason.items()
+    ]
     return "; ".join(groups)
 
 
@@ -73,5 +77,5 @@ def _import_advice(family: Family) -> str:
     return f"Family: {family.name}, not loaded here. To load: {family.source}"
 
 
-def _nearest_advice(codes: Iterable[str]) -> str:
+def _nearest_codes(codes: Iterable[str]) -> str:
     return f"Nearest codes: {', '.join(codes)}" if codes else ""

@@ -22,8 +22,8 @@ from .names import (
 from .tree import children_of, roots_of_set, under_code
 
 PAGE: Final = 50
-_CHILDREN_ADVICE: Final = "Call browse_standards with parent = the _id or code of one that has children."
-_DETAILS_ADVICE: Final = "get_standard_details tells all about one."
+_BROWSE: Final = "Call browse_standards with parent = the _id or code of one that has children."
+_DETAILS: Final = "get_standard_details tells all about one."
 _Listing: TypeAlias = tuple[list[Node], str]
 """The nodes of an answer, and its message."""
 _INCOMPLETE_NOTE: Final = "There are more sets than this index can list; any set opens by its id."
@@ -37,8 +37,8 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
         InvalidInputError: The page does not exist.
         CatalogError: The catalog cannot be read.
     """
-    all_sets = await catalog.sets()
-    nodes, message = await _below(catalog, all_sets, parent)
+    index = await catalog.sets()
+    nodes, message = await _below(catalog, index, parent)
     first = (page - 1) * PAGE
     if page > 1 and first >= len(nodes):
         raise InvalidInputError(f"page is {page}; the last one is {-(-len(nodes) // PAGE) or 1}")
@@ -46,29 +46,29 @@ async def browse(catalog: Catalog, parent: str, page: int) -> Envelope[Node]:
     if len(shown) < len(nodes):
         more = f" Call again with page = {page + 1}." if first + PAGE < len(nodes) else ""
         message += f" These are {first + 1} to {first + len(shown)}.{more}"
-    notes = (*(() if all_sets.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
+    notes = (*(() if index.complete else (_INCOMPLETE_NOTE,)), *catalog.notes())
     return answer(shown, message, notes)
 
 
-async def _below(catalog: Catalog, all_sets: StandardSets, parent: str) -> _Listing:
+async def _below(catalog: Catalog, index: StandardSets, parent: str) -> _Listing:
     if not parent.strip():
-        return _jurisdictions(all_sets)
+        return _jurisdictions(index)
     text = checked_identifier(parent, "parent")
-    shown = await _named_item(catalog, all_sets, text) or await _partial_matches(catalog, all_sets, text)
+    shown = await _named_item(catalog, index, text) or await _partial_matches(catalog, index, text)
     if shown is None:
-        raise await not_found_error(catalog, text, all_sets.sets)
+        raise await not_found_error(catalog, text, index.sets)
     return shown
 
 
-async def _named_item(catalog: Catalog, all_sets: StandardSets, text: str) -> _Listing | None:
+async def _named_item(catalog: Catalog, index: StandardSets, text: str) -> _Listing | None:
     """Return the children of the item with this name, code or id, or all sets with this title."""
-    if found := sets_named(text, all_sets.sets):
+    if found := sets_named(text, index.sets):
         if len(found) == 1:
             return await _set_contents(catalog, found[0])
-        return _sets(found, f"{len(found)} sets are called {text!r}", counted=all_sets.counted)
-    if found := sets_of_jurisdiction(text, all_sets.sets):
+        return _sets(found, f"{len(found)} sets are called {text!r}", counted=index.counted)
+    if found := sets_of_jurisdiction(text, index.sets):
         summary = f"{_count(len(found), 'set')} of {found[0].jurisdiction_title}"
-        return _sets(found, summary, counted=all_sets.counted)
+        return _sets(found, summary, counted=index.counted)
     if matches := await catalog.find(text):
         return await _children(catalog, matches)
     if roots := await roots_of_set(catalog, text):  # a set that the catalog does not list
@@ -76,22 +76,25 @@ async def _named_item(catalog: Catalog, all_sets: StandardSets, text: str) -> _L
     return None
 
 
-async def _partial_matches(catalog: Catalog, all_sets: StandardSets, text: str) -> _Listing | None:
+async def _partial_matches(catalog: Catalog, index: StandardSets, text: str) -> _Listing | None:
     """Return the standards whose codes begin with a text, or the sets with it in their titles."""
     if under := await under_code(catalog, text):
         count = _count(len(under), "standard")
         nodes = _with_jurisdictions([standard_node(each) for each in under], under)
-        return nodes, f"{count} with codes that begin with {text}. {_CHILDREN_ADVICE} {_DETAILS_ADVICE}"
-    titles = set(titles_with(text, (each.title for each in all_sets.sets)))
-    if found := [each for each in all_sets.sets if each.title in titles]:
+        return (
+            nodes,
+            f"{count} with codes that begin with {text}. {_BROWSE} {_DETAILS}",
+        )
+    titles = set(titles_with(text, (each.title for each in index.sets)))
+    if found := [each for each in index.sets if each.title in titles]:
         summary = f"{_count(len(found), 'set')} with {text!r} in the title"
-        return _sets(found, summary, counted=all_sets.counted)
+        return _sets(found, summary, counted=index.counted)
     return None
 
 
-def _jurisdictions(all_sets: StandardSets) -> _Listing:
+def _jurisdictions(index: StandardSets) -> _Listing:
     nodes: dict[str, Node] = {}
-    for each in all_sets.sets:
+    for each in index.sets:
         node = nodes.setdefault(
             each.jurisdiction_id,
             {
@@ -102,7 +105,7 @@ def _jurisdictions(all_sets: StandardSets) -> _Listing:
             },
         )
         node["children"] = node.get("children", 0) + 1
-        if all_sets.counted:
+        if index.counted:
             node["standards"] = node.get("standards", 0) + each.records
     if not nodes:
         return (
@@ -132,7 +135,9 @@ def _sets(sets: Sequence[StandardSet], summary: str, *, counted: bool) -> _Listi
     return _with_jurisdictions(nodes, sets), f"{summary}. {advice}"
 
 
-def _with_jurisdictions(nodes: list[Node], items: Sequence[StandardRecord | StandardSet]) -> list[Node]:
+def _with_jurisdictions(
+    nodes: list[Node], items: Sequence[StandardRecord | StandardSet]
+) -> list[Node]:
     """Add the jurisdictions to the nodes of *items*, if there are several jurisdictions."""
     if len({each.jurisdiction_id for each in items}) > 1:
         for node, item in zip(nodes, items, strict=True):
@@ -146,7 +151,7 @@ async def _set_contents(catalog: Catalog, item: StandardSet) -> _Listing:
 
 def _roots(roots: Sequence[StandardRecord], title: str) -> _Listing:
     nodes = [standard_node(each) for each in roots]
-    return nodes, f"{len(nodes)} at the top of {title}. {_CHILDREN_ADVICE} {_DETAILS_ADVICE}"
+    return nodes, f"{len(nodes)} at the top of {title}. {_BROWSE} {_DETAILS}"
 
 
 async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> _Listing:
@@ -156,7 +161,7 @@ async def _children(catalog: Catalog, matches: Sequence[StandardRecord]) -> _Lis
     first = (
         f"{_count(len(nodes), 'part')} of {what}, in order." if nodes else f"{what} has no parts."
     )
-    return nodes, " ".join(filter(None, (first, namesakes(others), _DETAILS_ADVICE)))
+    return nodes, " ".join(filter(None, (first, namesakes(others), _DETAILS)))
 
 
 def _count(number: int, noun: str) -> str:

@@ -26,7 +26,9 @@ async def set_ids(catalog: Catalog, typed: str) -> list[str]:
     jurisdictions = jurisdictions_named(typed, {each.jurisdiction_title for each in all_sets})
     for each in all_sets:
         names = (folded(each.id), folded(each.title), folded(each.jurisdiction_title))
-        if each.jurisdiction_title in jurisdictions or any(name.startswith(wanted) for name in names):
+        if each.jurisdiction_title in jurisdictions or any(
+            name.startswith(wanted) for name in names
+        ):
             first_ids.append(each.id)
         elif any(wanted in name for name in names):
             other_ids.append(each.id)

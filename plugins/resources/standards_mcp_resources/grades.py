@@ -27,7 +27,7 @@ _NEXT_DOMAINS: Final[Mapping[str, tuple[str, ...]]] = {
     "RP": ("F", "EE"),
 }
 _DECIMALS: Final = {("NBT", "4"): ("NF",), ("NF", "5"): ("NBT",)}
-"""Additional domains by domain and new grade: decimals belong to NF in grade 4, and to NBT in grade 5."""
+"""Additional domains in a grade: decimals belong to NF in grade 4, and to NBT in grade 5."""
 _CATEGORIES: Final = {"NS": "N", "EE": "AN", "F": "F", "G": "G", "SP": "S"}
 """The conceptual categories of high school that continue a domain of grade 8."""
 _ALL_CATEGORIES: Final = frozenset("".join(_CATEGORIES.values()))
@@ -98,7 +98,7 @@ def strand_name(strand: str) -> str:
 
 
 def continuation(code: str, level: str, step: int) -> Continuation:
-    """Return the continuation of a standard in *level*, the next (*step* 1) or previous grade (-1)."""
+    """Return the continuation of a code in *level*, the next (*step* 1) or previous grade (-1)."""
     key = canonical_key(code)
     if match := _LITERACY_CODE.fullmatch(key):
         return _literacy(match["strand"], match["number"], match["part"], level)

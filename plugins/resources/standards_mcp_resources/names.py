@@ -52,7 +52,9 @@ async def outside_first(
     return sorted(standards, key=lambda each: each.jurisdiction_id in inside)
 
 
-async def not_found_error(catalog: Catalog, text: str, sets: Sequence[StandardSet]) -> NotFoundError:
+async def not_found_error(
+    catalog: Catalog, text: str, sets: Sequence[StandardSet]
+) -> NotFoundError:
     """Return the error for a text that is not the name of anything in the tree."""
     if place_named(text):
         return NotFoundError(str(unknown_jurisdiction(text, sets)))

@@ -117,7 +117,9 @@ async def _in_grade(
     counterpart = await _by_code(catalog, record, level, step)
     if counterpart is not None:
         grades = grades_name(counterpart.education_levels)
-        message = f"In {grades} {name_of(counterpart)} has the same number in the strand, by its code."
+        message = (
+            f"In {grades} {name_of(counterpart)} has the same number in the strand, by its code."
+        )
         return answer([related(counterpart, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
@@ -209,7 +211,9 @@ async def _place_filter(
     if not jurisdiction.strip():
         return {"jurisdiction_id": {"$ne": record.jurisdiction_id}}
     all_sets = await catalog.sets()
-    jurisdiction_ids = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, all_sets.sets)}
+    jurisdiction_ids = {
+        each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, all_sets.sets)
+    }
     if not jurisdiction_ids:
         raise unknown_jurisdiction(jurisdiction.strip(), all_sets.sets)
     others = sorted(jurisdiction_ids - {record.jurisdiction_id})

@@ -87,7 +87,9 @@ def results_envelope(
             weak += 1
         if hit.record.id in retired:
             standard["retired"] = retired[hit.record.id].to_dict()
-    retirement_notes = (f"{each}." for each in told_of([hit.record for hit in result.hits], retired))
+    retirement_notes = (
+        f"{each}." for each in told_of([hit.record for hit in result.hits], retired)
+    )
     count = _count(len(results), weak if result.weak_below else None)
     if missing:
         warning = "These results are of others: do not cite them for this text."

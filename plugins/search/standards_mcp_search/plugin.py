@@ -20,7 +20,7 @@ from standards_mcp_catalog import Catalog
 
 from .arguments import is_given, is_limiting
 from .command import search_command
-from .envelope import SearchEnvelope, results_envelope, no_results_envelope
+from .envelope import SearchEnvelope, no_results_envelope, results_envelope
 
 MAX_RESULTS = 50
 MAX_CHARACTERS = 8000
@@ -177,7 +177,9 @@ def _search_function(open_catalog: Callable[[], Catalog], default_count: int) ->
         )
         if answer.result.hits:
             retired = await retired_hits(catalog, answer.result.hits)
-            envelope = results_envelope(answer.result, retired, answer.missing, full=detail == "full")
+            envelope = results_envelope(
+                answer.result, retired, answer.missing, full=detail == "full"
+            )
         else:
             advice = await how_to_widen(catalog, answer.text, grade, subject, filter)
             envelope = no_results_envelope(advice, (*answer.missing, *answer.result.notes))

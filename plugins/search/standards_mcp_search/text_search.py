@@ -89,13 +89,17 @@ async def search_by_text(
         min_share = _MIN_MISSING_SHARE_TRANSLATED if reading.language else _MIN_MISSING_SHARE
         missing = await _missing_by_topic(catalog, result, min_share)
     if scope.expression is not None and not missing:
-        result, scope_notes = await _within_scope(catalog, scope, named.topic, count, base_filter, result)
+        result, scope_notes = await _within_scope(
+            catalog, scope, named.topic, count, base_filter, result
+        )
         notes += scope_notes
     elif reads_grade and not missing and (grades := _several_grades(result.hits)):
         notes.append(f"They are of grades {grades}; give a grade to narrow the search.")
     # Without a scope, the text itself was searched, and the store puts its codes first.
     if codes_in(text) and (named.topic != text or scope.expression is not None):
-        by_code = [hit for hit in (await catalog.search(text, count, base_filter)).hits if hit.score == 1]
+        by_code = [
+            hit for hit in (await catalog.search(text, count, base_filter)).hits if hit.score == 1
+        ]
         result = replace(result, hits=_each_once((*by_code, *result.hits))[:count])
     notes += result.notes
     weak_below = math.inf if missing else result.weak_below

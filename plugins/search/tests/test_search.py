@@ -129,12 +129,14 @@ def test_a_result_without_a_code_has_the_nearest_heading_with_one(full: bool):
     record = without_a_code().model_copy(
         update={"content": content, "description": "Shape a bowl."}
     )
-    (standard,) = results_envelope(SearchResult(hits=(SearchHit(record=record, score=1),)), full=full)[
-        "results"
-    ]
+    (standard,) = results_envelope(
+        SearchResult(hits=(SearchHit(record=record, score=1),)), full=full
+    )["results"]
     assert standard["heading"] == {"statement_notation": "V.2", "description": "Clay"}
     bare = record.model_copy(update={"content": content.replace(" (V)", "").replace(" (V.2)", "")})
-    (standard,) = results_envelope(SearchResult(hits=(SearchHit(record=bare, score=1),)), full=full)["results"]
+    (standard,) = results_envelope(
+        SearchResult(hits=(SearchHit(record=bare, score=1),)), full=full
+    )["results"]
     assert standard["heading"] == {"description": "At the wheel"}
 
 
@@ -222,9 +224,9 @@ def test_a_result_in_full_has_the_fields_of_the_envelope(search: Search):
 def test_a_result_links_to_its_official_text():
     link = "https://example.org/art/1/"
     record = without_a_code().model_copy(update={"source_url": link})
-    (standard,) = results_envelope(SearchResult(hits=(SearchHit(record=record, score=1.0),)), full=False)[
-        "results"
-    ]
+    (standard,) = results_envelope(
+        SearchResult(hits=(SearchHit(record=record, score=1.0),)), full=False
+    )["results"]
     assert standard.get("source_url") == link
 
 

@@ -33,10 +33,12 @@ def _table(language: str) -> tuple[_Replacements, _Replacements]:
     """Return the sentences and the terms of a language."""
     folder = files(__package__ or __name__) / language.casefold()
     rows = list(csv.reader((folder / "sentences.csv").read_text("utf-8").splitlines()))[1:]
-    sentences = [(_pattern(english), translated) for english, translated in rows if not english[0].islower()]
+    sentences = [
+        (_pattern(english), target) for english, target in rows if not english[0].islower()
+    ]
     terms = [
-        (re.compile(rf"(?<![\w.-]){english}(?![\w-])", re.IGNORECASE), translated)
-        for english, translated in rows
+        (re.compile(rf"(?<![\w.-]){english}(?![\w-])", re.IGNORECASE), target)
+        for english, target in rows
         if english[0].islower()
     ]
     return sentences, terms
@@ -49,9 +51,9 @@ def _pattern(sentence: str) -> re.Pattern[str]:
 
 def _filled(template: str, terms: _Replacements, match: re.Match[str]) -> str:
     values = match.groupdict()
-    for pattern, translated in terms:
+    for pattern, target in terms:
         values = {
-            name: value if name == "text" or "`" in value else pattern.sub(translated, value)
+            name: value if name == "text" or "`" in value else pattern.sub(target, value)
             for name, value in values.items()
         }
     return template.format_map(values)

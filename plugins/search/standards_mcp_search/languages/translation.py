@@ -66,15 +66,17 @@ class Table:
         is enough only if no other word counts, and if the table has it or its singular.
         """
         words = [piece for pieces, _ in self._read(text) for piece in pieces if piece.isalpha()]
-        informative = [word for word in words if not (word.isupper() or _folded(word) in self._shared_words)]
-        language_words = [
+        counted = [
+            word for word in words if not (word.isupper() or _folded(word) in self._shared_words)
+        ]
+        known = [
             word
-            for word in (_folded(word) for word in informative if word is words[0] or word.islower())
+            for word in (_folded(word) for word in counted if word is words[0] or word.islower())
             if self._entry([word]) is not None and not self._is_english(word)
         ]
-        if len(language_words) == 1:
-            return len(informative) == 1 and self._entry_of_singular(language_words[0]) is not None
-        return 2 * len(language_words) >= len(informative) > 0
+        if len(known) == 1:
+            return len(counted) == 1 and self._entry_of_singular(known[0]) is not None
+        return 2 * len(known) >= len(counted) > 0
 
     def _is_english(self, word: str) -> bool:
         if word in self._english:

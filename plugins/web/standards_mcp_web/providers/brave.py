@@ -69,7 +69,9 @@ class Brave:
         """Return the error. See `Provider`."""
         error = field_of(reply.data, "error")
         about_token = "TOKEN" in plain(field_of(error, "code"), _MAX_CODE).upper()
-        if reply.status in _KEY_REFUSED_STATUSES or (reply.status == _UNPROCESSABLE and about_token):
+        if reply.status in _KEY_REFUSED_STATUSES or (
+            reply.status == _UNPROCESSABLE and about_token
+        ):
             return ApiError(
                 "Brave refuses the key. Set a valid one by SEARCH_API_KEY or [plugins.web] "
                 "api_key.",

@@ -38,10 +38,10 @@ class Searxng:
     def results(self, data: Any) -> Iterable[WebResult]:
         """Return the results. See `Provider`; an empty list is an error if engines failed."""
         results = pages(field_of(data, "results"), self.name)
-        failed_engines = listed(field_of(data, "unresponsive_engines"))
-        if failed_engines and not results:
+        failures = listed(field_of(data, "unresponsive_engines"))
+        if failures and not results:
             raise ApiError(
-                f"SearXNG has no results, because its engines did not answer{_names(failed_engines)}. "
+                f"SearXNG has no results, because its engines did not answer{_names(failures)}. "
                 "Try again later; if the error persists, enable other engines in its settings.yml."
             )
         return (_result(page, url) for page in results if (url := link(page.get("url"))))
@@ -66,7 +66,10 @@ class Searxng:
 
 def _names(engines: list[object]) -> str:
     """Return the names of engines as a part of a sentence. SearXNG lists each with a reason."""
-    names = (plain((listed(engine) or [engine])[0], _MAX_ENGINE_NAME) for engine in engines[:_MOST_ENGINES])
+    names = (
+        plain((listed(engine) or [engine])[0], _MAX_ENGINE_NAME)
+        for engine in engines[:_MOST_ENGINES]
+    )
     listed_names = ", ".join(filter(None, names))
     return f": {listed_names}" if listed_names else ""
 
