@@ -36,7 +36,7 @@ from .schemas import (
 
 _NAMED_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _FILTER_ARGUMENT: Final = "filter"
-_Schema = Mapping[str, Any]
+_SchemaView = Mapping[str, Any]
 _TYPE_NAMES: Final[Mapping[type, str]] = {
     bool: "boolean",
     int: "integer",
@@ -46,7 +46,7 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
     dict: "object",
     type(None): "null",
 }
-_ANY: Final = frozenset(_TYPE_NAMES.values())
+_ALL_TYPES: Final = frozenset(_TYPE_NAMES.values())
 _BOOLEANS: Final = {"True": True, "False": False}
 """Booleans as Python and other languages write them."""
 
@@ -74,7 +74,7 @@ class ModelArguments:
     """Arguments derived from a function's signature and the registered filters.
 
     Attributes:
-        filters: The filters among the arguments; None for a tool that accepts none.
+        filters: The filters among the arguments; None if the tool accepts no filters.
     """
 
     model: type[BaseModel] = field(repr=False)
@@ -83,16 +83,16 @@ class ModelArguments:
     schema: Schema
 
     def mistake(self, name: str, value: Any) -> str:
-        """Return the mistake in one argument, whatever the others are, or an empty string.
+        """Return the mistake in one argument, regardless of the others, or an empty string.
 
         Filters are not called.
         """
         try:
-            self.model.model_validate(_given({name: value}, self.schema))
+            self.model.model_validate(_checked({name: value}, self.schema))
         except ValidationError as exc:
             for item in exc.errors(include_url=False, include_input=False):
                 if item["loc"][:1] == (name,):
-                    return plain(item["type"], item["msg"])
+                    return _plain_message(item["type"], item["msg"])
         except Exception as exc:  # noqa: BLE001  - a validator is code of the plugin
             return describe_exception(exc)
         return ""
@@ -101,11 +101,11 @@ class ModelArguments:
         """Return keyword arguments, with the filters combined. See `Arguments.validate`."""
         try:
             model = self.model.model_validate(
-                _given(fitted(arguments, self.schema, booleans=False), self.schema)
+                _checked(fitted(arguments, self.schema, booleans=False), self.schema)
             )
         except ValidationError as exc:
             items = exc.errors(include_url=False, include_input=False)
-            mistakes = [(item["loc"], plain(item["type"], item["msg"])) for item in items]
+            mistakes = [(item["loc"], _plain_message(item["type"], item["msg"])) for item in items]
             raise InvalidInputError(sentences(mistakes)) from None
         values = [*vars(model).values()]  # in the order of the fields
         keywords = dict(zip(self.names, values, strict=False))
@@ -129,12 +129,12 @@ class SchemaArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments if they fit. See `Arguments.validate`."""
-        given = _given(arguments, self.schema)
-        if not self._validator.is_valid(given):
-            given = _given(fitted(arguments, self.schema), self.schema)
-            if mistakes := schema_errors(self._validator, given):
+        values = _checked(arguments, self.schema)
+        if not self._validator.is_valid(values):
+            values = _checked(fitted(arguments, self.schema), self.schema)
+            if mistakes := schema_errors(self._validator, values):
                 raise InvalidInputError(mistakes)
-        return given
+        return values
 
     @cached_property
     def _validator(self) -> Any:
@@ -145,7 +145,7 @@ def read_arguments(tool: Tool, filters: Iterable[Filter] = ()) -> Arguments:
     """Return the arguments of a tool, with *filters* added if it accepts them.
 
     Raises:
-        SchemaError: They have no schema that every client accepts.
+        SchemaError: The arguments have no schema that every client accepts.
     """
     if tool.input_schema is not None:
         if tool.accepts_filters:
@@ -163,20 +163,20 @@ def filter_arguments(filters: tuple[Filter, ...]) -> Arguments:
     """Return the arguments of a tool that has only these filters.
 
     Raises:
-        SchemaError: They have no schema that every client accepts.
+        SchemaError: The filters have no schema that every client accepts.
     """
 
-    def only(filter: FilterExpression | None) -> None:  # noqa: A002
+    def accept(filter: FilterExpression | None) -> None:  # noqa: A002
         del filter
 
-    return read_arguments(Tool(name="filters", function=only, accepts_filters=True), filters)
+    return read_arguments(Tool(name="filters", function=accept, accepts_filters=True), filters)
 
 
 def context_argument(function: Callable[..., Any]) -> str:
     """Return the name of the argument that takes the `CallContext`, or an empty string.
 
     Raises:
-        SchemaError: The function has one and is not async, so it cannot use it.
+        SchemaError: The function has such an argument but is not async.
     """
     parameters = signature_of(function).parameters.values()
     # Also in `CallContext | None`, for authors who call the function themselves.
@@ -191,25 +191,25 @@ def context_argument(function: Callable[..., Any]) -> str:
 
 def read_signature(
     function: Callable[..., Any],
-    given: Sequence[str] = (),
+    host_arguments: Sequence[str] = (),
     filters: tuple[Filter, ...] | None = None,
 ) -> ModelArguments:
     """Return the arguments of a function.
 
     Args:
-        given: The names of arguments that the host adds, hidden from clients.
-        filters: These become optional arguments, too.
+        host_arguments: The names of arguments that the host adds, hidden from clients.
+        filters: The filters to add as optional arguments.
 
     Raises:
-        SchemaError: They have no schema that every client accepts.
+        SchemaError: The arguments have no schema that every client accepts.
     """
-    parameters = _parameters(function, given)
-    fields = [_field(parameter) for parameter in parameters.values()]
-    names = [field.alias for _, field in fields]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise SchemaError(f"two of its arguments are called {min(twice)!r}")
-    if clash := {item.name for item in filters or ()}.intersection(names):
-        raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
+    parameters = _parameters(function, host_arguments)
+    fields = [_model_field(parameter) for parameter in parameters.values()]
+    names = [info.alias for _, info in fields]
+    if duplicates := {name for name in names if names.count(name) > 1}:
+        raise SchemaError(f"two of its arguments are called {min(duplicates)!r}")
+    if conflicts := {item.name for item in filters or ()}.intersection(names):
+        raise SchemaError(f"filter {min(conflicts)!r} has the name of one of its arguments")
     try:
         for item in filters or ():
             optional = Field(None, alias=item.name, description=item.description)
@@ -222,14 +222,16 @@ def read_signature(
     except SchemaError:
         raise
     except Exception as exc:
-        # Pydantic goes on with a link to its documentation; the first line is the reason.
+        # Only the first line is the reason; a link to pydantic's documentation follows.
         raise SchemaError(f"its arguments cannot be described: {exc}".splitlines()[0]) from exc
     return ModelArguments(model, tuple(parameters), filters, schema)
 
 
-def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str, inspect.Parameter]:
+def _parameters(
+    function: Callable[..., Any], host_arguments: Sequence[str]
+) -> dict[str, inspect.Parameter]:
     parameters = dict(signature_of(function).parameters)
-    for name in given:
+    for name in host_arguments:
         if parameters.pop(name, None) is None:
             raise SchemaError(f"its function has no argument {name!r}, which the host gives it")
     for parameter in parameters.values():
@@ -240,10 +242,10 @@ def _parameters(function: Callable[..., Any], given: Sequence[str]) -> dict[str,
     return parameters
 
 
-def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    """Return the type and the field of an argument. Its alias is the name that clients use."""
+def _model_field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    """Return the type and the pydantic field of an argument; the alias is its name for clients."""
     default, annotation = parameter.default, parameter.annotation
-    # `x: int = Field(5, ge=1)`: as metadata of the type, the field keeps what else the type says.
+    # `x: int = Field(5, ge=1)`: as metadata of the type, so that the type's other metadata stays.
     if isinstance(default, FieldInfo):
         annotation, default = Annotated[annotation, default], inspect.Parameter.empty
     default = ... if default is inspect.Parameter.empty else default
@@ -257,8 +259,8 @@ async def filter_expression(item: Filter, value: Any) -> FilterExpression | None
     return await expression if inspect.isawaitable(expression) else expression
 
 
-def _given(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the arguments without nulls for optional ones, which mean that they are left out."""
+def _checked(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Refuse unknown arguments, and drop nulls of optional ones, which mean "left out"."""
     properties = schema["properties"]
     refuse_unknown(arguments, properties)
     required = schema.get("required", ())
@@ -281,7 +283,7 @@ def refuse_unknown(arguments: Mapping[str, Any], properties: Iterable[str]) -> N
             raise InvalidInputError(f"{short(name)}: unknown argument{hint}")
 
 
-def plain(kind: str, message: str) -> str:
+def _plain_message(kind: str, message: str) -> str:
     """Return an error message of pydantic in plainer words.
 
     Args:
@@ -294,12 +296,12 @@ def plain(kind: str, message: str) -> str:
 
 
 def fitted(
-    arguments: Mapping[str, Any], schema: _Schema, *, booleans: bool = True
+    arguments: Mapping[str, Any], schema: _SchemaView, *, booleans: bool = True
 ) -> dict[str, Any]:
-    """Return *arguments* with values in place of the texts for them.
+    """Return *arguments* with texts parsed to the types that the schema asks for.
 
     Args:
-        schema: The schema of all arguments, without references.
+        schema: The schema of all arguments, with references inlined.
         booleans: False to leave "true" to pydantic, which refuses it for a `StrictBool`.
     """
     return {
@@ -318,7 +320,7 @@ def decoded_texts(value: object, schema: object) -> Iterator[str]:
 
 
 def admits_null(schema: object) -> bool:
-    """Return True if a schema, without references, admits null."""
+    """Return True if a schema, with references inlined, admits null."""
     return "null" in _types(schema)
 
 
@@ -354,11 +356,11 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _types(schema: object) -> frozenset[str]:
-    """Return the JSON types that a schema may admit; a superset, if it is not clear."""
+    """Return the JSON types that a schema may admit; a superset if the schema is unclear."""
     if not isinstance(schema, Mapping):
-        return _ANY
-    definition = cast("_Schema", schema)
-    types = _ANY
+        return _ALL_TYPES
+    definition = cast("_SchemaView", schema)
+    types = _ALL_TYPES
     if (kinds := definition.get("type")) is not None:
         types &= _with_integers([kinds] if isinstance(kinds, str) else kinds)
     values = [definition["const"]] if "const" in definition else definition.get("enum")
@@ -374,26 +376,26 @@ def _with_integers(kinds: Iterable[str]) -> frozenset[str]:
     return types | {"integer"} if "number" in types else types
 
 
-def _alternatives(schema: _Schema) -> Iterator[list[object]]:
-    """Yield lists of subschemas; a value has to fit one of each list."""
+def _alternatives(schema: _SchemaView) -> Iterator[list[object]]:
+    """Yield lists of subschemas; a value must fit at least one subschema of each list."""
     yield from (schema[key] for key in ("anyOf", "oneOf") if schema.get(key))
     yield from ([part] for part in schema.get("allOf", ()))
 
 
 def _child(schema: object, key: str | int) -> object:
-    """Return the schema of a value in an object or a list; True if it is unknown."""
+    """Return the schema of a member of an object or a list; True if it may be anything."""
     if not isinstance(schema, Mapping):
         return True
-    definition = cast("_Schema", schema)
+    definition = cast("_SchemaView", schema)
     if isinstance(key, str):
-        kind, properties = "object", cast("_Schema", definition.get("properties", {}))
+        kind, properties = "object", cast("_SchemaView", definition.get("properties", {}))
         others = "patternProperties" in definition or definition.get("additionalProperties", True)
-        own = properties.get(key, others)
+        member = properties.get(key, others)
     else:
         kind, leading = "array", cast("list[object]", definition.get("prefixItems", []))
-        own = leading[key] if key < len(leading) else definition.get("items", True)
+        member = leading[key] if key < len(leading) else definition.get("items", True)
     combined = [
         {"anyOf": [_child(option, key) for option in options if kind in _types(option)]}
         for options in _alternatives(definition)
     ]
-    return {"allOf": [own, *combined]} if combined else own
+    return {"allOf": [member, *combined]} if combined else member

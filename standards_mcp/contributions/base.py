@@ -29,13 +29,13 @@ class Limits:
 
     Attributes:
         timeout: Seconds for one call.
-        rate_limits: The rates for one caller, such as ``60/minute``; all of them count.
+        rate_limits: The rates for one caller, such as ``60/minute``; all of them apply.
         cache_ttl: Seconds for which the answer of a tool is cached; 0: never.
         cache_scope: See `standards_mcp.Tool`.
-        concurrency: The number of its calls that may run together; None: no limit of its own.
-        plugin_concurrency: The number of calls of its plugin that may run together.
-        max_output_tokens: The length of an answer, in about so many tokens; None: any length.
-        max_argument_values: The number of values in the arguments, at all levels.
+        concurrency: Maximum number of concurrent calls; None: only *plugin_concurrency* limits it.
+        plugin_concurrency: Maximum number of concurrent calls of the whole plugin.
+        max_output_tokens: Maximum length of an answer in tokens, estimated; None: no limit.
+        max_argument_values: Maximum number of values in the arguments, at all levels.
     """
 
     timeout: float = 30.0
@@ -54,14 +54,14 @@ class Contribution:
 
     Attributes:
         kind: ``tool``, ``prompt`` or ``resource``.
-        declared: The name that its author gave it.
+        declared: The name in the author's declaration.
         published: The name that clients see.
-        limits: The limits of its calls, from the configuration.
-        hidden_reason: The reason why it is not served, or an empty string.
-        error: The reason why it can never be served, or an empty string.
-        conflict: The owner of its name and the remedy, if the name is taken, or an empty string.
-        extra: More fields of its MCP definition, such as icons, from another server.
-        meta: More fields of its ``_meta``, from another server.
+        limits: The limits of calls, from the configuration.
+        hidden_reason: The reason why the item is not served, or an empty string.
+        error: The reason why the item can never be served, or an empty string.
+        conflict: If the name is taken, its owner and the remedy, else an empty string.
+        extra: More fields of the MCP definition, such as icons, from another server.
+        meta: More fields of ``_meta``, from another server.
     """
 
     kind: ClassVar[str]
@@ -80,7 +80,7 @@ class Contribution:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Its definition for clients, with MCP's field names."""
+        """The definition for clients, with MCP's field names."""
         raise NotImplementedError
 
     @property
@@ -90,13 +90,13 @@ class Contribution:
 
     @property
     def owns_names(self) -> bool:
-        """False if another item may take its names, because it cannot be served or came second."""
+        """False if another item may take the names: this item has an error or a conflict."""
         return not (self.error or self.conflict)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names that belong to it alone: declared, portable and published."""
-        # Independent of `tool_names`, so that a reload cannot make two names clash.
+        """All names of the item: declared, portable and published."""
+        # Independent of the setting `tool_names`, so that a reload cannot make two names clash.
         return tuple(dict.fromkeys((self.declared, self.portable, self.published)))
 
 
@@ -147,7 +147,7 @@ def read_common(plugin: str, item: object, kind: type[_D]) -> tuple[_D, str, Com
     """Check the fields that tools, prompts and resources have in common.
 
     Returns:
-        The declaration, its name for errors such as ``tool 'add'``, and the common fields. The
+        The declaration, a label for errors such as ``tool 'add'``, and the common fields. The
         description is the author's, or the docstring of the function.
 
     Raises:
@@ -160,54 +160,54 @@ def read_common(plugin: str, item: object, kind: type[_D]) -> tuple[_D, str, Com
             name = getattr(item, "__name__", repr(item))
             reason += f", {name}, which is not decorated with @{noun}"
         raise PluginError(plugin, reason)
-    given: Any = item
+    unchecked: Any = item
     if (
-        not isinstance(given.name, str)
+        not isinstance(unchecked.name, str)
         or not _NAME.fullmatch(item.name)
         or len(item.name) > MAX_NAME
     ):
         allowed = f"letters, digits, '_', '-' and '.', at most {MAX_NAME}"
-        raise PluginError(plugin, f"{given.name!r} is not a valid {noun} name; use {allowed}")
-    what = f"{noun} {item.name!r}"
-    if not all(isinstance(text, str | None) for text in (given.title, given.description)):
-        raise PluginError(plugin, f"{what}: its title and its description must be text")
-    if not callable(given.function):
-        raise PluginError(plugin, f"{what}: its function is not a function")
+        raise PluginError(plugin, f"{unchecked.name!r} is not a valid {noun} name; use {allowed}")
+    label = f"{noun} {item.name!r}"
+    if not all(isinstance(text, str | None) for text in (unchecked.title, unchecked.description)):
+        raise PluginError(plugin, f"{label}: its title and its description must be text")
+    if not callable(unchecked.function):
+        raise PluginError(plugin, f"{label}: its function is not a function")
     text = (item.description or inspect.getdoc(plain_function(item.function)) or "").strip()
     if not text:
-        raise PluginError(plugin, f"{what} has no description")
-    return item, what, common_fields(plugin, item, text)
+        raise PluginError(plugin, f"{label} has no description")
+    return item, label, common_fields(plugin, item, text)
 
 
 @contextmanager
-def faults_of(plugin: str, what: str) -> Generator[None]:
+def naming_declaration(plugin: str, label: str) -> Generator[None]:
     """Raise each `ValueError` of the body as a `PluginError` that names the declaration."""
     try:
         yield
     except ValueError as exc:
-        raise PluginError(plugin, f"{what}: {exc}") from exc
+        raise PluginError(plugin, f"{label}: {exc}") from exc
 
 
-def refuse_first(faults: Mapping[str, bool]) -> None:
-    """Raise a ValueError with the first reason that is true."""
-    if reason := next((reason for reason, is_wrong in faults.items() if is_wrong), ""):
-        raise ValueError(reason)
+def raise_first_fault(faults: Mapping[str, bool]) -> None:
+    """Raise a ValueError with the first message in *faults* whose value is True."""
+    if message := next((message for message, is_wrong in faults.items() if is_wrong), ""):
+        raise ValueError(message)
 
 
-def limit_faults(given: Any) -> dict[str, bool]:
-    """Return the faults in the limits of a tool or a route, for `refuse_first`."""
-    rate = given.rate_limit
+def limit_checks(declaration: Any) -> dict[str, bool]:
+    """Check the limits of a tool or a route, and return the results for `raise_first_fault`."""
+    rate, timeout = declaration.rate_limit, declaration.timeout
     return {
         "its timeout must be a positive number of seconds": (
-            given.timeout is not None and not is_time(given.timeout)
+            timeout is not None and not is_duration(timeout)
         ),
         "its rate_limit must be a text such as '60/minute'": rate is not None
         and not (isinstance(rate, str) and re.fullmatch(RATE_LIMIT, rate)),
     }
 
 
-def is_time(value: object) -> bool:
-    """Return True if a value is a time in seconds."""
+def is_duration(value: object) -> bool:
+    """Return True if a value is a positive, finite number."""
     return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]
 
 
@@ -223,12 +223,12 @@ def check_completers(completers: Mapping[str, object], arguments: Iterable[str])
     """Check that each completer is a function for an existing argument.
 
     Raises:
-        ValueError: A completer is not.
+        ValueError: A completer is not a function, or has no such argument.
     """
     argument_names = tuple(arguments)
     for name, completer in completers.items():
         hint = did_you_mean(name, argument_names)
-        refuse_first(
+        raise_first_fault(
             {
                 f"it completes an unknown argument {name!r}{hint}": name not in argument_names,
                 f"the completer of {name!r} is not a function": not callable(completer),

@@ -31,19 +31,19 @@ from .tools import RegisteredTool
 _C = TypeVar("_C", bound=RegisteredTool | RegisteredPrompt | RegisteredResource)
 
 
-def overridden(item: _C, override: Override, settings: Settings) -> _C:
-    """Return an item with its name, texts and limits, but the author's arguments."""
+def apply_override(item: _C, override: Override, settings: Settings) -> _C:
+    """Return an item with the name, texts and limits of its override, but its own arguments."""
     as_declared = settings.tool_names == "declared"
     return replace(
         item,
         published=override.name or (item.declared if as_declared else item.portable),
         title=override.title or item.title,
         description=override.description or item.description,
-        limits=_limits_of(item, override, settings),
+        limits=_item_limits(item, override, settings),
     )
 
 
-def _limits_of(
+def _item_limits(
     item: RegisteredTool | RegisteredPrompt | RegisteredResource,
     override: Override,
     settings: Settings,
@@ -51,24 +51,30 @@ def _limits_of(
     tools = settings.tools
     if not isinstance(item, RegisteredTool):
         table = settings.prompts if isinstance(item, RegisteredPrompt) else settings.resources
-        return _limits(override, table, tools, timeout=item.timeout)
+        return _limits(override, table, tools, author_timeout=item.timeout)
     tool, ttl = item.tool, override.cache_ttl if isinstance(override, ToolOverride) else None
     limits = _limits(
         override,
         tools,
         tools,
-        timeout=tool.timeout,
-        rate=tool.rate_limit,
-        most=tool.max_output_tokens,
+        author_timeout=tool.timeout,
+        author_rate=tool.rate_limit,
+        author_tokens=tool.max_output_tokens,
     )
     cache_ttl = tool.cache_ttl if ttl is None else ttl
     return replace(limits, cache_ttl=cache_ttl, cache_scope=tool.cache_scope)
 
 
 def route_limits(route: Route, tools: ToolSettings) -> Limits:
-    """Return the limits of a route: its author's, and the general ones for tools."""
+    """Return the limits of a route: the author's, and the general limits of tools."""
     general = ContributionSettings(rate_limit=tools.rate_limit)
-    return _limits(Override(), general, tools, timeout=route.timeout, rate=route.rate_limit)
+    return _limits(
+        Override(),
+        general,
+        tools,
+        author_timeout=route.timeout,
+        author_rate=route.rate_limit,
+    )
 
 
 def _limits(
@@ -76,23 +82,21 @@ def _limits(
     table: ToolSettings | ContributionSettings,
     tools: ToolSettings,
     *,
-    timeout: float | None,
-    rate: str | None = None,
-    most: int | None = None,
+    author_timeout: float | None,
+    author_rate: str | None = None,
+    author_tokens: int | None = None,
 ) -> Limits:
-    """Return the limits of the admin's override, else of its author, else of its kind.
+    """Return the limits of an item, from the admin's override, the author and the general *table*.
 
-    Args:
-        timeout: The author's timeout.
-        rate: The author's rate limit.
-        most: The author's limit of output tokens.
+    An override replaces the other limits. The author's timeout replaces the general one. Both rates
+    apply, and the smaller output length.
     """
-    # Authors can make the general limits of rate and length stricter, but not wider, so that a new
-    # plugin cannot exceed them. An override counts alone: the admin has looked at that item.
-    rates = (override.rate_limit,) if override.rate_limit else (rate, table.rate_limit)
-    lengths = [length for length in (most, table.max_output_tokens) if length]
+    # Authors cannot widen the general rate and length, so that a new plugin cannot exceed them. An
+    # override can: the admin has looked at that item.
+    rates = (override.rate_limit,) if override.rate_limit else (author_rate, table.rate_limit)
+    lengths = [length for length in (author_tokens, table.max_output_tokens) if length]
     return Limits(
-        timeout=override.timeout or timeout or tools.timeout,
+        timeout=override.timeout or author_timeout or tools.timeout,
         rate_limits=tuple(dict.fromkeys(filter(None, rates))),
         concurrency=override.concurrency,
         plugin_concurrency=tools.concurrency,
@@ -103,9 +107,10 @@ def _limits(
 
 @dataclass(frozen=True, slots=True)
 class OverriddenArguments:
-    """A tool's arguments as the admin changed them.
+    """A tool's arguments with the admin's overrides.
 
     Attributes:
+        inner: The author's arguments.
         schema: The schema that clients see, without the fixed arguments.
     """
 
@@ -116,7 +121,7 @@ class OverriddenArguments:
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function. See `Arguments.validate`."""
-        # By the published schema: the inner one has the fixed arguments, which clients may not set.
+        # Not by the inner schema: it has the fixed arguments, which clients may not set.
         refuse_unknown(arguments, self.schema["properties"])
         given = {name: value for name, value in arguments.items() if value is not None}
         return await self.inner.validate({**self.defaults, **given, **self.fixed})
@@ -125,7 +130,7 @@ class OverriddenArguments:
 def overridden_arguments(
     inner: Arguments, overrides: Mapping[str, ArgumentOverride]
 ) -> OverriddenArguments:
-    """Return the arguments with overrides in which `override_problem` finds no mistake."""
+    """Return the arguments with *overrides* that `override_problem` has found valid."""
     fixed = {name: each.fixed for name, each in overrides.items() if each.fixed is not None}
     defaults = {name: each.default for name, each in overrides.items() if each.default is not None}
     properties: Schema = {}
@@ -147,15 +152,17 @@ def override_problem(
     override: Override,
     owners: Mapping[str, Contribution],
 ) -> Problem | None:
-    """Return the key of an override that is wrong, and the reason, or None.
+    """Return the first mistake in the override of an item, or None.
 
     Args:
-        path: The keys that lead to the overrides, then each name of the item that has an override.
-        owners: The owner of each name.
+        path: The kind, ``overrides``, and each name of the item that has an override.
+        owners: The item that owns each name.
     """
-    path, others = path[:3], path[3:]
-    if others:
-        return Problem(path, f"{others[0]!r} overrides the same {item.kind}; keep one of the two")
+    path, other_names = path[:3], path[3:]
+    if other_names:
+        return Problem(
+            path, f"{other_names[0]!r} overrides the same {item.kind}; keep one of the two"
+        )
     if override.name and owners.get(override.name, item) is not item:
         return Problem((*path, "name"), f"{override.name!r} belongs to another {item.kind}")
     if not (isinstance(item, RegisteredTool) and isinstance(override, ToolOverride)):
@@ -174,7 +181,7 @@ def _argument_problem(
         if name not in properties:
             hint = did_you_mean(name, properties) or f"; it has {', '.join(properties) or 'none'}"
             return Problem(path, f"the tool has no such argument{hint}")
-        for key, value in _values(override):
+        for key, value in _argument_values(override):
             misfits = schema_validator(properties[name]).iter_errors(value)
             reason = next((str(error.message) for error in misfits), "")
             if not reason and isinstance(arguments, ModelArguments):
@@ -184,7 +191,7 @@ def _argument_problem(
     return None
 
 
-def _values(override: ArgumentOverride) -> Iterator[tuple[str, Any]]:
+def _argument_values(override: ArgumentOverride) -> Iterator[tuple[str, Any]]:
     for key, value in (("default", override.default), ("fixed", override.fixed)):
         if value is not None:
             yield key, value
@@ -193,9 +200,9 @@ def _values(override: ArgumentOverride) -> Iterator[tuple[str, Any]]:
 async def value_problems(
     tools: Iterable[RegisteredTool], overrides: Mapping[str, ToolOverride]
 ) -> list[Problem]:
-    """Return the values of overrides that a filter or the tool's own check refuses, and why.
+    """Return a problem for each override value that a filter or the tool's own check refuses.
 
-    Such checks may read the catalog, so they are too slow for a start.
+    Such checks may read the catalog, so they are too slow to run at every start.
     """
     problems: list[Problem] = []
     for item in tools:
@@ -203,7 +210,7 @@ async def value_problems(
         for key in [name for name in item.names if name in overrides][:1]:
             for name, override in overrides[key].arguments.items():
                 path = ("tools", "overrides", key, "arguments", name)
-                for field, value in _values(override):
+                for field, value in _argument_values(override):
                     if why := await _refusal(item.tool, filters.get(name), name, value):
                         problems.append(Problem((*path, field), why))
     return problems
@@ -212,12 +219,12 @@ async def value_problems(
 async def _refusal(tool: Tool, item: Filter | None, name: str, value: Any) -> str:
     try:
         if item is not None:
-            checked = TypeAdapter[Any](item.annotation).validate_python(value)
-            await filter_expression(item, checked)
+            parsed = TypeAdapter[Any](item.annotation).validate_python(value)
+            await filter_expression(item, parsed)
         if tool.check_argument is not None:
             await tool.check_argument(name, value)
     except ValidationError:
-        return ""  # the selection reports it
+        return ""  # `override_problem` reports it
     except Exception as exc:  # noqa: BLE001  - a filter and a check are code of plugins
         return str(exc) if isinstance(exc, ToolError | ServiceError) else describe_exception(exc)
     return ""

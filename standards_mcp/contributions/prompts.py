@@ -11,11 +11,11 @@ import pydantic_core
 from standards_mcp.plugin import Completer, Message, Prompt
 
 from .arguments import context_argument, read_signature
-from .base import Contribution, check_completers, faults_of, read_common
-from .results import bounded
+from .base import Contribution, check_completers, naming_declaration, read_common
+from .results import bounded_list
 
 TOOLS_ARGUMENT: Final = "tools"
-_MOST_MESSAGES: Final = 1000
+_MAX_MESSAGES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,12 @@ class RegisteredPrompt(Contribution):
 
     @property
     def completers(self) -> Mapping[str, Completer]:
-        """The completers of its arguments, by their names."""
+        """The completers, by the names of the arguments."""
         return self.prompt.complete
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Its definition for clients."""
+        """The definition for clients."""
         return {
             "name": self.published,
             "title": self.title,
@@ -68,8 +68,8 @@ def read_prompt(plugin: str, prompt: object) -> RegisteredPrompt:
     Raises:
         PluginError: The declaration is wrong, or some clients would not accept it.
     """
-    declared, what, fields = read_common(plugin, prompt, Prompt)
-    with faults_of(plugin, what):
+    declared, label, fields = read_common(plugin, prompt, Prompt)
+    with naming_declaration(plugin, label):
         for names in (declared.needs, declared.uses):
             if isinstance(names, str) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ValueError("its needs and uses must be lists of names of tools")
@@ -85,9 +85,9 @@ def prompt_answer(value: object) -> PromptAnswer:
     """Return the answer for the return value of a prompt's function.
 
     Raises:
-        TypeError: It is not a text, a `Message`, or several of them.
-        ValueError: It cannot be written as JSON, a text holds a lone surrogate, or there are too
-            many messages.
+        TypeError: The value is not a text, a `Message`, or an iterable of them.
+        ValueError: A message cannot be written as JSON, such as a text with a lone surrogate, or
+            there are too many messages.
     """
     if isinstance(value, PromptAnswer):  # rendered already by another server
         return value
@@ -96,7 +96,7 @@ def prompt_answer(value: object) -> PromptAnswer:
     kind = type(value).__name__
     if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"a prompt returns text or messages, not a {kind}")
-    messages = bounded(cast("Iterable[object]", value), _MOST_MESSAGES)
+    messages = bounded_list(cast("Iterable[object]", value), _MAX_MESSAGES)
     return PromptAnswer([_message(item) for item in messages])
 
 

@@ -12,8 +12,8 @@ import pydantic_core
 from standards_mcp.plugin import Completer, Resource
 
 from .arguments import read_signature
-from .base import Contribution, check_completers, faults_of, read_common, refuse_first
-from .results import ended
+from .base import Contribution, check_completers, naming_declaration, raise_first_fault, read_common
+from .results import read_iterator
 
 _MAX_URI: Final = 4096
 
@@ -23,12 +23,12 @@ class Template(Protocol):
 
     @property
     def variable_names(self) -> list[str]:
-        """Its variables in their order."""
+        """The variables in their order."""
         ...
 
     @property
     def query_variable_names(self) -> frozenset[str]:
-        """The variables of its query, which a URI may leave out."""
+        """The variables of the query part, which a URI may leave out."""
         ...
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
@@ -43,7 +43,7 @@ class RegisteredResource(Contribution):
     Attributes:
         template: None for a resource with a plain URI.
         timeout: Seconds for one call, in place of ``tools.timeout``.
-        is_listed: False if clients know its URIs from elsewhere, and not from a list.
+        is_listed: False to leave the resource out of lists: other answers contain its URIs.
     """
 
     kind = "resource"
@@ -54,12 +54,12 @@ class RegisteredResource(Contribution):
 
     @property
     def completers(self) -> Mapping[str, Completer]:
-        """The completers of the variables of its template, by their names."""
+        """The completers, by the names of the template's variables."""
         return self.resource.complete
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Its definition for clients."""
+        """The definition for clients."""
         return {
             "uri": self.resource.uri,
             "name": self.published,
@@ -96,10 +96,10 @@ def read_resource(plugin: str, resource: object) -> RegisteredResource:
     Raises:
         PluginError: The declaration is wrong, or some clients would not accept it.
     """
-    declared, what, fields = read_common(plugin, resource, Resource)
+    declared, label, fields = read_common(plugin, resource, Resource)
     mime_type = cast("object", declared.mime_type)
-    with faults_of(plugin, what):
-        refuse_first({"its mime_type must be text": not isinstance(mime_type, str | None)})
+    with naming_declaration(plugin, label):
+        raise_first_fault({"its mime_type must be text": not isinstance(mime_type, str | None)})
         template = template_of(declared.uri)
         arguments = read_signature(declared.function)
         _check_variables(arguments.schema, template)
@@ -111,8 +111,8 @@ def contents_of(value: object, mime_type: str | None) -> Contents:
     """Return the contents for the return value of a resource's function.
 
     Raises:
-        ValueError: It cannot be written as JSON, the text holds a lone surrogate, or an iterator
-            does not end soon.
+        ValueError: The value cannot be written as JSON, is a text with a lone surrogate, or is an
+            iterator with too many items.
     """
     if isinstance(value, Contents):  # rendered already in another process
         return value
@@ -121,7 +121,7 @@ def contents_of(value: object, mime_type: str | None) -> Contents:
         return Contents(value, mime_type or "text/plain")
     if isinstance(value, bytes):
         return Contents(value, mime_type or "application/octet-stream")
-    text = pydantic_core.to_json(ended(value), inf_nan_mode="null", indent=2).decode()
+    text = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null", indent=2).decode()
     return Contents(text, mime_type or "application/json")
 
 
@@ -130,8 +130,7 @@ def find_resource(
 ) -> tuple[RegisteredResource, dict[str, Any]] | None:
     """Return the resource under a URI and the values of its variables, or None.
 
-    Plain URIs come before templates, and unlisted resources last. Of several matches, the first
-    counts.
+    Plain URIs are tried before templates, and unlisted resources last; the first match wins.
     """
     if len(uri) > _MAX_URI:
         return None
@@ -145,7 +144,7 @@ def template_of(uri: str) -> Template | None:
     """Return the template in *uri*, or None if it is a plain URI.
 
     Raises:
-        ValueError: It is not a URI, or the template is wrong.
+        ValueError: *uri* has no scheme, or is not a valid template.
     """
     if not isinstance(uri, str) or not urlsplit(uri).scheme:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"its uri {uri!r} has no scheme; write one such as 'standards://sets'")
@@ -160,14 +159,16 @@ def _check_variables(schema: dict[str, Any], template: Template | None) -> None:
     """Check that the arguments of the function are the variables of the template.
 
     Raises:
-        ValueError: They are not.
+        ValueError: They differ, or an argument for a query variable has no default.
     """
     variables = set(template.variable_names) if template else set[str]()
     arguments = schema["properties"].keys()
-    if odd := arguments - variables:
-        raise ValueError(f"its uri has no variable {min(odd)!r}")
-    if odd := variables - arguments:
-        raise ValueError(f"its function has no argument {min(odd)!r}")
+    if unmatched := arguments - variables:
+        raise ValueError(f"its uri has no variable {min(unmatched)!r}")
+    if unmatched := variables - arguments:
+        raise ValueError(f"its function has no argument {min(unmatched)!r}")
     optional = template.query_variable_names if template else frozenset[str]()
-    if odd := optional & set(schema.get("required", ())):
-        raise ValueError(f"{min(odd)!r} is in the query, which may be left out: give it a default")
+    if unmatched := optional & set(schema.get("required", ())):
+        raise ValueError(
+            f"{min(unmatched)!r} is in the query, which may be left out: give it a default"
+        )

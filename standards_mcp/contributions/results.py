@@ -26,7 +26,7 @@ from .schemas import (
 )
 
 _T = TypeVar("_T")
-_PARTS: Final[Mapping[str, tuple[type, ...]]] = {
+_FIELD_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "text": (str,),
     "structured": (dict, NoneType),
     "is_error": (bool,),
@@ -34,7 +34,7 @@ _PARTS: Final[Mapping[str, tuple[type, ...]]] = {
     "content": (tuple, list),
     "meta": (Mapping,),
 }
-_MOST_ITEMS: Final = 100_000
+_MAX_ITEMS: Final = 100_000
 _UNSTRUCTURED: Final = (inspect.Signature.empty, Any, str, ToolResult, dict, Mapping)
 
 
@@ -43,10 +43,10 @@ class Result:
     """The check and the rendering of a function's return value.
 
     Attributes:
-        adapter: Validates the value; None if the function promises no structure.
-        schema: The output schema; None if the function promises no structure.
-        wrapped: True if the value is not an object, and sent as ``{"result": value}``.
-        validator: Checks the structure of a `ToolResult` against the schema, or None.
+        adapter: Validates the value; None without an annotation of a structured type.
+        schema: The output schema, or None.
+        wrapped: True if the value is not an object, so that it is sent as ``{"result": value}``.
+        validator: Checks ``structured`` of a `ToolResult` against a declared schema; or None.
     """
 
     adapter: TypeAdapter[Any] | None = field(repr=False)
@@ -59,29 +59,33 @@ class Result:
 
         Raises:
             pydantic.ValidationError: The value does not fit the annotation.
-            ValueError: The value cannot be written as JSON.
+            TypeError: A field of a `ToolResult` has the wrong type.
+            ValueError: The value cannot be written as JSON, or its structured content does not fit
+                the declared output schema.
         """
         if isinstance(value, ToolResult):
             return self._checked(sendable(value))
-        # The value is written once: the text is the JSON, and the structure is parsed from it.
+        # The value is serialised once: the text is the JSON, and the structure is parsed from it.
         if self.adapter is None:
-            encoded = pydantic_core.to_json(ended(value), inf_nan_mode="null")
+            encoded = pydantic_core.to_json(read_iterator(value), inf_nan_mode="null")
         else:
             checked = self.adapter.validate_python(value)
             encoded = self.adapter.dump_json(checked, by_alias=True)
             if self.wrapped:
                 encoded = b'{"result":%b}' % encoded
         data: Any = pydantic_core.from_json(encoded)
-        shown: Any = data["result"] if self.wrapped else data
+        unwrapped: Any = data["result"] if self.wrapped else data
         structured = cast("dict[str, Any]", data) if isinstance(data, dict) else None
-        text = shown if isinstance(shown, str) else encoded.decode()
+        text = unwrapped if isinstance(unwrapped, str) else encoded.decode()
         return self._checked(ToolResult(text=text, structured=structured))
 
     def _checked(self, result: ToolResult) -> ToolResult:
         if self.validator is None or result.is_error:
             return result
         if result.structured is None:
-            raise ValueError("it promises structured content by its output schema, and gave none")
+            raise ValueError(
+                "its output schema requires structured content, but the result has none"
+            )
         if mistakes := schema_errors(self.validator, result.structured):
             raise ValueError(f"its structured content does not fit its output schema: {mistakes}")
         return result
@@ -91,21 +95,21 @@ def read_result(function: Callable[..., Any], declared: object = None) -> Result
     """Return the rendering for *function*, by its return annotation.
 
     Args:
-        declared: The author's output schema, or a type that has one, if any.
+        declared: The author's output schema, or a type to derive a schema from, or None.
 
     Raises:
         SchemaError: The annotation or *declared* cannot be described as a JSON Schema.
     """
     if declared is not None:
         is_schema = isinstance(declared, Mapping)
-        source = cast("Schema", declared) if is_schema else _described(declared)[1]
+        source = cast("Schema", declared) if is_schema else _adapter_and_schema(declared)[1]
         schema = portable_output_schema(source)
         check_json_schema(schema, "output schema")
         return Result(None, schema, wrapped=False, validator=schema_validator(schema))
     annotation = signature_of(function).return_annotation
     if (get_origin(annotation) or annotation) in _UNSTRUCTURED:
         return Result(None, None, wrapped=False)
-    adapter, schema = _described(annotation)
+    adapter, schema = _adapter_and_schema(annotation)
     try:
         return Result(adapter, portable_output_schema(schema), wrapped=False)
     except SchemaError:
@@ -116,7 +120,7 @@ def read_result(function: Callable[..., Any], declared: object = None) -> Result
     return Result(adapter, portable_output_schema(schema), wrapped=True)
 
 
-def _described(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
+def _adapter_and_schema(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
     try:
         adapter = TypeAdapter[Any](annotation)
         return adapter, adapter.json_schema(mode="serialization", by_alias=True)
@@ -124,41 +128,41 @@ def _described(annotation: Any) -> tuple[TypeAdapter[Any], Schema]:
         raise SchemaError(f"its result cannot be described: {exc}".splitlines()[0]) from exc
 
 
-def ended(value: object) -> object:
+def read_iterator(value: object) -> object:
     """Return a list for an iterator, such as a generator, and any other value as it is.
 
     Raises:
-        ValueError: The iterator does not end soon.
+        ValueError: The iterator has more than 100,000 items.
     """
     if isinstance(value, Iterator):
-        return bounded(cast("Iterator[object]", value), _MOST_ITEMS)
+        return bounded_list(cast("Iterator[object]", value), _MAX_ITEMS)
     return value
 
 
-def bounded(items: Iterable[_T], most: int) -> list[_T]:
+def bounded_list(items: Iterable[_T], max_items: int) -> list[_T]:
     """Return the items of an iterable, which may be endless, as a list.
 
     Raises:
-        ValueError: There are more than *most*.
+        ValueError: There are more than *max_items*.
     """
-    first = list(islice(items, most + 1))
-    if len(first) > most:
-        raise ValueError(f"there are more than {most} items")
+    first = list(islice(items, max_items + 1))
+    if len(first) > max_items:
+        raise ValueError(f"there are more than {max_items} items")
     return first
 
 
 def sendable(result: object) -> ToolResult:
-    """Return *result* as JSON data, such as a text for each date.
+    """Return *result* with all values converted to JSON data, such as dates to text.
 
-    Other data would end the connection.
+    Data that is not JSON would end the connection.
 
     Raises:
-        TypeError: It is not a `ToolResult`, or a part of it has the wrong type.
-        ValueError: It cannot be written as JSON.
+        TypeError: *result* is not a `ToolResult`, or a field of it has the wrong type.
+        ValueError: A field cannot be written as JSON.
     """
     if not isinstance(result, ToolResult):
         raise TypeError(f"a {type(result).__name__} is not a ToolResult")
-    for name, kinds in _PARTS.items():
+    for name, kinds in _FIELD_TYPES.items():
         if not isinstance(part := getattr(result, name), kinds):
             raise TypeError(f"a ToolResult has a {type(part).__name__} as its {name}")
     if not all(isinstance(note, str) for note in result.notes):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -176,7 +180,7 @@ def error_result(
     envelope: dict[str, Any] = {
         "success": False,
         "results": [],
-        # It may quote text from elsewhere, also a lone surrogate that the client sent.
+        # The message may quote any text, even a lone surrogate that the client sent.
         "message": printable(message.encode(errors="replace").decode()),
         "error_type": error_type,
         **(data or {}),

@@ -16,7 +16,7 @@ from standards_mcp.errors import PluginError
 from standards_mcp.plugin import Route
 
 from .arguments import SchemaArguments
-from .base import Contribution, faults_of, limit_faults, plain_function, refuse_first
+from .base import Contribution, limit_checks, naming_declaration, plain_function, raise_first_fault
 
 PREFIX: Final = "/plugins"
 _NO_ARGUMENTS: Final = SchemaArguments({"type": "object", "properties": {}})
@@ -32,7 +32,7 @@ class RegisteredRoute(Contribution):
     """A route with its compiled path.
 
     Attributes:
-        methods: The HTTP methods that it answers; ``HEAD`` with ``GET``.
+        methods: The accepted HTTP methods; with ``GET`` also ``HEAD``.
         scope: The scope that a token needs.
     """
 
@@ -45,7 +45,7 @@ class RegisteredRoute(Contribution):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Its definition for operators."""
+        """The definition for operators."""
         return {
             "path": f"{PREFIX}/{self.plugin}{self.route.path}",
             "methods": sorted(self.methods),
@@ -53,7 +53,7 @@ class RegisteredRoute(Contribution):
         }
 
     def parameters(self, path: str) -> dict[str, Any] | None:
-        """Return the values in a path of the plugin, or None if the route does not match."""
+        """Return the path parameters, or None for no match; *path* is below the plugin's prefix."""
         match = self.pattern.match(path)
         if match is None:
             return None
@@ -67,7 +67,7 @@ class RegisteredRoute(Contribution):
 
 
 def read_route(plugin: str, route: object) -> RegisteredRoute:
-    """Check the route that a plugin declared.
+    """Check the route that a plugin declared, and return it with its compiled path.
 
     Raises:
         PluginError: The declaration is wrong.
@@ -77,11 +77,11 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
     # Starlette is a tenth of a second to import, and few plugins have routes.
     from starlette.routing import compile_path  # noqa: PLC0415
 
-    with faults_of(plugin, f"route {route.path!r}"):
-        refuse_first(_faults(route))
+    with naming_declaration(plugin, f"route {route.path!r}"):
+        raise_first_fault(_checks(route))
         try:
             pattern, _, convertors = compile_path(route.path)
-        except Exception as exc:  # Starlette asserts, and `re` has errors of its own
+        except Exception as exc:  # also AssertionError of Starlette, and `re.error`
             raise ValueError(f"its path cannot be read: {exc}") from exc
     methods = frozenset(("HEAD", *route.methods) if "GET" in route.methods else route.methods)
     name = f"{','.join(route.methods)} {PREFIX}/{plugin}{route.path}"
@@ -100,32 +100,33 @@ def read_route(plugin: str, route: object) -> RegisteredRoute:
     )
 
 
-def _faults(given: Any) -> dict[str, bool]:
-    """Return the faults in the fields of a route; one would break the routes of all plugins."""
-    methods, scope = given.methods, given.scope
+def _checks(declaration: Any) -> dict[str, bool]:
+    """Check the fields of a route, because a wrong one would break the routes of all plugins."""
+    methods, scope = declaration.methods, declaration.scope
     names = cast("tuple[object, ...]", methods if isinstance(methods, tuple) else ())
     are_methods = bool(names) and METHODS.issuperset(names)
     return {
         "its path must begin with '/'; it is put below /plugins/<plugin>": not (
-            isinstance(given.path, str) and given.path.startswith("/")
+            isinstance(declaration.path, str) and declaration.path.startswith("/")
         ),
         f"its methods must be a tuple of some of {', '.join(sorted(METHODS))}": not are_methods,
         "its function must be async, and take a request": (
-            not inspect.iscoroutinefunction(given.function)
+            not inspect.iscoroutinefunction(declaration.function)
         ),
         "its scope must be a name": scope is not None
         and not (isinstance(scope, str) and re.fullmatch(NAME, scope)),
-        **limit_faults(given),
+        **limit_checks(declaration),
     }
 
 
 def find_route(
     routes: Iterable[RegisteredRoute], path: str, method: str
 ) -> tuple[RegisteredRoute | None, dict[str, Any], frozenset[str]]:
-    """Return the first route for a path and a method, the values in the path, and the methods.
+    """Find the first route for a path and a method.
 
     Returns:
-        None as the route if there is no match; then the methods of the path, if any.
+        The route, its path parameters and its methods. If no route matches, None, no parameters,
+        and the methods that routes with this path accept.
     """
     methods = frozenset[str]()
     for route in routes:

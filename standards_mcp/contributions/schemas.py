@@ -23,10 +23,10 @@ MAX_SCHEMA_BYTES: Final = 32 * 1024
 _TOO_LARGE: Final = f"its schema is larger than {MAX_SCHEMA_BYTES // 1024} KiB"
 _ROOT_COMBINATORS: Final = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref")
 _NULL: Final = {"type": "null"}
-_DATA: Final = frozenset({"default", "const", "enum", "examples"})
-_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_DATA_KEYWORDS: Final = frozenset({"default", "const", "enum", "examples"})
+_KEYWORDS_WITH_NAMES: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _MAX_SENTENCES: Final = 5
-_MAX_SENTENCE: Final = 500
+_MAX_SENTENCE_LENGTH: Final = 500
 
 
 class SchemaError(ValueError):
@@ -37,12 +37,12 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function with its annotations evaluated.
 
     Raises:
-        SchemaError: It cannot be read.
+        SchemaError: The signature cannot be read.
     """
     try:
         return inspect.signature(function, eval_str=True)
     except Exception as exc:
-        # Annotations that are text can raise whatever the code in them raises.
+        # Evaluating a text annotation runs code, which can raise any exception.
         raise SchemaError(f"its signature cannot be read: {exc}") from exc
 
 
@@ -53,7 +53,7 @@ def check_json_schema(schema: Mapping[str, Any], what: str = "input schema") -> 
         what: The name of the schema in the error.
 
     Raises:
-        SchemaError: It is not.
+        SchemaError: *schema* is not a JSON Schema.
     """
     import jsonschema  # noqa: PLC0415  - costs start-up time, and most tools have signatures
 
@@ -79,7 +79,7 @@ def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
     """Return *schema* in a form that every client accepts, closed to unknown arguments.
 
     Raises:
-        SchemaError: It has no such form.
+        SchemaError: *schema* has no such form.
     """
     result = plain_object(schema)
     result = cast("Schema", _without_null(_without_titles(result)))
@@ -91,10 +91,10 @@ def portable_input_schema(schema: Mapping[str, Any]) -> Schema:
 
 
 def portable_output_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema of a structured result with its references inlined.
+    """Return the schema of a structured result in a form that every client accepts.
 
     Raises:
-        SchemaError: Its root is not a plain object, or it refers to itself.
+        SchemaError: See `plain_object`.
     """
     return cast("Schema", _with_null_as_type(_without_titles(plain_object(schema))))
 
@@ -103,7 +103,8 @@ def plain_object(schema: object) -> Schema:
     """Return *schema* with its references inlined.
 
     Raises:
-        SchemaError: Its root is not a plain object, or it refers to itself.
+        SchemaError: The root is not a plain object, or the schema is recursive, too large, too
+            deep, or not JSON data.
     """
     if not isinstance(schema, Mapping):
         raise SchemaError("its schema is not a JSON object")
@@ -125,16 +126,16 @@ def plain_object(schema: object) -> Schema:
         raise SchemaError(f"its schema cannot be sent as JSON: {exc}") from None
 
 
-def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return *node* with each schema directly below it changed; data such as defaults stays."""
+def _map_children(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Apply *change* to each schema directly below *node*; data such as defaults stays."""
     if isinstance(node, list):
         return [change(item) for item in cast("list[object]", node)]
     if not isinstance(node, dict):
         return node
     result = dict(cast("Schema", node))
-    for key in result.keys() - _DATA:
+    for key in result.keys() - _DATA_KEYWORDS:
         below = result[key]
-        if key in _NAMED and isinstance(below, dict):
+        if key in _KEYWORDS_WITH_NAMES and isinstance(below, dict):
             named = cast("Schema", below)
             result[key] = {name: change(schema) for name, schema in named.items()}
         else:
@@ -148,23 +149,23 @@ def _as_schema(node: object) -> Schema:
 
 
 class _Inliner:
-    """Replaces references by their definitions, up to a size.
+    """Replaces references by their definitions, up to `MAX_SCHEMA_BYTES`.
 
-    References to references can make a schema of a few lines larger than the memory.
+    Nested references can expand a schema of a few lines beyond the available memory.
     """
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
-        self._room = MAX_SCHEMA_BYTES
+        self._remaining = MAX_SCHEMA_BYTES
 
     def inline(self, node: Any, open_refs: tuple[str, ...] = ()) -> Any:
-        # The least size as JSON, so that no schema within the limit is refused.
-        self._room -= len(node) if isinstance(node, str) else 1
-        if self._room < 0:
+        # Count the minimum size as JSON, so that no schema within the limit is refused.
+        self._remaining -= len(node) if isinstance(node, str) else 1
+        if self._remaining < 0:
             raise SchemaError(_TOO_LARGE)
         reference = _as_schema(node).get("$ref")
         if not isinstance(reference, str):
-            return _mapped(node, lambda child: self.inline(child, open_refs))
+            return _map_children(node, lambda child: self.inline(child, open_refs))
         if reference in open_refs:
             raise SchemaError(f"its schema refers to itself ({reference})")
         name = reference.rsplit("/", 1)[-1]
@@ -177,14 +178,14 @@ class _Inliner:
 
 def _without_titles(node: Any) -> Any:
     """Drop the titles that pydantic derives from names: they cost tokens and add nothing."""
-    changed = _mapped(node, _without_titles)
+    changed = _map_children(node, _without_titles)
     _as_schema(changed).pop("title", None)
     return changed
 
 
 def _without_null(node: Any) -> Any:
     # Some clients drop a tool for a union with null. The host reads null as "left out" anyway.
-    changed = _mapped(node, _without_null)
+    changed = _map_children(node, _without_null)
     schema = _as_schema(changed)
     if isinstance(types := schema.get("type"), list) and "null" in types:
         kept = [item for item in cast("list[object]", types) if item != "null"]
@@ -205,7 +206,7 @@ def _without_null(node: Any) -> Any:
 
 def _with_null_as_type(node: Any) -> Any:
     # A result may be null. A list of types means the same as the union, and clients accept it.
-    changed = _mapped(node, _with_null_as_type)
+    changed = _map_children(node, _with_null_as_type)
     schema = _as_schema(changed)
     for union, options in _nullable_unions(schema):
         types = [option.get("type") for option in options]
@@ -238,21 +239,21 @@ def _problems(node: Any, where: str = "") -> Iterator[str]:
         if not ARGUMENT_NAME.fullmatch(str(name)):
             yield f"has an argument named {name!r}; use letters, digits, '_', '-' and '.'"
         yield from _problems(sub, f"{where}.{name}" if where else name)
-    others = [value for key, value in schema.items() if key not in _DATA | {"properties"}]
+    others = [value for key, value in schema.items() if key not in _DATA_KEYWORDS | {"properties"}]
     for child in cast("list[object]", node) if isinstance(node, list) else others:
         yield from _problems(child, where)
 
 
-def schema_errors(validator: Any, arguments: Mapping[str, Any]) -> str:
+def schema_errors(validator: Any, data: Mapping[str, Any]) -> str:
     """Return the mistakes that a JSON Schema validator finds, or an empty string."""
     return sentences(
         (error.path or ("arguments",), error.message.replace(repr(error.instance), "the value"))
-        for error in validator.iter_errors(arguments)
+        for error in validator.iter_errors(data)
     )
 
 
 def sentences(mistakes: Iterable[tuple[Iterable[Any], str]]) -> str:
-    """Return the first few mistakes, each with the path of its value, or an empty string."""
+    """Join the first few mistakes, each with the path of its value, or return ""."""
     first = list(islice(mistakes, _MAX_SENTENCES + 1))
     shown = [
         short(f"{'.'.join(map(str, path))}: {message}") for path, message in first[:_MAX_SENTENCES]
@@ -261,5 +262,5 @@ def sentences(mistakes: Iterable[tuple[Iterable[Any], str]]) -> str:
 
 
 def short(text: str) -> str:
-    """Return *text* cut to the length of a sentence."""
-    return text if len(text) <= _MAX_SENTENCE else f"{text[:_MAX_SENTENCE]} ..."
+    """Return *text*, cut if it is longer than a sentence of an error message may be."""
+    return text if len(text) <= _MAX_SENTENCE_LENGTH else f"{text[:_MAX_SENTENCE_LENGTH]} ..."

@@ -25,7 +25,7 @@ from standards_mcp.config.problems import Problem
 from standards_mcp.plugin import Filter
 
 from .base import Contribution
-from .overrides import overridden, overridden_arguments, override_problem, route_limits
+from .overrides import apply_override, overridden_arguments, override_problem, route_limits
 from .prompts import RegisteredPrompt
 from .resources import RegisteredResource
 from .routes import RegisteredRoute
@@ -33,7 +33,7 @@ from .tools import RegisteredTool
 
 _C = TypeVar("_C", bound=Contribution)
 _Item = TypeVar("_Item", bound=RegisteredTool | RegisteredPrompt | RegisteredResource)
-_TOOL: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
+_TOOL_IN_BRACES: Final = re.compile(r"\{([A-Za-z][\w.-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ EVERYTHING: Final = Access()
 
 @dataclass(frozen=True)
 class Selection:
-    """All contributions, changed by the configuration; hidden ones have a reason.
+    """All contributions with the configuration applied; hidden items have a `hidden_reason`.
 
     Attributes:
         problems: The overrides that cannot be applied.
@@ -134,7 +134,7 @@ class Selection:
         return self._tools_by_name.get(name)
 
     def tool_names(self, declared: Collection[str]) -> dict[str, str]:
-        """Return the published names of the visible ones of these tools, by declared name."""
+        """Map the names in *declared* to published names, for visible tools only."""
         tools = (item for item in self.visible_tools if item.declared in declared)
         return {item.declared: item.published for item in tools}
 
@@ -161,7 +161,7 @@ def named(items: Iterable[_C], name: str) -> _C | None:
 
 
 def _by_name(items: Iterable[_C]) -> dict[str, _C]:
-    """Return the item of each name; items that own no names come last."""
+    """Return the item of each name; an item that owns its names wins over other items."""
     owners: dict[str, _C] = {}
     for item in sorted(items, key=lambda each: not each.owns_names):
         for name in item.names:
@@ -175,17 +175,19 @@ def select(
     """Apply the configuration and *access* to the contributions of plugins."""
     problems: list[Problem] = []
     rules = _Rules(settings, access)
-    filtered = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
+    extended = [_with_filters(item, contributions.filters, rules) for item in contributions.tools]
     tools = [
         _with_arguments(item, override)
-        for item, override in _each(filtered, "tools", rules, problems)
+        for item, override in _apply_overrides(extended, "tools", rules, problems)
     ]
     names = {item.declared for item in visible(tools)}
     prompts = [
-        _with_its_tools(item, names)
-        for item, _ in _each(contributions.prompts, "prompts", rules, problems)
+        _hide_without_tools(item, names)
+        for item, _ in _apply_overrides(contributions.prompts, "prompts", rules, problems)
     ]
-    resources = [item for item, _ in _each(contributions.resources, "resources", rules, problems)]
+    resources = [
+        item for item, _ in _apply_overrides(contributions.resources, "resources", rules, problems)
+    ]
     routes = [
         replace(
             item,
@@ -226,7 +228,7 @@ class _Rules:
             return reason
         for path, rules in self.settings.rules(kind, self.profiles):
             table = ".".join(path)
-            # By all of its names: a rename must not bypass a rule for the old name.
+            # Check all names: a rename must not bypass a rule for the old name.
             if isinstance(rules, ToolRules) and isinstance(item, RegisteredTool):
                 reason = rules.hidden_reason(item.names, table, read_only=item.tool.read_only)
             else:
@@ -240,8 +242,8 @@ def _with_filters(
     item: RegisteredTool, filters: Iterable[RegisteredFilter], rules: _Rules
 ) -> RegisteredTool:
     """Return a tool without the filters of plugins whose contributions are all hidden."""
-    # A profile hides filters, which clients see, but no wrapper: the person who starts a client
-    # chooses the profile, and must not bypass an audit by it.
+    # A profile hides filters, because they are arguments that clients see. It disables no wrapper,
+    # such as an audit: the user who starts a client chooses the profile, and must not bypass it.
     if not item.filters:
         return item
     hidden = {each.name for each in filters if rules.plugin_hidden_reason(each.plugin)}
@@ -250,10 +252,10 @@ def _with_filters(
     )
 
 
-def _each(
+def _apply_overrides(
     items: Iterable[_Item], kind: Kind, rules: _Rules, problems: list[Problem]
 ) -> Iterator[tuple[_Item, Override]]:
-    """Yield the items as the configuration changes them; collect its mistakes in *problems*."""
+    """Yield each item with its override applied; append wrong overrides to *problems*."""
     items = tuple(items)
     overrides: Mapping[str, Override] = getattr(rules.settings, kind).overrides
     owners = _by_name(items)
@@ -264,28 +266,28 @@ def _each(
         if problem:
             message = f"{problem.message.rstrip('.')}; the {item.kind} is not served"
             problems.append(Problem(problem.path, message))
-        changed = overridden(item, override, rules.settings)
-        # An item with an error or without a name of its own is not served under any rules.
+        changed = apply_override(item, override, rules.settings)
+        # An item with an error or a name conflict is not served, whatever the rules say.
         reason = item.error or ("" if override.name else item.conflict)
         reason = reason or rules.hidden_reason(changed, kind)
         if problem and not reason:
             reason = f"{key_name(problem.path)}: {problem.message}"
-        # A new name counts for the items that follow, so that names stay unique.
+        # Later items must not take this published name.
         owners.setdefault(changed.published, item)
         yield replace(changed, hidden_reason=reason), override
 
 
 def _with_arguments(item: RegisteredTool, override: Override) -> RegisteredTool:
     """Return a tool with the overrides of its arguments, and with its warning."""
-    # After the override, whose description replaces the author's but not the warning.
+    # After the override: its description replaces the author's, and must not drop the warning.
     item = item.with_warning()
-    # A hidden tool may be one whose arguments do not fit the override.
+    # Not for a hidden tool: its arguments may not fit the override.
     if isinstance(override, ToolOverride) and override.arguments and not item.hidden_reason:
         return replace(item, arguments=overridden_arguments(item.arguments, override.arguments))
     return item
 
 
-def _with_its_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
+def _hide_without_tools(item: RegisteredPrompt, tools: Collection[str]) -> RegisteredPrompt:
     missing = next((name for name in item.prompt.needs if name not in tools), None)
     if item.hidden_reason or missing is None:
         return item
@@ -318,11 +320,11 @@ def joined_instructions(plugins: Mapping[str, str], selection: Selection) -> str
     """
     names = {item.declared: item.published for item in selection.visible_tools}
     texts = (text for plugin, text in plugins.items() if plugin in selection.serving)
-    return " ".join(dict.fromkeys(_lines(texts, names)))
+    return " ".join(dict.fromkeys(_published_lines(texts, names)))
 
 
-def _lines(texts: Iterable[str], names: Mapping[str, str]) -> Iterator[str]:
+def _published_lines(texts: Iterable[str], names: Mapping[str, str]) -> Iterator[str]:
     for text in texts:
         for line in filter(None, map(str.strip, text.splitlines())):
-            if names.keys() >= {*_TOOL.findall(line)}:
-                yield _TOOL.sub(lambda match: names[match[1]], line)
+            if names.keys() >= {*_TOOL_IN_BRACES.findall(line)}:
+                yield _TOOL_IN_BRACES.sub(lambda match: names[match[1]], line)

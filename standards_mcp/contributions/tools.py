@@ -26,11 +26,11 @@ from standards_mcp.plugin import Filter, Tool
 from .arguments import Arguments, context_argument, filter_expression, read_arguments
 from .base import (
     Contribution,
-    faults_of,
-    is_time,
-    limit_faults,
+    is_duration,
+    limit_checks,
+    naming_declaration,
+    raise_first_fault,
     read_common,
-    refuse_first,
 )
 from .results import Result, read_result
 from .schemas import ARGUMENT_NAME, SchemaError
@@ -48,10 +48,10 @@ _TOOL_FLAGS: Final = (
 )
 _FILTER_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_MISSPELT: Final = 0.85
-"""The similarity, from 0 to 1, from which a name counts as the same name with a typo."""
+_MIN_TYPO_SIMILARITY: Final = 0.85
+"""Names with at least this similarity, from 0 to 1, count as the same name with a typo."""
 _ENDING: Final = re.compile(r"(?<=...)(s|es|ed|ing|er)$")
-_LONGEST: Final = 100
+_MAX_NAME_LENGTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +59,8 @@ class RegisteredTool(Contribution):
     """A tool with the arguments and the result of its function.
 
     Attributes:
-        filters: The filters among its arguments; None before they are known.
-        extend: Returns its arguments with filters, if its function runs in another process.
+        filters: The filters among the arguments; None before they are known.
+        extend: Returns the arguments with filters, if the function runs in another process.
         context: The name of the argument that takes the `CallContext`, or an empty string.
     """
 
@@ -75,7 +75,7 @@ class RegisteredTool(Contribution):
         """Return the tool with filters as arguments, if it accepts any.
 
         Raises:
-            SchemaError: They do not fit it.
+            SchemaError: The filters do not fit the other arguments.
         """
         if not self.tool.accepts_filters or filters == self.filters:
             return self
@@ -97,7 +97,7 @@ class RegisteredTool(Contribution):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Its definition for the model."""
+        """The definition for the model."""
         return {
             "name": self.published,
             "title": self.title,
@@ -112,9 +112,9 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
     Raises:
         PluginError: The declaration is wrong, or some clients would not accept it.
     """
-    declared, what, fields = read_common(plugin, tool, Tool)
-    with faults_of(plugin, what):
-        refuse_first(_faults(declared))
+    declared, label, fields = read_common(plugin, tool, Tool)
+    with naming_declaration(plugin, label):
+        raise_first_fault(_checks(declared))
         try:
             meta = json_copy(dict(declared.meta))  # its author may change it later
         except (TypeError, ValueError) as exc:
@@ -130,21 +130,21 @@ def read_tool(plugin: str, tool: object) -> RegisteredTool:
         )
 
 
-def _faults(given: Any) -> dict[str, bool]:
-    most, ttl = given.max_output_tokens, given.cache_ttl
+def _checks(declaration: Any) -> dict[str, bool]:
+    max_tokens, ttl = declaration.max_output_tokens, declaration.cache_ttl
     return {
         **{
-            f"its {name} must be true or false": not isinstance(getattr(given, name), bool)
+            f"its {name} must be true or false": not isinstance(getattr(declaration, name), bool)
             for name in _TOOL_FLAGS
         },
-        **limit_faults(given),
-        "its cache_ttl must be a number of seconds": ttl != 0 and not is_time(ttl),
-        "its cache_ttl needs read_only = True": bool(ttl) and not given.read_only,
+        **limit_checks(declaration),
+        "its cache_ttl must be a number of seconds": ttl != 0 and not is_duration(ttl),
+        "its cache_ttl needs read_only = True": bool(ttl) and not declaration.read_only,
         "its cache_scope must be 'private' or 'public'": (
-            given.cache_scope not in ("private", "public")
+            declaration.cache_scope not in ("private", "public")
         ),
         "its max_output_tokens must be a positive whole number": (
-            most is not None and not (type(most) is int and most > 0)
+            max_tokens is not None and not (type(max_tokens) is int and max_tokens > 0)
         ),
     }
 
@@ -169,7 +169,7 @@ def filter_error(item: object) -> str:
 def own_filter(plugin: str, item: Filter) -> Filter:
     """Return a filter whose failures name its plugin, not the plugin of the tool.
 
-    A refused value stays an `InvalidInputError`, and a `ToolError` or `ServiceError` passes. Any
+    An `InvalidInputError` gets the plugin's name; a `ToolError` or `ServiceError` is passed on; any
     other error becomes a `FilterFailedError`.
     """
 
@@ -217,19 +217,19 @@ def _failure(plugin: str, item: Filter, cause: BaseException) -> FilterFailedErr
 def nearest_tool(name: str, tools: Iterable[RegisteredTool]) -> str:
     """Suggest the closest tool for an unknown name, or return an empty string.
 
-    A typo comes first, then the tool with most words of the name, more than half of them. The words
-    of a tool come from its name, its plugin's name, its title and the first sentence of its
-    description: the rest often describes other tools.
+    A name with a typo wins, else the tool that shares most words with *name*, more than half of
+    them. The words of a tool are those of its name, its plugin's name, its title and the first
+    sentence of its description: the rest often describes other tools.
     """
-    name = name[:_LONGEST]  # clients send names of any length
+    name = name[:_MAX_NAME_LENGTH]  # clients send names of any length
     by_name = {item.published: item for item in tools}
     close = nearest(name, by_name)
-    if close and SequenceMatcher(None, name.lower(), close.lower()).ratio() >= _MISSPELT:
+    if close and SequenceMatcher(None, name.lower(), close.lower()).ratio() >= _MIN_TYPO_SIMILARITY:
         return close
     stems, scores = _stems(name), dict[str, int]()
     for tool, item in by_name.items():
-        about = f"{tool} {item.plugin} {item.title or ''} {item.description.partition('. ')[0]}"
-        shared = len(stems & _stems(about))
+        tool_text = f"{tool} {item.plugin} {item.title or ''} {item.description.partition('. ')[0]}"
+        shared = len(stems & _stems(tool_text))
         if 2 * shared > len(stems):
             scores[tool] = shared
     best = [tool for tool, score in scores.items() if score == max(scores.values())]

@@ -21,18 +21,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service(Generic[T]):
-    """An object that a plugin provides to others, by its type; see ``register_services``.
+    """An object that a plugin provides to other plugins, by its type; see ``register_services``.
 
     Attributes:
-        type: The class or the protocol by which plugins ask for it. Its name is the name of the
-            service in the configuration and for operators.
-        factory: Returns the object. It is called once, at the first use, from any thread, and does
-            no I/O.
-        health: Returns how the service is, with facts for operators. It is asked often, so it has
-            to be cheap; the hook ``check_health`` is the place for a thorough check.
-        close: Releases what the object holds open. The object may be used again afterwards.
-        facts: Facts that are known without asking the object.
-        is_remote: True if its health is asked over a network. It is not asked at the start then.
+        type: The class or the protocol by which plugins request the object. The name of the type is
+            the name of the service in the configuration and for operators.
+        factory: Returns the object. The host calls it once, at the first use, from any thread. It
+            must do no I/O.
+        health: Returns the health of the service, with facts for operators. The host calls it
+            often, so it must be cheap; do thorough checks in the hook ``check_health``.
+        close: Releases the resources of the object, which may be used again afterwards.
+        facts: Facts for operators that are known without a call of *health*.
+        is_remote: True if *health* needs a network. The host then does not call it at the start.
     """
 
     # Not `type[T]`: type checkers refuse an abstract class there.
@@ -45,7 +45,7 @@ class Service(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The name of its type."""
+        """The name of the type."""
         return service_name(self.type)
 
 
@@ -72,15 +72,15 @@ class PluginContext:
     """The context of a plugin in the host.
 
     Attributes:
-        name: The plugin's name, as in its entry point, its table and its variables.
+        name: The plugin's name, as in its entry point, configuration table and variables.
         state_dir: A folder for this plugin alone. It may not exist yet.
         contributions_changed: Call it after your tools, prompts, resources or filters have changed:
             the host reads the register hooks and the decorated methods again, soon and in its event
             loop, and tells clients which lists have changed. Any thread may call it.
-        open_service: Returns a service, for `service`. In a unit test, give the ``__getitem__`` of
-            a mapping.
-        resource_updated: Call it with a URI after what it holds has changed: clients that have
-            subscribed to the resource are told. Any thread may call it.
+        open_service: Returns the service of a type; `service` calls it. In a unit test, pass the
+            ``__getitem__`` of a mapping.
+        resource_updated: Call it with the URI of a resource whose contents have changed, to notify
+            the clients that have subscribed to it. Any thread may call it.
     """
 
     name: str
@@ -100,17 +100,17 @@ class PluginContext:
     @overload
     def service(self, wanted: Callable[..., T], default: D, /) -> T | D: ...
     def service(self, wanted: Callable[..., Any], default: Any = _REQUIRED, /) -> Any:
-        """Return the service of a type that the plugin's `Plugin.needs` or `Plugin.uses` has.
+        """Return the service of a type that the plugin lists in `Plugin.needs` or `Plugin.uses`.
 
-        It is opened at its first use in the process. Ask for it when you need it: in ``__init__``
-        and in ``register_services``, it is not known yet which services there are.
+        The service is opened at its first use in the process. Do not call this in ``__init__`` or
+        in ``register_services``: other plugins may not have registered their services yet.
 
         Args:
-            wanted: The type, as its provider registers it.
+            wanted: The type under which the provider registers the service.
             default: Returned if no plugin provides the service.
 
         Raises:
-            PluginError: No plugin provides it, or the plugin does not declare that it uses it.
+            PluginError: No plugin provides the service, or this plugin does not list its type.
         """
         try:
             return self.open_service(wanted)
@@ -118,7 +118,7 @@ class PluginContext:
             if default is not _REQUIRED:
                 return default
             reason = str(exc) if isinstance(exc, MissingServiceError) else ""
-            reason = reason or f"the service {service_name(wanted)} is not here"
+            reason = reason or f"the service {service_name(wanted)} is not available"
             raise PluginError(self.name, reason) from None
 
     @property
@@ -136,12 +136,12 @@ class Plugin(Generic[SettingsT]):
     Attributes:
         settings_type: The model of the plugin's own configuration keys.
         title: The subject in a few words, such as ``Lesson plans``, by default the plugin's name.
-            The server's title joins the titles of all plugins that serve something.
+            The server's title joins the titles of all plugins with visible contributions.
         instructions: Advice that a model needs before any call, one thought in each line.
             Write declared names of tools in braces, such as ``Call {find_books} with a title.``
-            Clients get published names, and no line with a tool that is not served.
+            Clients get published names. A line with a tool that is not served is left out.
         needs: The services without which the plugin is disabled, by their types.
-        uses: The services that it uses where there is a provider.
+        uses: The optional services, by their types.
     """
 
     settings_type: ClassVar[type[PluginSettings]] = PluginSettings

@@ -17,7 +17,7 @@ LogLevel: TypeAlias = Literal[
 
 
 class CallContext(Protocol):
-    """The call that an async function of a tool or a prompt answers: a parameter of this type."""
+    """The current call, passed to an async tool or prompt that has a parameter of this type."""
 
     @property
     def caller(self) -> str:
@@ -39,7 +39,7 @@ class CallContext(Protocol):
         """Add fields to the host's own log line about this call, such as the size of an index.
 
         Args:
-            fields: By names that the line does not have: it keeps its own. Values are JSON data.
+            fields: JSON data by name. Names of the host's own fields are ignored.
 
         Raises:
             ValueError: A value contains itself.
@@ -56,7 +56,7 @@ class CallContext(Protocol):
         With clients of protocol 2026-07-28, the function runs again from its beginning for each
         answer. So ask before you change anything, and ask the same questions in the same order.
         Questions that are asked together, with `asyncio.gather`, take one round. The deadline of
-        the call stops meanwhile.
+        the call is paused while the user answers.
 
         Args:
             answer: A model with fields of text, numbers, booleans and choices: a ``Literal`` of
@@ -65,9 +65,9 @@ class CallContext(Protocol):
                 differ from run to run.
 
         Raises:
-            CannotAskError: The client cannot ask. Uncaught, it tells the model what to do.
-            InvalidInputError: The answer does not fit *answer*.
-            TypeError: The model has a field that a form cannot have.
+            CannotAskError: The client cannot ask users. If not caught, the model gets the remedy.
+            InvalidInputError: The user's answer does not fit *answer*.
+            TypeError: *answer* has a field of a type that a form cannot have.
         """
         ...
 
@@ -77,7 +77,7 @@ class CallContext(Protocol):
         """Return the answer of the client's model to a prompt. Reruns happen as for `ask`.
 
         Args:
-            max_tokens: The most tokens of the answer.
+            max_tokens: Maximum number of tokens in the answer.
             system: The system prompt; the client may leave it out.
             key: As in `ask`.
 
@@ -91,7 +91,7 @@ class CallContext(Protocol):
         """Return the URIs of the user's working folders and files. Reruns happen as for `ask`.
 
         Raises:
-            CannotAskError: The client does not tell its roots.
+            CannotAskError: The client does not share its roots.
         """
         ...
 
@@ -112,11 +112,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The health of a plugin or of a service, by its own check; the message says what to do.
+    """The health of a plugin or of a service, by its own check; the message has the remedy.
 
     Attributes:
-        facts: What a service holds or uses, for operators: JSON data by names. Numbers become
-            metrics.
+        facts: Facts about a service for operators, such as its size: JSON data by name. Numbers
+            become metrics.
     """
 
     status: Literal["ok", "degraded", "failed"]
@@ -159,8 +159,8 @@ class ToolCall:
     Attributes:
         tool: The declared name of the tool.
         plugin: The name of the plugin that has the tool.
-        arguments: As the client sent them, not yet validated.
-        read_only: The tool changes nothing.
+        arguments: The client's arguments, not yet validated.
+        read_only: True if the tool changes nothing.
         caller: The name of the caller.
     """
 

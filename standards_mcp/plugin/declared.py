@@ -25,34 +25,34 @@ class Tool:
         function: Sync (it runs in a worker thread) or async. The host derives the input schema
             from its signature and the output schema from its return annotation. Describe an
             argument with ``Annotated[int, Field(description="...")]``.
-        description: It tells the model when to call the tool. Defaults to the docstring.
-        read_only: True if the tool changes nothing. Only such tools are served under
-            ``tools.read_only``.
-        destructive: The tool may delete or overwrite. Meaningless when it is read-only.
-        idempotent: Calling it again with the same arguments changes nothing more.
-        open_world: The tool reaches systems beyond this server and its data.
+        description: Tells the model when to call the tool. Defaults to the docstring.
+        read_only: True if the tool changes nothing. With ``tools.read_only = true``, only such
+            tools are served.
+        destructive: True if the tool may delete or overwrite data; ignored for read-only tools.
+        idempotent: True if a repeated call with the same arguments changes nothing more.
+        open_world: True if the tool reaches systems beyond this server and its data.
         returns_untrusted_text: True if answers may contain text of third parties: pages, files,
-            notes, records. The host then adds a sentence to the description, so that the model
-            treats it as data, and marks the tool in its ``_meta``.
-        accepts_filters: Every registered `Filter` becomes an optional argument, and the
-            function gets one combined expression, or None, as its argument ``filter``.
+            notes, records. The host then marks the tool in its ``_meta``, and adds a sentence to
+            the description, so that the model treats the answers as data.
+        accepts_filters: True to get every registered `Filter` as an optional argument. The function
+            receives one combined expression, or None, as its argument ``filter``.
         timeout: Seconds for one call, instead of ``tools.timeout``.
         cache_ttl: Seconds for which an answer is cached for the same arguments; 0: never. For
             read-only tools only.
         cache_scope: ``private``: only the same caller gets a cached answer. ``public``: all callers
             get it, for an answer that does not depend on the caller.
         rate_limit: The rate for one caller, such as ``60/minute``; the configuration's limit for
-            all tools counts, too.
-        max_output_tokens: The length of an answer, in about so many tokens, if that is less than
-            the configuration allows; longer answers are cut.
+            all tools applies, too.
+        max_output_tokens: Maximum length of an answer in tokens, estimated; longer answers are
+            cut. The configuration may set a lower limit.
         check_argument: An async function for ``config check``. It gets the name and the value of an
             argument that an admin's override sets, and raises `InvalidInputError` for a value that
             no call accepts, such as an unknown subject.
         input_schema: A hand-written JSON Schema instead of the derived one; the function gets
             the validated arguments by keyword.
         output_schema: A pydantic model, a ``TypedDict`` or a dataclass, or a JSON Schema of an
-            object, for a function that returns `ToolResult`: its ``structured`` must fit. Without
-            one the return annotation counts.
+            object, which ``structured`` of each `ToolResult` must fit. By default, the schema is
+            derived from the return annotation.
         meta: Published as the tool's ``_meta``.
     """
 
@@ -86,8 +86,8 @@ class Filter:
     Attributes:
         name: The argument's name; lower_snake_case.
         annotation: The type of its value, for example ``bool`` or ``list[str]``.
-        description: It tells the model how to use the filter.
-        to_expression: Returns the filter expression for a value. It is sync, without I/O, or async,
+        description: Tells the model how to use the filter.
+        to_expression: Returns the filter expression for a value. It is async, or sync without I/O,
             and may raise `InvalidInputError` or another `ToolError`.
     """
 
@@ -106,12 +106,12 @@ class Prompt:
     Attributes:
         name: Unique among the prompts in the process; the same characters as in a tool's name.
         function: Sync (it runs in a worker thread) or async. Its parameters are the arguments of
-            the prompt, which clients send as text, and for an async one perhaps a `CallContext`.
-            It returns a text, a `Message`, or several.
-        description: It tells the user when to choose it. Defaults to the docstring.
-        needs: The declared names of tools that the prompt names. It is served only while all of
-            them are served.
-        uses: The declared names of tools that the prompt names if they are served.
+            the prompt, which clients send as text; an async function may also have a
+            `CallContext`. It returns a text, a `Message`, or an iterable of them.
+        description: Tells the user when to choose it. Defaults to the docstring.
+        needs: The declared names of required tools. The prompt is served only while all of them
+            are served.
+        uses: The declared names of optional tools, which the prompt mentions if they are served.
         complete: The completers, by the names of their arguments.
 
     With *needs* or *uses* the function gets one more argument, ``tools``: a mapping from the
@@ -132,11 +132,11 @@ class Resource:
     """A resource that a plugin contributes: contents under a URI.
 
     Attributes:
-        uri: Its URI, or a template of RFC 6570 such as ``standards://sets/{id}``.
+        uri: The URI, or a template of RFC 6570 such as ``standards://sets/{id}``.
         name: Unique among the resources in the process; the same characters as in a tool's name.
         function: Sync or async. Its parameters are the variables of the template; variables of a
             query, as in ``{?page}``, need defaults. It returns text, bytes, or a value for JSON.
-        description: It tells the user when to choose it. Defaults to the docstring.
+        description: Tells the user when to choose it. Defaults to the docstring.
         mime_type: By default ``text/plain`` for text, ``application/octet-stream`` for bytes and
             ``application/json`` for anything else.
         complete: The completers, by the names of their variables.
@@ -157,14 +157,14 @@ class Route:
 
     Attributes:
         path: A path of Starlette, such as ``/reports/{id:int}``.
-        function: An async function that takes a request of Starlette and returns a response. In
-            ``request.path_params`` are the values of the path, ``request.user.display_name`` is the
-            caller, and the token is left out. The whole body was received before the call.
-        methods: The HTTP methods that it answers.
-        scope: The scope that a token needs to use it, by default the plugin's name.
+        function: An async function that takes a request of Starlette and returns a response.
+            ``request.path_params`` has the values of the path, and ``request.user.display_name``
+            the caller's name. The token is removed, and the whole body is received before the call.
+        methods: The accepted HTTP methods.
+        scope: The scope that a token needs for the route, by default the plugin's name.
         timeout: Seconds until the response must be sent, instead of ``tools.timeout``.
         rate_limit: The rate for one caller, such as ``60/minute``; the configuration's limit for
-            all tools counts, too.
+            all tools applies, too.
     """
 
     path: str

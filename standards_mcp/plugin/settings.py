@@ -23,7 +23,7 @@ _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 class Documented(BaseModel):
     """A model whose JSON Schema has the descriptions of its docstring's ``Attributes:``."""
 
-    # Most tables are only validated as a part of another one, which builds them, too.
+    # Most models are validated only as a part of another model, which builds them, too.
     model_config = ConfigDict(defer_build=True)
 
     @classmethod
@@ -33,7 +33,7 @@ class Documented(BaseModel):
         """Return the schema with a description of the table and of each key."""
         schema = handler(core_schema)
         model = handler.resolve_ref_schema(schema)
-        model["description"] = _plain(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0])
+        model["description"] = _one_line(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0])
         for name, text in _attributes(cls):
             if name in model.get("properties", {}):
                 model["properties"][name]["description"] = text
@@ -45,10 +45,10 @@ def _attributes(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
     for base in reversed(model.__mro__):
         _, _, section = inspect.cleandoc(base.__doc__ or "").partition("\n\nAttributes:\n")
         for name, text in _ATTRIBUTE.findall(section):
-            yield name, _plain(text)
+            yield name, _one_line(text)
 
 
-def _plain(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.replace("``", "`").split())
 
 
@@ -62,7 +62,7 @@ class PluginSettings(Documented):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def folders_to_make(self) -> Mapping[str, Path]:
-        """Return the folders that the plugin makes at their first use, by their keys.
+        """Return the folders that the plugin makes at their first use, by their settings keys.
 
         ``config check`` reports a folder whose parent does not exist, which usually is a typing
         error.
@@ -72,14 +72,14 @@ class PluginSettings(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An environment variable of its own for a key of a plugin, as metadata of its field.
+    """Metadata of a settings field: the name of an environment variable that sets it.
 
     ``api_key: Annotated[SecretStr | None, Variable("SEARCH_API_KEY")] = None`` is set by that
-    variable of the environment or of ``.env``, which counts more than the configuration file.
+    variable of the environment or of ``.env``, which wins over the configuration file.
 
     Attributes:
-        only: True for a key that the configuration file and the command line must not give, as
-            others can read them.
+        only: True if only the variable may set the key. Other users may be able to read the
+            configuration file and the command line.
     """
 
     name: str
@@ -98,7 +98,7 @@ def is_unencrypted(address: str) -> bool:
     """Return True if others could read a request to *address*: plain HTTP, except to loopback.
 
     Raises:
-        ValueError: It is not an address.
+        ValueError: *address* is not a URL.
     """
     parts = urlsplit(address)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
@@ -117,7 +117,7 @@ def _service_url(url: str) -> str:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise ValueError("this is no address: check its host and its port") from None
+        raise ValueError("this is not a valid address: check its host and its port") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address begins with https:// or http:// and has a host")
     if " " in url or not url.isprintable():
@@ -131,8 +131,8 @@ def _api_key(key: SecretStr) -> SecretStr:
     text = key.get_secret_value().strip()
     if not all("!" <= character <= "~" for character in text):
         raise ValueError(
-            "the key has a character that no key has, such as a space; copy it again from where "
-            "you have it"
+            "the key has an invalid character, such as a space or a line break; copy it again from "
+            "its source"
         )
     return SecretStr(text)
 

@@ -77,7 +77,9 @@ async def test_clients_get_the_schema_the_text_and_the_structure(
         assert (await client.call_tool("count", {})).structured_content == {"total": 1}
 
 
-@pytest.mark.parametrize(("kind", "why"), [("bad", "does not fit"), ("none", "gave none")])
+@pytest.mark.parametrize(
+    ("kind", "why"), [("bad", "does not fit"), ("none", "the result has none")]
+)
 async def test_a_structure_that_does_not_fit_is_not_sent(
     make_host: MakeHost, caplog: pytest.LogCaptureFixture, kind: str, why: str
 ):

@@ -294,5 +294,5 @@ def test_in_a_unit_test_a_mapping_gives_services(tmp_path: Path):
     context = PluginContext(name="unit", state_dir=tmp_path, open_service=given.__getitem__)
     assert context.service(Shelf) is books
     assert context.service(Maps, None) is None
-    with pytest.raises(PluginError, match="the service Maps is not here"):
+    with pytest.raises(PluginError, match="the service Maps is not available"):
         context.service(Maps)

@@ -18,7 +18,7 @@ from .entries import (
     own_servers,
 )
 
-_LOST_FILE: Final = (
+_MISSING_FILE_FIX: Final = (
     "Put the file back, or correct its path in the entry; without it, the server does not start."
 )
 
@@ -34,20 +34,20 @@ def check_clients(server: ServerCommand) -> Iterator[Finding]:
             yield Finding(client.title, "error", str(exc), "Correct the file, or move it away.")
             continue
         for name, entry in entries.items():
-            finding = _client_entry(client, name, entry)
+            finding = _check_entry(client, name, entry)
             if finding.level == "ok":
-                finding = _without_settings(client, name, entry, server) or finding
+                finding = _check_variables(client, name, entry, server) or finding
             yield finding
 
 
-def _client_entry(client: Client, name: str, entry: Entry) -> Finding:
-    line = client.command_line(entry)
-    command, file = line[0], configuration_of(client, entry)
+def _check_entry(client: Client, name: str, entry: Entry) -> Finding:
+    command_line = client.command_line(entry)
+    command, file = command_line[0], configuration_of(client, entry)
     if file is not None and not file.is_file():
-        # Installing it again without the file would serve more than the file allows.
+        # No advice to install again: without the file, the server would expose more.
         message = f"{name!r} names the configuration {file}, which does not exist"
-        return Finding(client.title, "error", message, _LOST_FILE)
-    fix = f"Run `{install_command(client, name, options_of(line))}` again."
+        return Finding(client.title, "error", message, _MISSING_FILE_FIX)
+    fix = f"Run `{install_command(client, name, options_of(command_line))}` again."
     if not Path(command).is_absolute():
         message = f"{name!r} starts {command!r}, which the client may not find"
         return Finding(client.title, "warning", message, fix)
@@ -58,7 +58,7 @@ def _client_entry(client: Client, name: str, entry: Entry) -> Finding:
     return Finding(client.title, "ok", f"{name!r} starts {command}")
 
 
-def _without_settings(
+def _check_variables(
     client: Client, name: str, entry: Entry, server: ServerCommand
 ) -> Finding | None:
     """Return a finding if the server of an entry lacks variables that are set here.
@@ -69,7 +69,7 @@ def _without_settings(
     missing = missing_variables(client, entry, server.variables)
     if not missing or configuration_of(client, entry) != (Path(file) if file else None):
         return None
-    # With the options of the entry: without its configuration, it would serve more.
+    # With the options of the entry: without them, the server would expose more.
     command = install_command(client, name, options_of(client.command_line(entry)), missing)
     message = f"{name!r} starts a server without these variables of .env or the environment: "
     fix = f"Run `{command}` here to pass them on; or do nothing, if the server needs none of them."

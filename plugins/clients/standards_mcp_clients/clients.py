@@ -1,12 +1,13 @@
 """The supported MCP clients, with the paths and formats of their files.
 
-The clients' documentation describes these; on Linux, the file of Claude Desktop is the one of its
+The clients' documentation describes the files, except for Claude Desktop on Linux, which has only
 unofficial builds.
 
-Four of the clients also have a command for this (`claude mcp add`, `codex mcp add`, `gemini mcp
-add`, `code --add-mcp`). They are not used: a user may not have them on PATH, `code` cannot remove a
-server, none shows the change before it is made or keeps the variables of an existing entry, and
-the files must be read anyway for `clients list`, `doctor` and the check of lost options.
+Four of the clients also have a command to add a server (`claude mcp add`, `codex mcp add`, `gemini
+mcp add`, `code --add-mcp`). The commands are not used: a user may not have them on PATH, `code`
+cannot remove a server, none shows the change before it is made or keeps the variables of an
+existing entry, and the files must be read anyway for `clients list`, `doctor` and the check of lost
+options.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class System:
 
     @property
     def applications(self) -> Path:
-        """The folder of applications' settings."""
+        """The folder in which applications store their settings."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
@@ -65,7 +66,7 @@ class Launch:
     """The command with which a client starts this server.
 
     Attributes:
-        command: An absolute path, since clients search few folders or no folder.
+        command: An absolute path, since clients search few folders or none for programs.
     """
 
     command: str
@@ -73,17 +74,17 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def _plain(name: str, launch: Launch) -> Entry:
+def _plain_entry(name: str, launch: Launch) -> Entry:
     del name
     entry: Entry = {"command": launch.command, "args": list(launch.args)}
     return entry | ({"env": dict(launch.env)} if launch.env else {})
 
 
-def _typed(name: str, launch: Launch) -> Entry:
-    return {"type": "stdio"} | _plain(name, launch)
+def _typed_entry(name: str, launch: Launch) -> Entry:
+    return {"type": "stdio"} | _plain_entry(name, launch)
 
 
-def _goose(name: str, launch: Launch) -> Entry:
+def _goose_entry(name: str, launch: Launch) -> Entry:
     return {
         "name": name,
         "type": "stdio",
@@ -97,11 +98,11 @@ def _goose(name: str, launch: Launch) -> Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """One client.
+    """An MCP client.
 
     Attributes:
-        key: Its name on the command line.
-        table: The keys that lead to its servers.
+        key: The name on the command line.
+        table: The keys that lead to the servers in the client's file.
         settings: Returns the file of a user's servers; its suffix selects the format. None if the
             client has no such file and the user imports JSON.
         project: The file of a project's servers, relative to the project's folder, or "".
@@ -116,7 +117,7 @@ class Client:
     table: tuple[str, ...] = ("mcpServers",)
     settings: Callable[[System], Path] | None = None
     project: str = ""
-    entry: Callable[[str, Launch], Entry] = _plain
+    entry: Callable[[str, Launch], Entry] = _plain_entry
     command: str = "command"
     environment: str = "env"
     after: str
@@ -142,11 +143,11 @@ class Client:
         return [str(entry.get(self.command, "")), *map(str, rest)]
 
 
-def _code(system: System) -> Path:
+def _vscode_folder(system: System) -> Path:
     return system.applications / "Code" / "User"
 
 
-def _zed(system: System) -> Path:
+def _zed_file(system: System) -> Path:
     if system.platform == "win32":
         return system.applications / "Zed" / "settings.json"
     return system.unix_config / "zed" / "settings.json"
@@ -170,7 +171,7 @@ CLIENTS: Final = (
         title="Claude Code",
         settings=lambda system: system.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json",
         project=".mcp.json",
-        entry=_typed,
+        entry=_typed_entry,
         after="Start a new Claude Code session; /mcp lists the server.",
     ),
     Client(
@@ -184,9 +185,9 @@ CLIENTS: Final = (
         key="vscode",
         title="VS Code",
         table=("servers",),
-        settings=lambda system: _code(system) / "mcp.json",
+        settings=lambda system: _vscode_folder(system) / "mcp.json",
         project=".vscode/mcp.json",
-        entry=_typed,
+        entry=_typed_entry,
         after="Run `MCP: List Servers` in VS Code and start it.",
     ),
     Client(
@@ -199,7 +200,7 @@ CLIENTS: Final = (
         key="zed",
         title="Zed",
         table=("context_servers",),
-        settings=_zed,
+        settings=_zed_file,
         project=".zed/settings.json",
         after="Zed reads its settings at once; its agent panel lists the server.",
     ),
@@ -222,7 +223,8 @@ CLIENTS: Final = (
         key="cline",
         title="Cline",
         settings=lambda system: (
-            _code(system) / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+            _vscode_folder(system)
+            / "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
         ),
         after="Open Cline's MCP servers in VS Code; it reads the file at once.",
     ),
@@ -231,7 +233,7 @@ CLIENTS: Final = (
         title="Goose",
         table=("extensions",),
         settings=_goose_file,
-        entry=_goose,
+        entry=_goose_entry,
         command="cmd",
         environment="envs",
         after="Start a new Goose session.",

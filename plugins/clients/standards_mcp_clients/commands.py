@@ -27,7 +27,7 @@ from .entries import (
     ClientFileError,
     Options,
     change_of_entry,
-    lost,
+    lost_options,
     missing_variables,
     options_in_force,
     own_servers,
@@ -38,17 +38,17 @@ from .entries import (
 )
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,30}")
-_BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
-_JSON: Final = Path("servers.json")
-"""The suffix selects the format; clients without a file import JSON."""
+_CLIENTS_BY_KEY: Final = {client.key: client for client in (*CLIENTS, *IMPORTING)}
+_JSON_FILE: Final = Path("servers.json")
+"""The format of entries that are printed for clients without a file: the suffix selects it."""
 
 
 def _client_of(_: click.Context, __: click.Parameter, key: str) -> Client:
-    return _BY_KEY[key]
+    return _CLIENTS_BY_KEY[key]
 
 
 _client = click.argument(
-    "client", type=click.Choice(list(_BY_KEY)), metavar="CLIENT", callback=_client_of
+    "client", type=click.Choice(list(_CLIENTS_BY_KEY)), metavar="CLIENT", callback=_client_of
 )
 _name = click.option(
     "--name", default="standards", show_default=True, help="Name of the server in the client."
@@ -59,7 +59,9 @@ _project = click.option(
     help="Use the project's configuration in this folder, not the user's own.",
 )
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
-_yes = click.option("--yes", is_flag=True, help="Do not ask, even if more is served than before.")
+_yes = click.option(
+    "--yes", is_flag=True, help="Skip the confirmation when the entry loses options."
+)
 
 
 @click.command(
@@ -105,7 +107,7 @@ def install(program: ServerCommands, /, client: Client, name: str, **options: An
     if client.settings is None and not options["project"]:
         if not options["only_print"]:
             print_text(f"Nothing was changed. {client.after} Paste this:", err=True)
-        _print_entry(client, _JSON, name, launch, variables)
+        _print_entry(client, _JSON_FILE, name, launch, variables)
         return
     file = _file(client, project=options["project"])
     if options["only_print"]:
@@ -130,14 +132,14 @@ def uninstall(
     Exit code 1 if CLIENT does not have it.
     """
     file = _file(client, project=project)
-    done = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
-    if not done.changes:
+    edit = _edit(file, lambda text: without_server(client, file, text, name), dry_run=dry_run)
+    if not edit.changes:
         print_text(f"{client.title} has no server {name!r} in {file}", err=True)
         ctx.exit(1)
     if dry_run:
-        _show(client, file, done, name)
+        _print_change(client, file, edit, name)
         return
-    _report(file, done)
+    _print_file(file, edit)
     print_text(f"Removed {name!r} from {client.title}. Start it again if it is open.")
 
 
@@ -204,23 +206,24 @@ def _add(
 
     def change(text: str) -> str:
         after = with_server(client, file, text, name, launch)
-        if loses := lost(*(_options(client, file, each, name) for each in (text, after))):
-            loss = f"{name!r} loses {', '.join(loses)}, so it serves everything that this excluded"
+        if lost := lost_options(*(_options(client, file, each, name) for each in (text, after))):
+            options = ", ".join(lost)
+            effect = f"{name!r} loses {options}, so the server exposes all that they excluded"
             if yes:
-                print_text(loss)
+                print_text(effect)
             else:
-                ask(f"{loss}.")
+                ask(f"{effect}.")
         return after
 
-    done = _edit(file, change, dry_run=dry_run)
-    if not done.changes:
+    edit = _edit(file, change, dry_run=dry_run)
+    if not edit.changes:
         print_text(f"{client.title} already has it: {name!r} in {file}")
     elif dry_run:
-        _show(client, file, done, name)
+        _print_change(client, file, edit, name)
     else:
-        _report(file, done)
+        _print_file(file, edit)
         print_text(f"Added {name!r} to {client.title}. {client.after}")
-    return servers(client, file, done.after)[name]
+    return servers(client, file, edit.after)[name]
 
 
 def _print_entry(
@@ -264,9 +267,9 @@ def _warn_of_missing(client: Client, entry: Entry, variables: Iterable[str]) -> 
         )
 
 
-def _show(client: Client, file: Path, done: Edit, name: str) -> None:
-    print_text(change_of_entry(client, file, done, name) or "Only secrets change.")
+def _print_change(client: Client, file: Path, edit: Edit, name: str) -> None:
+    print_text(change_of_entry(client, file, edit, name) or "Only secrets change.")
 
 
-def _report(file: Path, done: Edit) -> None:
-    print_text(f"{file}" + (f" (the old file is {done.backup.name})" if done.backup else " (new)"))
+def _print_file(file: Path, edit: Edit) -> None:
+    print_text(f"{file}" + (f" (the old file is {edit.backup.name})" if edit.backup else " (new)"))

@@ -37,7 +37,7 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 """The options of an entry that limit its server, with their values, in order."""
 
 _CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
-_OPTIONS: Final = ("--config", "--profile", "--set")
+_LIMITING_OPTIONS: Final = ("--config", "--profile", "--set")
 _PACKAGE: Final = re.compile(r"standards-mcp($|[@=\[])")
 
 
@@ -47,7 +47,7 @@ class ClientFileError(StandardsMcpError):
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """The functions that read a text, set a value in it, and remove one."""
+    """The functions to parse a text, to set a value in it, and to remove a value."""
 
     name: str
     read: Callable[[str], Any]
@@ -84,16 +84,15 @@ def servers(client: Client, file: Path, text: str) -> dict[str, Entry]:
 def is_ours(client: Client, entry: Mapping[str, Any]) -> bool:
     """Return True if an entry starts this server."""
     command, *args = client.command_line(entry)
-    program = PureWindowsPath(command).name.removesuffix(
-        ".exe"
-    )  # it splits at both kinds of slashes
+    # A Windows path, because it splits at both kinds of slashes.
+    program = PureWindowsPath(command).name.removesuffix(".exe")
     if program == "standards-mcp" or args[:2] == ["-m", "standards_mcp"]:
         return True
     return program in _RUNNERS and any(_PACKAGE.match(arg) for arg in args)
 
 
 def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the environment variables that an entry gives to its server."""
+    """Return the environment variables that an entry sets for its server."""
     variables = entry.get(client.environment)
     return dict(cast("dict[str, Any]", variables)) if isinstance(variables, dict) else {}
 
@@ -101,25 +100,25 @@ def variables_of(client: Client, entry: Mapping[str, Any]) -> dict[str, Any]:
 def missing_variables(
     client: Client, entry: Mapping[str, Any], variables: Iterable[str]
 ) -> list[str]:
-    """Return the *variables* that an entry lacks: clients pass on few variables by themselves."""
+    """Return the *variables* that an entry does not set; clients pass on few others."""
     return sorted({*variables} - {name.upper() for name in variables_of(client, entry)})
 
 
-def options_of(line: Sequence[str]) -> Options:
+def options_of(command_line: Sequence[str]) -> Options:
     """Return the options of a command line that limit the server, with their values."""
     options: list[tuple[str, str]] = []
-    rest = iter(line)
+    rest = iter(command_line)
     for word in rest:
         option, equals, value = word.partition("=")
-        if option in _OPTIONS:
+        if option in _LIMITING_OPTIONS:
             options.append((option, value if equals else next(rest, "")))
     return tuple(options)
 
 
 def options_in_force(client: Client, entry: Entry) -> Options:
-    """Return the options of an entry, with a configuration file from its variables.
+    """Return the options of an entry that limit its server.
 
-    The option wins over the variable.
+    A configuration file may also come from a variable of the entry; the option wins over it.
     """
     options = options_of(client.command_line(entry))
     variable = str(variables_of(client, entry).get(_CONFIG_VARIABLE, ""))
@@ -130,14 +129,14 @@ def options_in_force(client: Client, entry: Entry) -> Options:
 
 def configuration_of(client: Client, entry: Entry) -> Path | None:
     """Return the configuration file of an entry, from its option or its variable."""
-    named = dict(options_in_force(client, entry)).get("--config")
-    return None if named is None else Path(os.path.expanduser(named))  # noqa: PTH111  - never raises
+    config_option = dict(options_in_force(client, entry)).get("--config")
+    return None if config_option is None else Path(os.path.expanduser(config_option))  # noqa: PTH111  - never raises
 
 
-def lost(before: Options, after: Options) -> list[str]:
-    """Return the options that are lost, as command-line text."""
-    gone = [pair for pair in before if pair not in after]
-    return [f"{option} {_shown(option, value)}" for option, value in gone]
+def lost_options(before: Options, after: Options) -> list[str]:
+    """Return the options of *before* that *after* does not have, as command-line text."""
+    missing_options = [pair for pair in before if pair not in after]
+    return [f"{option} {_masked_value(option, value)}" for option, value in missing_options]
 
 
 def install_command(
@@ -145,21 +144,21 @@ def install_command(
 ) -> str:
     """Return the command that writes an entry again with all its options.
 
-    It need not repeat the entry's variables, since `install` keeps them.
+    The command need not repeat the entry's variables, since `install` keeps them.
 
     Args:
         variables: The names of additional variables to pass on.
     """
     words = ["standards-mcp"]
     for option, value in options:
-        words += [option, _shown(option, value)]
+        words += [option, _masked_value(option, value)]
     words += ["install", client.key, "--name", name]
     words += [word for variable in variables for word in ("--env", variable)]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def _shown(option: str, value: str) -> str:
-    """Return a value for display; the user fills in a value that looks secret."""
+def _masked_value(option: str, value: str) -> str:
+    """Return a value for display, masked if it looks secret: the user must fill it in."""
     key, equals, _ = value.partition("=")
     is_secret = option == "--set" and equals and looks_secret(key.rpartition(".")[2])
     return f"{key}={MASK}" if is_secret else value
@@ -187,7 +186,7 @@ def with_server(client: Client, file: Path, text: str, name: str, launch: Launch
     if variables := variables_of(client, old) | variables_of(client, new):
         entry[client.environment] = variables
     path = (*client.table, name)
-    return _using(file, lambda form: form.write(text, path, entry))
+    return _with_format(file, lambda form: form.write(text, path, entry))
 
 
 def without_server(client: Client, file: Path, text: str, name: str) -> str:
@@ -202,7 +201,7 @@ def without_server(client: Client, file: Path, text: str, name: str) -> str:
     if not is_ours(client, entry):
         raise ClientFileError(f"{file}: {name!r} does not start standards-mcp; left as it is")
     path = (*client.table, name)
-    return _using(file, lambda form: form.remove(text, path))
+    return _with_format(file, lambda form: form.remove(text, path))
 
 
 def snippet(client: Client, file: Path, name: str, entry: Entry) -> str:
@@ -215,11 +214,11 @@ def snippet(client: Client, file: Path, name: str, entry: Entry) -> str:
 def change_of_entry(client: Client, file: Path, edit: Edit, name: str) -> str:
     """Return the change of an entry as a diff, without other servers and secrets."""
 
-    def shown(text: str) -> str:
+    def masked_entry(text: str) -> str:
         entry = servers(client, file, text).get(name)
         return snippet(client, file, name, _masked(entry)) if entry else ""
 
-    return diff(file, shown(edit.before), shown(edit.after))
+    return diff(file, masked_entry(edit.before), masked_entry(edit.after))
 
 
 def _masked(value: object, *, is_secret: bool = False) -> Any:
@@ -230,7 +229,7 @@ def _masked(value: object, *, is_secret: bool = False) -> Any:
 
 
 def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
-    table: Mapping[str, Any] = {"": _using(file, lambda form: form.read(text))}
+    table: Mapping[str, Any] = {"": _with_format(file, lambda form: form.read(text))}
     for key in ("", *client.table):
         inner: object = table.get(key)
         if inner is None:
@@ -242,7 +241,7 @@ def _entries(client: Client, file: Path, text: str) -> Mapping[str, object]:
     return table
 
 
-def _using(file: Path, use: Callable[[_Format], _T]) -> _T:
+def _with_format(file: Path, use: Callable[[_Format], _T]) -> _T:
     form = _FORMATS[file.suffix]
     try:
         return use(form)

@@ -26,18 +26,19 @@ class JsoncError(ValueError):
 
 
 class _Member(NamedTuple):
-    """``"key": value`` of an object.
+    """``"key": value`` of an object, with positions in the text.
 
     Attributes:
-        start: The key begins here.
-        at: The value begins here, and ends at *end*.
-        comma: The comma after the value ends here; None if the value has no comma.
+        start: The start of the key.
+        value_start: The start of the value.
+        end: The end of the value.
+        comma: The end of the comma after the value, or None if there is no comma.
     """
 
     key: str
     value: Any
     start: int
-    at: int
+    value_start: int
     end: int
     comma: int | None
 
@@ -46,9 +47,9 @@ class _Place(NamedTuple):
     """The innermost object on a path.
 
     Attributes:
-        closing: Its brace closes here.
-        depth: The number of keys that lead to the member.
-        member: The member with the last of these keys, or None.
+        closing: The position of its closing brace.
+        depth: The number of keys of the path that lead to *member*.
+        member: The member with the last of these keys, or None if the object lacks the key.
     """
 
     members: list[_Member]
@@ -60,7 +61,7 @@ class _Place(NamedTuple):
 # The only library on PyPI that keeps comments was last released in 2023. TOML and YAML have tomlkit
 # and ruamel.yaml.
 class _Document:
-    """A text with spaces for comments, parsed."""
+    """A parsed text, with spaces in place of comments and trailing commas."""
 
     def __init__(self, text: str) -> None:
         bare = " " + text[1:] if text.startswith(BYTE_ORDER_MARK) else text
@@ -88,7 +89,7 @@ class _Document:
             member, depth = matches[-1] if matches else None, depth + 1
             if member is None or member.value is None or depth == len(path):
                 return _Place(members, closing, depth, member)
-            value, start = member.value, member.at
+            value, start = member.value, member.value_start
         raise JsoncError(f"{'.'.join(path[:depth]) or 'the document'} is not an object")
 
     def _members(self, start: int) -> tuple[list[_Member], int]:
@@ -98,11 +99,12 @@ class _Document:
         position = _skip(self._json, start + 1)
         while self._json[position] == '"':
             key, colon = decode(self._json, position)
-            at = _skip(self._json, _skip(self._json, colon) + 1)
-            value, end = decode(self._json, at)
+            value_start = _skip(self._json, _skip(self._json, colon) + 1)
+            value, end = decode(self._json, value_start)
             comma = _skip(self._code, end) + 1
             has_comma = self._code[comma - 1] == ","
-            members.append(_Member(key, value, position, at, end, comma if has_comma else None))
+            comma_end = comma if has_comma else None
+            members.append(_Member(key, value, position, value_start, end, comma_end))
             position = _skip(self._json, comma if has_comma else end)
         return members, position
 
@@ -111,7 +113,7 @@ def loads(text: str) -> Any:
     """Return the value of *text*, or None if it has only space and comments.
 
     Raises:
-        JsoncError: It is not JSON with comments; the message names the line.
+        JsoncError: *text* is not JSON with comments; the message names the line.
     """
     return _Document(text).value
 
@@ -120,7 +122,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     """Return *text* with *value* at *path*, a list of keys; missing objects are added.
 
     Raises:
-        JsoncError: It is not JSON with comments, or a value on the path is not an object.
+        JsoncError: *text* is not JSON with comments, or a value on the path is not an object.
     """
     document = _Document(text)
     if document.is_empty:
@@ -129,7 +131,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     place = document.locate(path)
     new = _rendered(text, _nested(path[place.depth :], value), place.depth)
     if member := place.member:
-        return text[: member.at] + new + text[member.end :]
+        return text[: member.value_start] + new + text[member.end :]
     return _inserted(text, place, f"{json.dumps(path[place.depth - 1], ensure_ascii=False)}: {new}")
 
 
@@ -137,7 +139,7 @@ def remove_value(text: str, path: Sequence[str]) -> str:
     """Return *text* without the member at *path*, if it has such a member.
 
     Raises:
-        JsoncError: It is not JSON with comments, or a value on the path is not an object.
+        JsoncError: *text* is not JSON with comments, or a value on the path is not an object.
     """
     document = _Document(text)
     if document.is_empty:

@@ -16,7 +16,7 @@ from standards_mcp_catalog import Catalog
 from standards_mcp_catalog.vocabulary.notation import with_prefixes
 
 SECONDS: Final = 2.0
-"""The answer is ready and waits at most so long for the advice."""
+"""Time limit for the advice, because the answer waits for it."""
 _MOST_HITS: Final = 50
 _LONGEST_QUOTE: Final = 60
 _NARROWING: Final = ("grade", "subject")
@@ -27,31 +27,33 @@ async def advice_on(
 ) -> str:
     """Name the filters in force, and each filter that excludes all matches by itself.
 
-    Finding the latter takes one search. It is skipped if a grade or a subject narrows the search,
-    because the answer has its own advice on these.
+    One search finds the excluding filters. It is skipped if a grade or a subject narrows the
+    search, because the answer already has advice on these.
 
     Args:
         arguments: The arguments of a search without a result.
 
     Returns:
-        Full sentences, or an empty text if no filter was in force.
+        Full sentences, or an empty string if no filter was in force.
     """
     in_force = [item for item in filters if _has_value(arguments.get(item.name))]
     if not in_force:
         return ""
-    named = ", ".join(f"{item.name} = {_quoted(arguments[item.name])}" for item in in_force)
-    hindering: list[str] = []
+    listed_filters = ", ".join(
+        f"{item.name} = {_quoted(arguments[item.name])}" for item in in_force
+    )
+    excluding: list[str] = []
     if not any(arguments.get(name) for name in _NARROWING):
         try:
             async with asyncio.timeout(SECONDS):
-                hindering = await _hindering(catalog, in_force, arguments)
+                excluding = await _excluding_filters(catalog, in_force, arguments)
         except (ServiceError, ToolError, TimeoutError):
             pass  # the advice is shorter then
-    advice = f"Try without {', or without '.join(hindering)}" if hindering else "Leave some out"
-    return f"Filters in force: {named}. {advice}."
+    advice = f"Try without {', or without '.join(excluding)}" if excluding else "Leave some out"
+    return f"Filters in force: {listed_filters}. {advice}."
 
 
-async def _hindering(
+async def _excluding_filters(
     catalog: Catalog, filters: Iterable[Filter], arguments: Mapping[str, Any]
 ) -> list[str]:
     """Return the names of filters without which the search would have matches."""
@@ -79,5 +81,5 @@ def _quoted(value: object) -> str:
 
 
 async def _expression(item: Filter, value: object) -> FilterExpression | None:
-    found = item.to_expression(TypeAdapter[Any](item.annotation).validate_python(value))
-    return await found if inspect.isawaitable(found) else found
+    expression = item.to_expression(TypeAdapter[Any](item.annotation).validate_python(value))
+    return await expression if inspect.isawaitable(expression) else expression

@@ -16,18 +16,18 @@ from standards_mcp_catalog.vocabulary.core_ideas import (
 from standards_mcp_catalog.vocabulary.names import quoted
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
-_SUGGESTED: Final = 3
-_LONGEST: Final = 512
+_MAX_SUGGESTIONS: Final = 3
+_MAX_LENGTH: Final = 512
 
 
 async def prefix_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the codes that begin with *text*, and for that code itself.
 
     Raises:
-        InvalidInputError: No code begins so; the message names the nearest beginnings.
+        InvalidInputError: No code begins with *text*; the message names the nearest beginnings.
         CatalogError: The catalog cannot be read.
     """
-    key = canonical_key(text[:_LONGEST])
+    key = canonical_key(text[:_MAX_LENGTH])
     values = await catalog.values(PREFIXES_FIELD)
     if key and (key in values.counts or not values.complete):
         return {PREFIXES_FIELD: key}
@@ -36,7 +36,7 @@ async def prefix_filter(catalog: Catalog, text: str) -> FilterExpression:
             "The standards here cannot be filtered by code. Leave it out; an index in Pinecone "
             "learns it from `standards-mcp data upload`."
         )
-    close = difflib.get_close_matches(key, values.counts, _SUGGESTED)
+    close = difflib.get_close_matches(key, values.counts, _MAX_SUGGESTIONS)
     hint = f"The nearest are {', '.join(close)}." if close else "Give '3.NF' or 'RL.3', say."
     raise InvalidInputError(f"No code here begins with {quoted(text)}. {hint}")
 
@@ -45,7 +45,7 @@ async def core_idea_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of a core idea of the NGSS, by its code or title.
 
     Raises:
-        InvalidInputError: No core idea is called so, or none of its standards is here.
+        InvalidInputError: No core idea has this code or title, or its standards are not loaded.
         CatalogError: The catalog cannot be read.
     """
     ideas = ideas_named(text)

@@ -47,7 +47,7 @@ def _widened(levels: Iterable[str], count: int) -> tuple[str, ...]:
 
 def _around(level: str, count: int) -> Iterator[str]:
     if level not in SCHOOL_GRADES:
-        yield level  # beyond school no level is next to another
+        yield level  # levels beyond school have no neighbours
         return
     place = SCHOOL_GRADES.index(level)
     yield from SCHOOL_GRADES[max(0, place - count) : place + count + 1]

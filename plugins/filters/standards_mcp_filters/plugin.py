@@ -97,18 +97,18 @@ class FiltersPlugin(Plugin):
             _filter("is_leaf", bool, IS_LEAF, lambda value: {"is_leaf": value}),
             _filter("depth", Depth, DEPTH, lambda value: {"depth": value}),
             _filter("grade_range", Text, GRADE_RANGE, grade_filter),
-            self._looking_up("standard_set_id", STANDARD_SET_ID, set_filter),
-            self._looking_up("jurisdiction", JURISDICTION, jurisdiction_filter),
-            self._named("statement_label", STATEMENT_LABEL),
-            self._named("publication_status", PUBLICATION_STATUS),
-            self._looking_up("notation_prefix", NOTATION_PREFIX, prefix_filter),
-            self._looking_up("core_idea", CORE_IDEA, core_idea_filter),
+            self._lookup_filter("standard_set_id", STANDARD_SET_ID, set_filter),
+            self._lookup_filter("jurisdiction", JURISDICTION, jurisdiction_filter),
+            self._named_value_filter("statement_label", STATEMENT_LABEL),
+            self._named_value_filter("publication_status", PUBLICATION_STATUS),
+            self._lookup_filter("notation_prefix", NOTATION_PREFIX, prefix_filter),
+            self._lookup_filter("core_idea", CORE_IDEA, core_idea_filter),
         ]
 
-    def _named(self, name: str, description: str) -> Filter:
-        return self._looking_up(name, description, partial(named_value_filter, name))
+    def _named_value_filter(self, name: str, description: str) -> Filter:
+        return self._lookup_filter(name, description, partial(named_value_filter, name))
 
-    def _looking_up(self, name: str, description: str, look_up: LookUp) -> Filter:
+    def _lookup_filter(self, name: str, description: str, look_up: LookUp) -> Filter:
         """Return a filter by a text that is looked up in the catalog."""
 
         async def to_expression(text: str) -> FilterExpression | None:

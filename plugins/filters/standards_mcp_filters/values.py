@@ -1,4 +1,4 @@
-"""From a name as people write it to a filter by the values that the catalog really holds."""
+"""Turn names as people write them into filters by the values in the catalog."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _SET_FIELDS: Final = (
     "also_in_set_titles",
     "also_in_set_ids",
 )
-_Known: TypeAlias = Mapping[str, FieldValues]
-_Found: TypeAlias = dict[str, Sequence[str]]
+_KnownValues: TypeAlias = Mapping[str, FieldValues]
+_Matches: TypeAlias = dict[str, Sequence[str]]
 
 
 async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterExpression:
@@ -38,13 +38,15 @@ async def named_value_filter(field: str, catalog: Catalog, text: str) -> FilterE
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, (field,))
-    return _any_of(_equal(text, known) or _unknown(text, known)) or _refuse(text, known, field)
+    return _any_of(_equal_values(text, known) or _unverified(text, known)) or _refuse(
+        text, known, field
+    )
 
 
 async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
     """Return the filter for the standards of a state or body, by its name or its id.
 
-    A name may be a state's postal code, its publisher, initials, or cut after a word:
+    A name may also be a postal code, a publisher, initials, or a name that is cut after a word:
     ``TX``, ``CPALMS``, ``CCSS``, ``Common Core``. If the catalog cannot list all jurisdictions,
     the filter has every name of the place.
 
@@ -55,21 +57,21 @@ async def jurisdiction_filter(catalog: Catalog, text: str) -> FilterExpression:
     known = await _values(catalog, _JURISDICTION_FIELDS)
     title, id_ = _JURISDICTION_FIELDS
     titles = known[title].counts
-    by_id = _equal(text, {id_: known[id_]})
+    by_id = _equal_values(text, {id_: known[id_]})
     if by_id and not jurisdictions_named(text, titles):
         return _any_of(by_id) or {}
     if not titles and known[title].complete:
         _refuse(text, known, "jurisdiction")
     try:
-        found: _Found = {title: jurisdictions_meant(text, titles)}
+        matches: _Matches = {title: jurisdictions_meant(text, titles)}
     except JurisdictionNameError as error:
         if known[title].complete or jurisdictions_named(text, titles):
             raise InvalidInputError(str(error)) from None
-        found = {}
+        matches = {}
     if not known[title].complete:
-        spellings = dict.fromkeys((*found.get(title, ()), text.strip(), *names_of_place(text)))
-        found = {title: list(spellings), id_: [text.strip()]}
-    return _any_of(found | by_id) or {}
+        spellings = dict.fromkeys((*matches.get(title, ()), text.strip(), *names_of_place(text)))
+        matches = {title: list(spellings), id_: [text.strip()]}
+    return _any_of(matches | by_id) or {}
 
 
 async def set_filter(catalog: Catalog, text: str) -> FilterExpression:
@@ -80,35 +82,35 @@ async def set_filter(catalog: Catalog, text: str) -> FilterExpression:
         CatalogError: The catalog cannot be read.
     """
     known = await _values(catalog, _SET_FIELDS)
-    found = _unknown(text, known) | _equal(text, known)
-    return _any_of(found) or _refuse(text, known, "standard set")
+    matches = _unverified(text, known) | _equal_values(text, known)
+    return _any_of(matches) or _refuse(text, known, "standard set")
 
 
-async def _values(catalog: Catalog, fields: Sequence[str]) -> _Known:
+async def _values(catalog: Catalog, fields: Sequence[str]) -> _KnownValues:
     return {field: await catalog.values(field) for field in fields}
 
 
-def _equal(text: str, known: _Known) -> _Found:
+def _equal_values(text: str, known: _KnownValues) -> _Matches:
     """Return, by field, the values equal to *text*, ignoring case, spaces and dashes of a GUID."""
     wanted = folded(text)
-    found = {
+    matches = {
         field: [value for value in values.counts if folded(value) == wanted]
         for field, values in known.items()
     }
-    return {field: values for field, values in found.items() if values}
+    return {field: values for field, values in matches.items() if values}
 
 
-def _unknown(text: str, known: _Known) -> _Found:
+def _unverified(text: str, known: _KnownValues) -> _Matches:
     """Return *text* for each field whose values the catalog cannot list completely."""
     return {field: [text.strip()] for field, values in known.items() if not values.complete}
 
 
-def _any_of(found: _Found) -> FilterExpression | None:
-    conditions = [{field: {"$in": list(values)}} for field, values in found.items()]
+def _any_of(matches: _Matches) -> FilterExpression | None:
+    conditions = [{field: {"$in": list(values)}} for field, values in matches.items()]
     return {"$or": conditions} if len(conditions) > 1 else next(iter(conditions), None)
 
 
-def _refuse(text: str, known: _Known, what: str) -> NoReturn:
+def _refuse(text: str, known: _KnownValues, what: str) -> NoReturn:
     counts = next(iter(known.values())).counts
     if not counts:
         raise InvalidInputError(f"No standard here has a {what}. Leave this filter out.")

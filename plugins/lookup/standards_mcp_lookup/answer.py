@@ -12,17 +12,17 @@ from standards_mcp_catalog.vocabulary.readings import Request
 
 from .details import SEARCH_ADVICE, DetailsEnvelope, describe
 from .matching import Match, match
-from .missing import in_words, reasons
+from .missing import by_reason, reasons
 
 MAX_MATCHES: Final = 10
-MAX_MATCHES_OF_SEVERAL: Final = 3
+MAX_MATCHES_PER_CODE: Final = 3
 
 
 async def answer(catalog: Catalog, request: Request) -> DetailsEnvelope:
     """Return the records that a request names, with their relatives.
 
     Raises:
-        NotFoundError: None of them is in the catalog.
+        NotFoundError: None of the requested standards is in the catalog.
         CatalogError: The catalog cannot be read.
     """
     matches = await match(catalog, request)
@@ -31,19 +31,19 @@ async def answer(catalog: Catalog, request: Request) -> DetailsEnvelope:
     if len(missing) == len(matches):
         message = await _none_found(catalog, missing)
         raise NotFoundError(_with_notes(message, notes or catalog.notes()))
-    is_one = len(matches) == 1
-    most = MAX_MATCHES if is_one else MAX_MATCHES_OF_SEVERAL
-    shown = [each for one in matches for each in one.records[:most]]
+    is_single = len(matches) == 1
+    most = MAX_MATCHES if is_single else MAX_MATCHES_PER_CODE
+    shown = [record for each in matches for record in each.records[:most]]
     retired = await retirements(catalog, shown)
     results = await describe(catalog, shown, retired)
-    message = _message(matches[0]) if is_one else _message_of_several(matches, missing, most)
-    told = [message, *filter(None, map(_note_on, matches)), *told_of(shown, retired)]
-    if not is_one:
-        texts = (one.text for one in matches for _ in one.records[:most])
-        results = [{**each, "asked_for": text} for each, text in zip(results, texts, strict=True)]
+    message = _message(matches[0]) if is_single else _message_of_several(matches, missing, most)
+    sentences = [message, *filter(None, map(_note_on, matches)), *told_of(shown, retired)]
+    if not is_single:
+        texts = (each.text for each in matches for _ in each.records[:most])
+        results = [{**data, "asked_for": text} for data, text in zip(results, texts, strict=True)]
     if missing:
-        told.append(f"Not found: {in_words(await reasons(catalog, missing))}")
-    message = _with_notes(". ".join(told), notes or catalog.notes())
+        sentences.append(f"Not found: {by_reason(await reasons(catalog, missing))}")
+    message = _with_notes(". ".join(sentences), notes or catalog.notes())
     envelope: DetailsEnvelope = {"success": True, "results": results, "message": message}
     if missing:
         envelope["not_found"] = missing
@@ -80,7 +80,7 @@ def _note_on(found: Match) -> str:
 async def _none_found(catalog: Catalog, missing: Sequence[str]) -> str:
     why = await reasons(catalog, missing)
     if len(missing) > 1:
-        return f"None of the {len(missing)} standards found. {SEARCH_ADVICE} {in_words(why)}."
+        return f"None of the {len(missing)} standards found. {SEARCH_ADVICE} {by_reason(why)}."
     reason = why[missing[0]]
     message = f"Standard '{missing[0]}' not found. {SEARCH_ADVICE}"
     return f"{message} {reason}." if reason else message

@@ -14,9 +14,9 @@ from standards_mcp.commands import examples, json_option, print_json, print_text
 
 from .details import SEARCH_ADVICE
 
-_NOTHING_TO_TELL = "Retrieved standard details"
+_PLAIN_SUCCESS = "Retrieved standard details"
 _RELATIVES = ("ancestors", "children", "siblings")
-_WORDS = {
+_COMMAND_TERMS = {
     "find_relevant_standards": "`standards-mcp search`",
     "get_standard_details": "`standards-mcp lookup`",
     "standard_id": "ID",
@@ -77,7 +77,7 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _show(answer: dict[str, Any]) -> None:
     if not answer["success"]:
-        _tell(answer["message"])
+        _print_message(answer["message"])
         return
     for record in answer["results"]:
         print_text(_name(record))
@@ -89,12 +89,12 @@ def _show(answer: dict[str, Any]) -> None:
         for name in _RELATIVES:
             _show_relatives(name, record[name])
         print_text("")
-    if answer["message"] != _NOTHING_TO_TELL:
-        _tell(answer["message"])
+    if answer["message"] != _PLAIN_SUCCESS:
+        _print_message(answer["message"])
 
 
 def _name(record: dict[str, Any]) -> str:
-    """Return the code of a standard; of one without, the nearest heading above, one with a code."""
+    """Return the code of a standard, or else its nearest heading, if possible one with a code."""
     if code := record.get("statement_notation"):
         return str(code)
     above = record["ancestors"][::-1]
@@ -105,17 +105,17 @@ def _name(record: dict[str, Any]) -> str:
     return textwrap.shorten(f"(no code) under {words}", 75, placeholder=" ...")
 
 
-def _tell(message: str) -> None:
+def _print_message(message: str) -> None:
     # Commands are not broken at their hyphens.
     text = textwrap.fill(_for_people(message), 79, break_on_hyphens=False)
     print_text(text, err=True)
 
 
 def _for_people(message: str) -> str:
-    """Put what the tool says to a model into the words of the command line; quotes stay."""
+    """Replace names of tools and arguments by terms of the command line, except in quotes."""
     message = message.replace(SEARCH_ADVICE, 'Try: standards-mcp search "what students do".')
-    for name, word in _WORDS.items():
-        message = re.sub(rf"(?<!')\b{name}\b(?!')", word, message)
+    for name, term in _COMMAND_TERMS.items():
+        message = re.sub(rf"(?<!')\b{name}\b(?!')", term, message)
     return message
 
 

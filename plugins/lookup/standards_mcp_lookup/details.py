@@ -30,7 +30,7 @@ class DetailsEnvelope(TypedDict):
 
 
 class Relative(TypedDict):
-    """A standard around another one."""
+    """An ancestor, a child or a sibling of a standard."""
 
     _id: str
     statement_notation: str | None
@@ -52,7 +52,7 @@ async def describe(
     """
     matches = list(records)
     parents = await _fetch(catalog, [record.parent_id for record in matches])
-    around: dict[str, StandardRecord] = dict(parents)
+    relatives: dict[str, StandardRecord] = dict(parents)
     wanted = [
         identifier
         for record in matches
@@ -61,17 +61,17 @@ async def describe(
             *record.child_ids,
             *_sibling_ids(record, parents),
         )
-        if identifier not in around
+        if identifier not in relatives
     ]
-    around |= await _fetch(catalog, wanted)
+    relatives |= await _fetch(catalog, wanted)
     return [
         {
             **record.to_dict(),
             **_core_idea(record),
             **({"retired": retired[record.id].to_dict()} if record.id in retired else {}),
-            "ancestors": _relatives(record.ancestor_ids, around),
-            "children": _relatives(record.child_ids, around),
-            "siblings": _relatives(_sibling_ids(record, parents), around),
+            "ancestors": _relatives(record.ancestor_ids, relatives),
+            "children": _relatives(record.child_ids, relatives),
+            "siblings": _relatives(_sibling_ids(record, parents), relatives),
         }
         for record in matches
     ]
@@ -97,13 +97,13 @@ def _sibling_ids(record: StandardRecord, parents: Mapping[str, StandardRecord]) 
     return [child for child in parent.child_ids if child != record.id] if parent else []
 
 
-def _relatives(ids: Iterable[str], around: Mapping[str, StandardRecord]) -> list[Relative]:
+def _relatives(ids: Iterable[str], relatives: Mapping[str, StandardRecord]) -> list[Relative]:
     return [
         {
             "_id": identifier,
-            "statement_notation": around[identifier].statement_notation,
-            "description": around[identifier].description,
+            "statement_notation": relatives[identifier].statement_notation,
+            "description": relatives[identifier].description,
         }
         for identifier in ids
-        if identifier in around
+        if identifier in relatives
     ]

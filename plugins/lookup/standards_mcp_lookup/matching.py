@@ -35,21 +35,22 @@ async def match(catalog: Catalog, request: Request) -> list[Match]:
     """
     codes = list(dict.fromkeys(reading.code for reading in request.every_reading()))
     found = dict(zip(codes, await catalog.find_all(codes), strict=True))
-    return list({each.text: each for each in _settled(request, found)}.values())
+    return list({each.text: each for each in _resolve(request, found)}.values())
 
 
-def _settled(request: Request, found: _Found) -> list[Match]:
-    # Over 27,195 codes of 51 frameworks, no reading leads to another record of the same framework.
+def _resolve(request: Request, found: _Found) -> list[Match]:
+    # The first reading with records wins. Over 27,195 codes of 51 frameworks, no reading led to a
+    # wrong record of the same framework.
     for reading in request.readings:
-        records = [record for record in found[reading.code] if _is_meant(record, reading)]
+        records = [record for record in found[reading.code] if _is_in_places(record, reading)]
         if records:
             return [Match(request.text, records, reading)]
     # A text is split only if it is not itself a code, because codes may contain commas, spaces and
     # "and".
-    parts = [each for part in request.parts for each in _settled(part, found)]
+    parts = [each for part in request.parts for each in _resolve(part, found)]
     return parts or [Match(request.text)]
 
 
-def _is_meant(record: StandardRecord, reading: Reading) -> bool:
+def _is_in_places(record: StandardRecord, reading: Reading) -> bool:
     titles = [record.jurisdiction_title]
     return not reading.places or any(jurisdictions_named(each, titles) for each in reading.places)

@@ -13,7 +13,7 @@ from standards_mcp_catalog.vocabulary.names import jurisdictions_named
 from standards_mcp_catalog.vocabulary.readings import readings
 
 _MOST_COMPARED: Final = 5
-"""The nearest codes are looked up for so many codes, which takes one request of Pinecone each."""
+"""Number of missing codes to find the nearest codes for, with one request to Pinecone each."""
 
 
 async def reasons(catalog: Catalog, missing: Sequence[str]) -> dict[str, str]:
@@ -29,28 +29,32 @@ async def reasons(catalog: Catalog, missing: Sequence[str]) -> dict[str, str]:
     nearest = dict(zip(compared, answers, strict=True))
     loaded = await _loaded(catalog, families, nearest)
     return {
-        text: _load(family) if family and family not in loaded else _offer(nearest.get(text, ()))
+        text: _import_advice(family)
+        if family and family not in loaded
+        else _nearest_codes(nearest.get(text, ()))
         for text, family in families.items()
     }
 
 
-def in_words(found: Mapping[str, str]) -> str:
-    """Return all codes, grouped by their reason in brackets."""
-    together: defaultdict[str, list[str]] = defaultdict(list)
+def by_reason(found: Mapping[str, str]) -> str:
+    """Join the codes for a sentence, each group with its common reason in brackets."""
+    groups_by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for text, reason in found.items():
-        together[reason].append(f"'{text}'")
-    groups = [", ".join(texts) + (f" ({why})" if why else "") for why, texts in together.items()]
+        groups_by_reason[reason].append(f"'{text}'")
+    groups = [
+        ", ".join(texts) + (f" ({why})" if why else "") for why, texts in groups_by_reason.items()
+    ]
     return "; ".join(groups)
 
 
 def _family(text: str) -> Family | None:
-    named = (family_of(reading.code) for reading in readings(text))
-    return next((family for family in named if family), None)
+    candidates = (family_of(reading.code) for reading in readings(text))
+    return next((family for family in candidates if family), None)
 
 
 async def _nearest(catalog: Catalog, text: str) -> list[str]:
-    meant = readings(text)[-1].code
-    codes = [record.statement_notation for record in await catalog.suggest(meant)]
+    likely_code = readings(text)[-1].code
+    codes = [record.statement_notation for record in await catalog.suggest(likely_code)]
     return [code for code in codes if code]
 
 
@@ -58,20 +62,20 @@ async def _loaded(
     catalog: Catalog, families: Mapping[str, Family | None], nearest: Mapping[str, Iterable[str]]
 ) -> set[Family]:
     loaded = {family for codes in nearest.values() for code in codes if (family := family_of(code))}
-    asked = {family for family in families.values() if family} - loaded
-    if asked:
+    unconfirmed = {family for family in families.values() if family} - loaded
+    if unconfirmed:
         titles = {each.jurisdiction_title for each in (await catalog.sets()).sets}
         loaded |= {
             family
-            for family in asked
+            for family in unconfirmed
             if any(jurisdictions_named(place, titles) for place in family.places)
         }
     return loaded
 
 
-def _load(family: Family) -> str:
+def _import_advice(family: Family) -> str:
     return f"Family: {family.name}, not loaded here. To load: {family.source}"
 
 
-def _offer(codes: Iterable[str]) -> str:
+def _nearest_codes(codes: Iterable[str]) -> str:
     return f"Nearest codes: {', '.join(codes)}" if codes else ""

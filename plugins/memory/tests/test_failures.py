@@ -527,7 +527,7 @@ async def test_vectors_without_a_place_are_refused(
     [
         ({"url": "http://localhost:99999"}, "check its host and its port"),
         ({"url": "http://ann:hunter2@localhost:6333"}, "no query, user name and password"),
-        ({"api_key": "sk-caf\u00e9"}, "a character that no key has"),
+        ({"api_key": "sk-caf\u00e9"}, "an invalid character"),
     ],
 )
 def test_addresses_and_keys_that_cannot_be_are_refused(settings: dict[str, str], reason: str):

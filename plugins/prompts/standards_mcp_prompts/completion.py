@@ -1,4 +1,4 @@
-"""Values for the arguments of prompts while they are typed."""
+"""Complete the arguments of prompts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _GRADES: Final = ("K", *map(str, range(1, 13)))
 
 
 class Completion:
-    """Complete arguments from the catalog; without a catalog, only grades."""
+    """Completes arguments from the catalog; without a catalog, only grades."""
 
     def __init__(self, catalog: Callable[[], Catalog | None]) -> None:
         self._catalog = catalog
 
     def grades(self, typed: str, others: Mapping[str, str]) -> list[str]:
-        """Return the grades that begin as *typed*, in a prompt's range those after its first."""
+        """Return the grades that begin with *typed*, from the argument ``first_grade`` on."""
         first = others.get("first_grade", "").strip().upper()
         later = _GRADES[_GRADES.index(first) :] if first in _GRADES else _GRADES
         return [grade for grade in later if grade.startswith(typed.strip().upper())]

@@ -259,10 +259,10 @@ def _levels(grade: str, argument: str) -> tuple[str, ...]:
 
 
 def _grades_between(first: str, last: str) -> list[str]:
-    """Return the grades from one to another, as `SEARCH` takes them, the youngest first.
+    """Return the grades from *first* to *last* in the form that `SEARCH` accepts, youngest first.
 
     Raises:
-        InvalidInputError: One of them is not a school grade.
+        InvalidInputError: A grade is unknown, or neither is a school grade.
     """
     named = {"first_grade": first, "last_grade": last}
     levels = [level for name, grade in named.items() for level in _levels(grade, name)]

@@ -11,32 +11,34 @@ from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_
 
 from .tree import code_order
 
-_MOST: Final = 100
-"""The most values of one completion, by the protocol."""
+_MAX_VALUES: Final = 100
+"""Maximum number of values in one completion, by the protocol."""
 
 
 async def set_ids(catalog: Catalog, typed: str) -> list[str]:
-    """Return the ids of sets whose id or title begins with a text, then of sets that contain it.
+    """Return the ids of sets whose id or title begins with a text, then those that contain it.
 
-    The name of a jurisdiction, such as ``FL``, means all of its sets.
+    The title of the jurisdiction counts, too. A name such as ``FL`` selects all of its sets.
     """
     wanted = folded(typed)
-    begin, contain = list[str](), list[str]()
-    known = (await catalog.sets()).sets
-    meant = jurisdictions_named(typed, {each.jurisdiction_title for each in known})
-    for each in known:
+    first_ids, other_ids = list[str](), list[str]()
+    all_sets = (await catalog.sets()).sets
+    jurisdictions = jurisdictions_named(typed, {each.jurisdiction_title for each in all_sets})
+    for each in all_sets:
         names = (folded(each.id), folded(each.title), folded(each.jurisdiction_title))
-        if each.jurisdiction_title in meant or any(name.startswith(wanted) for name in names):
-            begin.append(each.id)
+        if each.jurisdiction_title in jurisdictions or any(
+            name.startswith(wanted) for name in names
+        ):
+            first_ids.append(each.id)
         elif any(wanted in name for name in names):
-            contain.append(each.id)
-    return begin + contain
+            other_ids.append(each.id)
+    return first_ids + other_ids
 
 
 async def standard_ids(catalog: Catalog, typed: str) -> list[str]:
     """Return the codes that begin with a text, in full or from the grade on.
 
-    If no code does, return the ids that begin with it.
+    If no code matches, return the ids that begin with the text.
     """
     text = typed.strip().casefold()
     values = await catalog.values("statement_notation")
@@ -53,9 +55,9 @@ async def standard_ids(catalog: Catalog, typed: str) -> list[str]:
 
 
 async def _codes_under(catalog: Catalog, typed: str) -> list[str]:
-    """Return the codes that begin with one, from a catalog that cannot list all of its codes."""
+    """Return codes that begin with *typed*, for a catalog that cannot list all of its codes."""
     key = canonical_key(typed)
-    found = await catalog.select({PREFIXES_FIELD: key}, _MOST) if key else []
+    found = await catalog.select({PREFIXES_FIELD: key}, _MAX_VALUES) if key else []
     return _ordered(each.statement_notation for each in found if each.statement_notation)
 
 

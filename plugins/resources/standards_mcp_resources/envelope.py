@@ -121,8 +121,8 @@ def related(record: StandardRecord, found_by: FoundBy) -> Related:
         shown["statement_notation"] = record.statement_notation
     elif above := nearest_heading(record.content, record.description):
         code, text = above
-        named: Heading = {"description": text}
-        shown["heading"] = {"statement_notation": code, **named} if code else named
+        heading: Heading = {"description": text}
+        shown["heading"] = {"statement_notation": code, **heading} if code else heading
     if record.text_status:
         shown["text_status"] = record.text_status
     return shown

@@ -15,9 +15,9 @@ from standards_mcp_catalog.vocabulary.notation import canonical_key
 
 from .bands import next_band
 
-# Where a domain goes on that has no namesake in the next grade, after the Progressions for the
-# Common Core State Standards in Mathematics: https://commoncoretools.me/category/progressions/
-_LATER: Final[Mapping[str, tuple[str, ...]]] = {
+# The domains that continue a domain which the next grade does not have, after the Progressions for
+# the Common Core State Standards in Mathematics: https://commoncoretools.me/category/progressions/
+_NEXT_DOMAINS: Final[Mapping[str, tuple[str, ...]]] = {
     "CC": ("OA", "NBT"),
     "G": ("NF",),  # equal shares of shapes in grade 2 become fractions in grade 3
     "OA": ("EE",),
@@ -27,7 +27,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = {
     "RP": ("F", "EE"),
 }
 _DECIMALS: Final = {("NBT", "4"): ("NF",), ("NF", "5"): ("NBT",)}
-"""Decimals begin among the fractions of grade 4, and place value in grade 5 goes on with them."""
+"""Additional domains in a grade: decimals belong to NF in grade 4, and to NBT in grade 5."""
 _CATEGORIES: Final = {"NS": "N", "EE": "AN", "F": "F", "G": "G", "SP": "S"}
 """The conceptual categories of high school that continue a domain of grade 8."""
 _ALL_CATEGORIES: Final = frozenset("".join(_CATEGORIES.values()))
@@ -36,17 +36,17 @@ _DOMAINS: Final[Mapping[str, str]] = {
     "RP": "67", "NS": "678", "EE": "678", "F": "8", "SP": "678",
 }  # fmt: skip
 """The domains before high school, and the grades that have them."""
-_MATH: Final = re.compile(rf"(?:K|[1-8])\.(?P<domain>{'|'.join(_DOMAINS)})(?:\..*)?")
-_HIGH_SCHOOL: Final = re.compile(r"(?P<category>[NAFGS])\.[A-Z]+(?:\..*)?")
-_LITERACY: Final = re.compile(
+_MATH_CODE: Final = re.compile(rf"(?:K|[1-8])\.(?P<domain>{'|'.join(_DOMAINS)})(?:\..*)?")
+_HIGH_SCHOOL_CODE: Final = re.compile(r"(?P<category>[NAFGS])\.[A-Z]+(?:\..*)?")
+_LITERACY_CODE: Final = re.compile(
     r"(?P<strand>RL|RI|RF|RH|RST|WHST|W|SL|L)\.(?:K|\d+|\d+-\d+)\.(?P<number>\d+)(?P<part>\..+)?"
 )
-# Up to grade 5, history and science are part of reading and writing. The way back is not taken:
-# RI.6.1 follows RI.5.1.
+# Up to grade 5, history and science are part of reading and writing. This is for previous grades
+# only: the next grade of RI.5.1 is RI.6.1.
 _SUBJECT_STRANDS: Final[Mapping[str, str]] = {"RH": "RI", "RST": "RI", "WHST": "W"}
 """Strands for history and science, and the strands of their standards up to grade 5, by number."""
 _UP_TO_GRADE_5: Final = SCHOOL_GRADES[: SCHOOL_GRADES.index("06")]
-_HIGH: Final = SCHOOL_GRADES[10:]
+_HIGH_SCHOOL_GRADES: Final = SCHOOL_GRADES[10:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Continuation:
     """The continuation of a standard in another grade.
 
     Attributes:
-        code: The same standard's code there, if codes decide.
-        strands: Beginnings of the codes of the same strand, the narrowest first; a strand may
-            continue in several.
+        code: The code of the same standard in that grade, or None if codes do not show it.
+        strands: Alternatives, the narrowest first; each has the beginnings of the codes of the
+            strands that continue the standard.
         note: The reason for another strand or for a missing one, if it is known.
-        where: The strand and its place, if *strands* tell the grades too: those of NGSS and CSTA,
-            which do not go on in every grade.
+        where: The strand and its grades or level, if *strands* include the grades, as for NGSS and
+            CSTA, whose strands do not continue in every grade.
     """
 
     code: str | None = None
@@ -81,31 +81,31 @@ def neighbouring_grade(levels: Collection[str], step: int) -> str | None:
 
 
 def grade_name(level: str) -> str:
-    """Return a grade as a sentence says it: ``grade 3``, ``kindergarten``."""
+    """Return the name of a grade in a sentence: ``grade 3``, ``kindergarten``."""
     names = {"K": "kindergarten", "Pre-K": "pre-kindergarten"}
     return names.get(level, f"grade {int(level)}" if level.isdecimal() else level)
 
 
 def grades_name(levels: Sequence[str]) -> str:
-    """Return several grades as a sentence says them: ``grade 9 to grade 12``."""
+    """Return the name of several grades in a sentence: ``grade 9 to grade 12``."""
     first, *others = levels or ("no grade",)
     return f"{grade_name(first)} to {grade_name(others[-1])}" if others else grade_name(first)
 
 
 def strand_name(strand: str) -> str:
-    """Return a strand as in its codes, which begin with HS for high school."""
+    """Return a strand as its codes begin: with HS for high school mathematics."""
     return f"HS{strand}" if strand in _ALL_CATEGORIES else strand
 
 
 def continuation(code: str, level: str, step: int) -> Continuation:
-    """Return where the standard with a code goes on in the grade *level*, *step* grades away."""
+    """Return the continuation of a code in *level*, the next (*step* 1) or previous grade (-1)."""
     key = canonical_key(code)
-    if match := _LITERACY.fullmatch(key):
+    if match := _LITERACY_CODE.fullmatch(key):
         return _literacy(match["strand"], match["number"], match["part"], level)
-    if match := _MATH.fullmatch(key):
+    if match := _MATH_CODE.fullmatch(key):
         domains = tuple(_domains(match["domain"], level, step))
         return Continuation(strands=(domains,) if domains else ())
-    if (match := _HIGH_SCHOOL.fullmatch(key)) and level == "08":
+    if (match := _HIGH_SCHOOL_CODE.fullmatch(key)) and level == "08":
         category = match["category"]
         before = (f"8.{each}" for each, names in _CATEGORIES.items() if category in names)
         return Continuation(strands=(tuple(before),))
@@ -139,10 +139,10 @@ def _literacy_grade(strand: str, level: str) -> str:
 
 
 def _domains(domain: str, level: str, step: int) -> Iterator[str]:
-    if level in _HIGH:
+    if level in _HIGH_SCHOOL_GRADES:
         yield from _CATEGORIES.get(domain, "")
-    earlier = [each for each, later in _LATER.items() if domain in later]
-    others = _LATER.get(domain, ()) if step > 0 else earlier
+    earlier = [each for each, later in _NEXT_DOMAINS.items() if domain in later]
+    others = _NEXT_DOMAINS.get(domain, ()) if step > 0 else earlier
     grade = level.removeprefix("0")
     if grade in _DOMAINS[domain]:
         others = (domain, *_DECIMALS.get((domain, grade), ()))

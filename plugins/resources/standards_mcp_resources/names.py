@@ -31,7 +31,7 @@ async def standards_named(catalog: Catalog, identifier: str) -> list[StandardRec
         NotFoundError: The standard does not exist; the message names the nearest codes.
         CatalogError: The catalog cannot be read.
     """
-    text = checked(identifier, "standard_id")
+    text = checked_identifier(identifier, "standard_id")
     found = await catalog.find(text)
     if not found:
         raise NotFoundError(f"Standard {text!r} not found.{await _advice(catalog, text)}")
@@ -44,16 +44,18 @@ async def outside_first(
     """Return *standards* with those outside a jurisdiction first, otherwise in their order.
 
     Raises:
-        InvalidInputError: The jurisdiction may be one of several.
+        InvalidInputError: The name of the jurisdiction is ambiguous.
         CatalogError: The catalog cannot be read.
     """
-    known = await catalog.sets()
-    inside = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, known.sets)}
+    all_sets = await catalog.sets()
+    inside = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, all_sets.sets)}
     return sorted(standards, key=lambda each: each.jurisdiction_id in inside)
 
 
-async def nothing_named(catalog: Catalog, text: str, sets: Sequence[StandardSet]) -> NotFoundError:
-    """Return the error for a text that names nothing that can be browsed."""
+async def not_found_error(
+    catalog: Catalog, text: str, sets: Sequence[StandardSet]
+) -> NotFoundError:
+    """Return the error for a text that is not the name of anything in the tree."""
     if place_named(text):
         return NotFoundError(str(unknown_jurisdiction(text, sets)))
     advice = await _advice(catalog, text)
@@ -73,7 +75,7 @@ def name_of(record: StandardRecord) -> str:
 
 
 def namesakes(others: Sequence[StandardRecord]) -> str:
-    """Return the sentence on other standards with the same identifier."""
+    """Return a sentence that lists other standards with the same identifier, or ""."""
     if not others:
         return ""
     listed = ", ".join(
@@ -83,11 +85,11 @@ def namesakes(others: Sequence[StandardRecord]) -> str:
     return f"Others have this code too: {listed}{more}; give an _id for one of them."
 
 
-def checked(text: str, argument: str) -> str:
+def checked_identifier(text: str, argument: str) -> str:
     """Return a text without the space around it.
 
     Raises:
-        InvalidInputError: It is empty, or too long to name anything.
+        InvalidInputError: The text is empty, or too long for an identifier.
     """
     text = text.strip()
     if not text:
@@ -101,7 +103,7 @@ def checked(text: str, argument: str) -> str:
 
 
 def sets_named(text: str, sets: Sequence[StandardSet]) -> list[StandardSet]:
-    """Return the set with this id, or the sets with this title, whatever their case and marks."""
+    """Return the set with this id, or the sets with this title, ignoring case and punctuation."""
     wanted = folded(text)
     by_id = [each for each in sets if folded(each.id) == wanted]
     return by_id or [each for each in sets if folded(each.title) == wanted]
@@ -118,10 +120,10 @@ def sets_of_jurisdiction(text: str, sets: Sequence[StandardSet]) -> list[Standar
         wanted = folded(text)
         return [each for each in sets if folded(each.jurisdiction_id) == wanted]
     try:
-        meant = jurisdictions_meant(text, titles)
+        jurisdictions = jurisdictions_meant(text, titles)
     except JurisdictionNameError as error:
         raise InvalidInputError(str(error)) from None
-    return [each for each in sets if each.jurisdiction_title in meant]
+    return [each for each in sets if each.jurisdiction_title in jurisdictions]
 
 
 def unknown_jurisdiction(text: str, sets: Sequence[StandardSet]) -> InvalidInputError:

@@ -71,11 +71,11 @@ class ResourcesPlugin(Plugin):
     needs = (Catalog,)
 
     async def complete_set(self, typed: str, _: Mapping[str, str]) -> list[str]:
-        """Return the ids of the sets that a text begins, or their titles."""
+        """Return the ids of the sets whose id or title begins with a text."""
         return await completing.set_ids(self.context.service(Catalog), typed)
 
     async def complete_standard(self, typed: str, _: Mapping[str, str]) -> list[str]:
-        """Return the codes of the standards that a text begins, or their ids."""
+        """Return the codes of standards that begin with a text, or else such ids."""
         return await completing.standard_ids(self.context.service(Catalog), typed)
 
     # Resources of the list first, then templates.

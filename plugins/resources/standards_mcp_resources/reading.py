@@ -13,29 +13,29 @@ from standards_mcp_catalog.sets import memberships
 from standards_mcp_catalog.vocabulary.grades import grade_order
 
 from .grades import grade_name
-from .names import checked, sets_named, standards_named
-from .tree import MOST, outline_below, outline_of_set
+from .names import checked_identifier, sets_named, standards_named
+from .tree import MAX_STANDARDS, outline_below, outline_of_set
 
 SETS: Final = "standards://sets"
 SUBJECTS: Final = "standards://subjects"
 GRADES: Final = "standards://grades"
 STANDARDS: Final = "standards://standards"
 PAGE: Final = 100
-"""Items of one page; a hundred standards are some 40 KB."""
+"""Number of items on a page; a hundred standards are about 40 KB."""
 _MOST_NAMESAKES: Final = 20
 
 
 async def sets(catalog: Catalog, page: int) -> dict[str, Any]:
     """Return a page of the standard sets."""
-    known = await catalog.sets()
-    items = [_set(each, counted=known.counted) for each in known.sets]
-    return {"complete": known.complete, **_page(SETS, "sets", items, page)}
+    all_sets = await catalog.sets()
+    items = [_set(each, counted=all_sets.counted) for each in all_sets.sets]
+    return {"complete": all_sets.complete, **_page(SETS, "sets", items, page)}
 
 
 async def subjects(catalog: Catalog, page: int) -> dict[str, Any]:
-    """Return a page of the subjects, in the order of the alphabet."""
+    """Return a page of the subjects, in alphabetical order."""
     values = await catalog.values("subject")
-    items = [_counted({"subject": name}, name, values) for name in sorted(values.counts)]
+    items = [_with_count({"subject": name}, name, values) for name in sorted(values.counts)]
     return {"complete": values.complete, **_page(SUBJECTS, "subjects", items, page)}
 
 
@@ -44,7 +44,7 @@ async def grades(catalog: Catalog) -> dict[str, Any]:
     values = await catalog.values("education_levels")
     levels = sorted(values.counts, key=lambda level: (grade_order(level), level))
     items = [
-        _counted({"education_level": level, "name": grade_name(level)}, level, values)
+        _with_count({"education_level": level, "name": grade_name(level)}, level, values)
         for level in levels
     ]
     return {"complete": values.complete, "grades": items}
@@ -56,8 +56,8 @@ async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, An
     Raises:
         NotFoundError: The set or the page does not exist.
     """
-    set_id, known = checked(set_id, "id"), await catalog.sets()
-    found = sets_named(set_id, known.sets)
+    set_id, all_sets = checked_identifier(set_id, "id"), await catalog.sets()
+    found = sets_named(set_id, all_sets.sets)
     if len(found) > 1:
         ids = ", ".join(
             f"{each.id} ({each.jurisdiction_title}, {each.subject})"
@@ -67,7 +67,7 @@ async def standard_set(catalog: Catalog, set_id: str, page: int) -> dict[str, An
     records = await outline_of_set(catalog, found[0].id if found else set_id)
     if not records:
         raise NotFoundError(f"No standard set is called {set_id!r}. {SETS} lists the sets.")
-    about = _set(found[0], counted=known.counted) if found else _set_of(records[0], set_id)
+    about = _set(found[0], counted=all_sets.counted) if found else _set_of(records[0], set_id)
     return {**about, **_outline(about["uri"], records, page)}
 
 
@@ -78,7 +78,7 @@ async def standard(catalog: Catalog, standard_id: str) -> dict[str, Any]:
         NotFoundError: The standard does not exist.
     """
     record, *others = await standards_named(catalog, standard_id)
-    around = {
+    references = {
         each.id: _reference(each)
         for each in await catalog.fetch([*record.ancestor_ids, *record.child_ids])
     }
@@ -87,8 +87,8 @@ async def standard(catalog: Catalog, standard_id: str) -> dict[str, Any]:
         "tree": f"{_standard_uri(record.id)}/tree",
         "set": _set_uri(record.standard_set_id),
         "standard": record.to_dict(),
-        "ancestors": [around[each] for each in record.ancestor_ids if each in around],
-        "children": [around[each] for each in record.child_ids if each in around],
+        "ancestors": [references[each] for each in record.ancestor_ids if each in references],
+        "children": [references[each] for each in record.child_ids if each in references],
         "same_code": [_reference(each) for each in others],
     }
 
@@ -106,12 +106,12 @@ async def tree(catalog: Catalog, standard_id: str, page: int) -> dict[str, Any]:
 
 def _outline(uri: str, records: Sequence[StandardRecord], page: int) -> dict[str, Any]:
     shown = _page(uri, "standards", records, page)
-    shown["standards"] = [_line(each) for each in shown["standards"]]
-    return {"complete": len(records) < MOST, **shown}
+    shown["standards"] = [_summary(each) for each in shown["standards"]]
+    return {"complete": len(records) < MAX_STANDARDS, **shown}
 
 
 def _page(uri: str, name: str, items: Sequence[Any], page: int) -> dict[str, Any]:
-    """Return one page of *items*, how many there are, and the URI of the next page.
+    """Return one page of *items*, the total number of items, and the URI of the next page.
 
     Raises:
         NotFoundError: The page does not exist.
@@ -126,14 +126,14 @@ def _page(uri: str, name: str, items: Sequence[Any], page: int) -> dict[str, Any
 
 def _set(item: StandardSet, *, counted: bool) -> dict[str, Any]:
     data = {"uri": _set_uri(item.id), **item.to_dict()}
-    del data["source_url"]  # the address of one of its standards
+    del data["source_url"]  # the address of a standard, not of the set
     if not counted:
         del data["records"]
     return {name: value for name, value in data.items() if value is not None}
 
 
 def _set_of(record: StandardRecord, set_id: str) -> dict[str, Any]:
-    """Return a set as one of its standards describes it, if the catalog does not list it."""
+    """Describe a set that the catalog does not list, by the fields of one of its standards."""
     membership = memberships(record).get(set_id)
     return {
         "uri": _set_uri(set_id),
@@ -145,13 +145,13 @@ def _set_of(record: StandardRecord, set_id: str) -> dict[str, Any]:
     }
 
 
-def _counted(item: Mapping[str, str], value: str, values: FieldValues) -> dict[str, Any]:
-    """Return an item with its number of records, where that is known."""
+def _with_count(item: Mapping[str, str], value: str, values: FieldValues) -> dict[str, Any]:
+    """Return an item with its number of records, if the catalog counts them."""
     return {**item, "records": values.counts[value]} if values.counted else {**item}
 
 
-def _line(record: StandardRecord) -> dict[str, Any]:
-    """Return a standard as one of many."""
+def _summary(record: StandardRecord) -> dict[str, Any]:
+    """Return a standard as a list of standards shows it."""
     return {
         **_reference(record),
         "statement_label": record.statement_label,

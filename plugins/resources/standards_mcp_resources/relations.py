@@ -1,4 +1,4 @@
-"""The standards around one: as stated, its siblings, a grade away, the same elsewhere."""
+"""Find related standards: stated relations, siblings, other grades, other jurisdictions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .tree import siblings_of
 
 Relation: TypeAlias = Literal["related", "siblings", "next_grade", "previous_grade", "elsewhere"]
 
-_LIKENESS: Final = "likeness in meaning (found_by meaning), with its score, which no source states"
-_WEAK: Final = "Even the nearest is not much like it, so check that it fits."
+_SIMILAR: Final = "likeness in meaning (found_by meaning), with its score, which no source states"
+_WEAK_NOTE: Final = "Even the nearest is not much like it, so check that it fits."
 _MOST_HEADINGS: Final = 300
 _LONGEST_HEADING: Final = 120
 _LONGEST_QUERY: Final = 2_000
-_NEARLY_AS_GOOD: Final = 0.8
-"""The share of the best score from which on a standard of another grade is more than a filler."""
+_MIN_SHARE_OF_BEST: Final = 0.8
+"""Standards of another grade with a smaller share of the best score are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,58 +53,58 @@ async def related_standards(
 
     Raises:
         NotFoundError: The standard does not exist.
-        InvalidInputError: The identifier or the jurisdiction is wrong, or does not go together
-            with the relation.
+        InvalidInputError: The identifier or the jurisdiction is wrong, or a jurisdiction was given
+            for another relation than ``elsewhere``.
         CatalogError: The catalog cannot be read.
     """
     if jurisdiction.strip() and relation != "elsewhere":
         raise InvalidInputError("jurisdiction goes with relation elsewhere only. Leave it out.")
-    named = await standards_named(catalog, standard_id)
+    standards = await standards_named(catalog, standard_id)
     if jurisdiction.strip():
-        named = await outside_first(catalog, named, jurisdiction)
-    record, *others = named
+        standards = await outside_first(catalog, standards, jurisdiction)
+    record, *others = standards
     if relation == "related":
-        found = await _related(catalog, record, most)
+        envelope = await _related(catalog, record, most)
     elif relation == "siblings":
-        found = await _siblings(catalog, record)
+        envelope = await _siblings(catalog, record)
     elif relation == "elsewhere":
-        found = await _elsewhere(catalog, record, jurisdiction, most)
+        envelope = await _elsewhere(catalog, record, jurisdiction, most)
     else:
         step, kind = (1, "precedes") if relation == "next_grade" else (-1, "follows")
         stated = await relations_of(catalog, record, (kind,))
-        found = await _in_grade(catalog, record, step, most + len(stated))
-        found = with_stated_first(found, stated, name_of(record), most, catalog.notes())
+        envelope = await _in_grade(catalog, record, step, most + len(stated))
+        envelope = with_stated_first(envelope, stated, name_of(record), most, catalog.notes())
     if others:
-        found["message"] += f" {namesakes(others)}"
-    return found
+        envelope["message"] += f" {namesakes(others)}"
+    return envelope
 
 
 async def _related(catalog: Catalog, record: StandardRecord, most: int) -> Envelope[Related]:
-    """Return the stated relations of a standard, then standards of similar meaning anywhere."""
+    """Return the stated relations of a standard, then similar standards of any jurisdiction."""
     stated = await relations_of(catalog, record)
     expression = {"is_leaf": True} if record.is_leaf else {}
     count = most + len(stated)
     result = without(record, await _nearest(catalog, record, expression, count + 1))
     hits = [related_hit(hit, "meaning") for hit in result.hits[:count]]
-    message = f"Then {_LIKENESS}." if stated else f"No source states any. This is {_LIKENESS}."
+    message = f"Then {_SIMILAR}." if stated else f"No source states any. This is {_SIMILAR}."
     if not hits:
         message = "No source states a relation, and no standard here has a similar meaning."
-    found = answer(hits, message, (*result.notes, *catalog.notes()))
-    return with_stated_first(found, stated, name_of(record), most, catalog.notes())
+    envelope = answer(hits, message, (*result.notes, *catalog.notes()))
+    return with_stated_first(envelope, stated, name_of(record), most, catalog.notes())
 
 
 async def _siblings(catalog: Catalog, record: StandardRecord) -> Envelope[Related]:
     """Return the siblings of a standard, in order; for a root, the roots of its strand."""
-    around = await siblings_of(catalog, record)
+    siblings = await siblings_of(catalog, record)
     where = "under the same heading"
     if not record.parent_id:
         strand = _strand_of(record.statement_notation)
-        same = [each for each in around if _strand_of(each.statement_notation) == strand]
-        around = same or around
+        same = [each for each in siblings if _strand_of(each.statement_notation) == strand]
+        siblings = same or siblings
         where = f"at the top of {record.standard_set_title}"
     which = f"siblings of {name_of(record)} {where}"
-    message = f"The {which}, in order." if around else f"No {which}."
-    return answer([related(each, "tree") for each in around], message, catalog.notes())
+    message = f"The {which}, in order." if siblings else f"No {which}."
+    return answer([related(each, "tree") for each in siblings], message, catalog.notes())
 
 
 async def _in_grade(
@@ -114,32 +114,34 @@ async def _in_grade(
     level = neighbouring_grade(record.education_levels, step)
     if level is None:
         return answer((), _no_grade(record, step))
-    found = await _same_code(catalog, record, level, step)
-    if found is not None:
-        grades = grades_name(found.education_levels)
-        message = f"In {grades} {name_of(found)} has the same number in the strand, by its code."
-        return answer([related(found, "code")], message, catalog.notes())
+    counterpart = await _by_code(catalog, record, level, step)
+    if counterpart is not None:
+        grades = grades_name(counterpart.education_levels)
+        message = (
+            f"In {grades} {name_of(counterpart)} has the same number in the strand, by its code."
+        )
+        return answer([related(counterpart, "code")], message, catalog.notes())
     async for scope in _scopes(catalog, record, level, step):
         result = await _nearest(catalog, record, scope.filter, most)
-        if hits := _clear(result, scope.found_by):
-            shown = [related_hit(hit, scope.found_by) for hit in hits]
+        if hits := _without_fillers(result, scope.found_by):
+            results = [related_hit(hit, scope.found_by) for hit in hits]
             is_weak = hits[0].score < result.weak_below
-            reason = f"{scope.reason} {_WEAK}" if is_weak else scope.reason
-            return answer(shown, reason, (*result.notes, *catalog.notes()))
+            reason = f"{scope.reason} {_WEAK_NOTE}" if is_weak else scope.reason
+            return answer(results, reason, (*result.notes, *catalog.notes()))
     return answer((), await _nothing_in_grade(catalog, record, level, step), catalog.notes())
 
 
-def _clear(result: SearchResult, found_by: FoundBy) -> list[SearchHit]:
-    """Return the hits without those that only fill the list up.
+def _without_fillers(result: SearchResult, found_by: FoundBy) -> list[SearchHit]:
+    """Return the best hit and those with a similar score.
 
-    Where codes or a heading lead to a strand, its nearest standard counts even if it is weak.
+    A weak best hit counts only if codes or a heading determine its strand.
     """
     if not result.hits:
         return []
     best, *others = result.hits
-    least = max(result.weak_below, _NEARLY_AS_GOOD * best.score)
-    counts = found_by != "meaning" or best.score >= result.weak_below
-    return [best, *(hit for hit in others if hit.score >= least)] if counts else []
+    min_score = max(result.weak_below, _MIN_SHARE_OF_BEST * best.score)
+    best_counts = found_by != "meaning" or best.score >= result.weak_below
+    return [best, *(hit for hit in others if hit.score >= min_score)] if best_counts else []
 
 
 async def _nothing_in_grade(catalog: Catalog, record: StandardRecord, level: str, step: int) -> str:
@@ -159,21 +161,21 @@ async def _elsewhere(
     Raises:
         InvalidInputError: The jurisdiction is unknown, or the standard's own.
     """
-    place = await _another_place(catalog, record, jurisdiction)
+    place = await _place_filter(catalog, record, jurisdiction)
     stated = [
         each
         for each in await relations_of(catalog, record)
         if _is_in(place, each.record) or (each.record is None and not jurisdiction.strip())
     ]
-    found = await _like_it(catalog, record, place, most + len(stated))
-    return with_stated_first(found, stated, name_of(record), most, catalog.notes())
+    envelope = await _similar_in(catalog, record, place, most + len(stated))
+    return with_stated_first(envelope, stated, name_of(record), most, catalog.notes())
 
 
 def _is_in(place: FilterExpression, record: StandardRecord | None) -> bool:
     return record is not None and matches(parse_filter(place), record.to_dict())
 
 
-async def _like_it(
+async def _similar_in(
     catalog: Catalog, record: StandardRecord, place: FilterExpression, most: int
 ) -> Envelope[Related]:
     subjects = match_subjects(record.subject, (await catalog.values("subject")).counts)
@@ -203,16 +205,18 @@ async def _like_it(
     return answer((), message, catalog.notes())
 
 
-async def _another_place(
+async def _place_filter(
     catalog: Catalog, record: StandardRecord, jurisdiction: str
 ) -> FilterExpression:
     if not jurisdiction.strip():
         return {"jurisdiction_id": {"$ne": record.jurisdiction_id}}
-    known = await catalog.sets()
-    found = {each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, known.sets)}
-    if not found:
-        raise unknown_jurisdiction(jurisdiction.strip(), known.sets)
-    others = sorted(found - {record.jurisdiction_id})
+    all_sets = await catalog.sets()
+    jurisdiction_ids = {
+        each.jurisdiction_id for each in sets_of_jurisdiction(jurisdiction, all_sets.sets)
+    }
+    if not jurisdiction_ids:
+        raise unknown_jurisdiction(jurisdiction.strip(), all_sets.sets)
+    others = sorted(jurisdiction_ids - {record.jurisdiction_id})
     if not others:
         raise InvalidInputError(
             f"{name_of(record)} is of {record.jurisdiction_title} itself. Name another "
@@ -221,7 +225,7 @@ async def _another_place(
     return {"jurisdiction_id": {"$in": others}}
 
 
-async def _same_code(
+async def _by_code(
     catalog: Catalog, record: StandardRecord, level: str, step: int
 ) -> StandardRecord | None:
     code = continuation(record.statement_notation or "", level, step).code
@@ -233,26 +237,26 @@ async def _same_code(
 async def _scopes(
     catalog: Catalog, record: StandardRecord, level: str, step: int
 ) -> AsyncIterator[_Scope]:
-    """Yield where the same strand may go on in a grade, the likeliest place first."""
+    """Yield the scopes that may continue a standard in a grade, the likeliest first."""
     grade, kind = _grade_filter(record, level, step), _kind_filter(record)
-    known = continuation(record.statement_notation or "", level, step)
-    for strands in known.strands:
+    target = continuation(record.statement_notation or "", level, step)
+    for strands in target.strands:
         how = "goes on in" if step > 0 else "comes from"
-        where = known.where or f"The strand {how} {' and '.join(map(strand_name, strands))}"
-        place = {"jurisdiction_id": record.jurisdiction_id} if known.where else grade
+        where = target.where or f"The strand {how} {' and '.join(map(strand_name, strands))}"
+        place = {"jurisdiction_id": record.jurisdiction_id} if target.where else grade
         yield _Scope(
             {"$and": [place, kind, {PREFIXES_FIELD: {"$in": list(strands)}}]},
             "strand",
-            f"{known.note} {where}; nearest in meaning first.".lstrip(),
+            f"{target.note} {where}; nearest in meaning first.".lstrip(),
         )
-    if not known.strands and (heading := await _heading(catalog, record, grade)):
+    if not target.strands and (heading := await _heading(catalog, record, grade)):
         name, ids = heading
         yield _Scope(
             {"$and": [grade, kind, {"ancestor_ids": {"$in": ids}}]},
             "heading",
             f"Under {name!r} in {grade_name(level)} too; nearest in meaning first.",
         )
-    ending = known.note or f"No strand of {grade_name(level)} is known to continue it."
+    ending = target.note or f"No strand of {grade_name(level)} is known to continue it."
     near = f"These are the nearest by meaning in {record.subject} of {grade_name(level)}."
     reason = f"{ending} {near}"
     yield _Scope({"$and": [grade, kind]}, "meaning", reason)
@@ -267,9 +271,9 @@ async def _heading(
     headings = [each for each in above if len(each.description) <= _LONGEST_HEADING]
     if not headings:
         return None
-    there = await catalog.select({"$and": [grade, {"is_leaf": False}]}, _MOST_HEADINGS)
+    candidates = await catalog.select({"$and": [grade, {"is_leaf": False}]}, _MOST_HEADINGS)
     by_name: dict[str, list[str]] = {}
-    for each in there:
+    for each in candidates:
         by_name.setdefault(folded(each.description), []).append(each.id)
     for each in reversed(headings):
         if ids := by_name.get(folded(each.description)):
@@ -281,12 +285,12 @@ async def _nearest(
     catalog: Catalog, record: StandardRecord, expression: FilterExpression, most: int
 ) -> SearchResult:
     if not await catalog.select(expression, 1):
-        return SearchResult(hits=())  # to find that out by a search would cost as much as to find
+        return SearchResult(hits=())  # a search costs as much without results as with results
     return await catalog.search(record.description[:_LONGEST_QUERY], most, expression)
 
 
 def _grade_filter(record: StandardRecord, level: str, step: int) -> FilterExpression:
-    # A standard for both grades, such as an anchor standard, is no step between them.
+    # Exclude standards for both grades, such as anchor standards: they show no progress.
     return {
         "jurisdiction_id": record.jurisdiction_id,
         "subject": record.subject,

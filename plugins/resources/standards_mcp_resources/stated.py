@@ -37,7 +37,7 @@ def with_stated_first(
 
     Args:
         name: The name of the requested standard.
-        most: The most results of *found* to return.
+        most: Maximum number of results of *found* to return.
         notes: Notes of the catalog.
     """
     if not stated:
@@ -50,7 +50,7 @@ def with_stated_first(
 
 
 def without(record: StandardRecord, result: SearchResult) -> SearchResult:
-    """Return *result* without *record*; others with the same text stay."""
+    """Return *result* without *record*; other standards with the same text stay."""
     hits: list[SearchHit] = []
     for hit in result.hits:
         same = [each for each in (hit.record, *hit.also_in) if each.id != record.id]

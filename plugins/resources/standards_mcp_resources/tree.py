@@ -1,4 +1,4 @@
-"""Standards in the order of their tree: parents before their children, as the source has them."""
+"""Read standards in the order of their tree: parents first, and children as in the source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from standards_mcp import FilterExpression
 from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, canonical_key
 
-MOST: Final = 2_000
-"""The most standards of one set or one tree that are read."""
+MAX_STANDARDS: Final = 2_000
+"""Maximum number of standards to read of one set or tree."""
 
 
 async def children_of(catalog: Catalog, record: StandardRecord) -> list[StandardRecord]:
@@ -21,43 +21,46 @@ async def children_of(catalog: Catalog, record: StandardRecord) -> list[Standard
 
 async def roots_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
     """Return the roots of a set, in the order of their codes."""
-    roots = await catalog.select({"$and": [_members(set_id), {"is_root": True}]}, MOST)
-    return _by_code(roots or _tops(await catalog.select(_members(set_id), MOST)))
+    roots = await catalog.select({"$and": [_in_set(set_id), {"is_root": True}]}, MAX_STANDARDS)
+    return _by_code(roots or _topmost(await catalog.select(_in_set(set_id), MAX_STANDARDS)))
 
 
 async def under_code(catalog: Catalog, prefix: str) -> list[StandardRecord]:
     """Return the topmost standards whose codes begin with *prefix*, in the order of the codes."""
     key = canonical_key(prefix)
-    found = await catalog.select({PREFIXES_FIELD: key}, MOST) if key else []
-    return _by_code(_tops(found))
+    found = await catalog.select({PREFIXES_FIELD: key}, MAX_STANDARDS) if key else []
+    return _by_code(_topmost(found))
 
 
 async def outline_of_set(catalog: Catalog, set_id: str) -> list[StandardRecord]:
-    """Return at most `MOST` standards of a set, each followed by its subtree."""
-    members = await catalog.select(_members(set_id), MOST)
-    known = {each.id: each for each in members}
-    # Standards that no parent names come at the end, so that none is lost.
-    return _in_order([*_by_code(_tops(members)), *_by_code(members)], known)
+    """Return at most `MAX_STANDARDS` standards of a set, each followed by its subtree."""
+    members = await catalog.select(_in_set(set_id), MAX_STANDARDS)
+    by_id = {each.id: each for each in members}
+    # All members again, so that standards which no parent lists come at the end.
+    return _in_order([*_by_code(_topmost(members)), *_by_code(members)], by_id)
 
 
 async def outline_below(catalog: Catalog, root: StandardRecord) -> list[StandardRecord]:
-    """Return a standard and all below it, each followed by its children; at most some `MOST`."""
-    known = {root.id: root}
+    """Return a standard and all below it, each followed by its children.
+
+    The depth is cut at the first level that reaches `MAX_STANDARDS` standards in total.
+    """
+    by_id = {root.id: root}
     level: Sequence[StandardRecord] = [root]
-    while level and len(known) < MOST:
-        wanted = dict.fromkeys(id_ for each in level for id_ in each.child_ids if id_ not in known)
+    while level and len(by_id) < MAX_STANDARDS:
+        wanted = dict.fromkeys(id_ for each in level for id_ in each.child_ids if id_ not in by_id)
         level = await catalog.fetch(list(wanted)) if wanted else ()
-        known |= {each.id: each for each in level}
-    return _in_order([root], known)
+        by_id |= {each.id: each for each in level}
+    return _in_order([root], by_id)
 
 
 async def siblings_of(catalog: Catalog, record: StandardRecord) -> list[StandardRecord]:
-    """Return the other children of the parent; of a root, the other roots of its set."""
+    """Return the other children of the parent, or, for a root, the other roots of its set."""
     if record.parent_id and (parents := await catalog.fetch([record.parent_id])):
-        around = await children_of(catalog, parents[0])
+        family = await children_of(catalog, parents[0])
     else:
-        around = await roots_of_set(catalog, record.standard_set_id)
-    return [each for each in around if each.id != record.id]
+        family = await roots_of_set(catalog, record.standard_set_id)
+    return [each for each in family if each.id != record.id]
 
 
 def code_order(code: str | None) -> tuple[bool, list[tuple[bool, int, str]]]:
@@ -67,7 +70,7 @@ def code_order(code: str | None) -> tuple[bool, list[tuple[bool, int, str]]]:
     return code is None, ordered
 
 
-def _members(set_id: str) -> FilterExpression:
+def _in_set(set_id: str) -> FilterExpression:
     # A standard in several sets has a main set and others.
     alternatives: list[dict[str, Any]] = [
         {"standard_set_id": set_id},
@@ -76,9 +79,9 @@ def _members(set_id: str) -> FilterExpression:
     return {"$or": alternatives}
 
 
-def _tops(members: Iterable[StandardRecord]) -> list[StandardRecord]:
-    known = {each.id: each for each in members}
-    return [each for each in known.values() if each.parent_id not in known]
+def _topmost(members: Iterable[StandardRecord]) -> list[StandardRecord]:
+    by_id = {each.id: each for each in members}
+    return [each for each in by_id.values() if each.parent_id not in by_id]
 
 
 def _by_code(records: Iterable[StandardRecord]) -> list[StandardRecord]:
@@ -86,7 +89,7 @@ def _by_code(records: Iterable[StandardRecord]) -> list[StandardRecord]:
 
 
 def _in_order(
-    roots: Iterable[StandardRecord], known: Mapping[str, StandardRecord]
+    roots: Iterable[StandardRecord], by_id: Mapping[str, StandardRecord]
 ) -> list[StandardRecord]:
     ordered: dict[str, StandardRecord] = {}
     pending = list(reversed(list(roots)))
@@ -94,5 +97,5 @@ def _in_order(
         record = pending.pop()
         if record.id not in ordered:
             ordered[record.id] = record
-            pending += [known[id_] for id_ in reversed(record.child_ids) if id_ in known]
+            pending += [by_id[id_] for id_ in reversed(record.child_ids) if id_ in by_id]
     return list(ordered.values())

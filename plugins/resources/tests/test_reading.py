@@ -215,8 +215,8 @@ async def test_long_contents_come_in_pages_that_lead_on(
 async def test_a_set_that_is_cut_says_that_it_is_not_complete(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("standards_mcp_resources.tree.MOST", 2)
-    monkeypatch.setattr("standards_mcp_resources.reading.MOST", 2)
+    monkeypatch.setattr("standards_mcp_resources.tree.MAX_STANDARDS", 2)
+    monkeypatch.setattr("standards_mcp_resources.reading.MAX_STANDARDS", 2)
     for uri in ("standards://sets/A-Math-03", "standards://standards/3.NF/tree"):
         assert (await read(client, uri))["complete"] is False
     assert (await read(client, "standards://standards/3.NF.A.2/tree"))["complete"] is True

@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal["tools", "filters", "prompts", "resources", "routes"]
 HOST: Final = "standards-mcp"
 PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 MAX_NAME: Final = 30
-"""Longer names would make names of tools that some clients refuse."""
+"""With longer names, the names of tools would be too long for some clients."""
 _FILES: Final = {
     ".github/workflows/test.yml": "workflow.yml",
     ".gitignore": "gitignore",
@@ -34,10 +34,10 @@ _FILES: Final = {
     "$package/plugin.py": "$kind/plugin.py",
     "tests/test_$name.py": "$kind/tests.py",
 }
-_EXAMPLE: Final = '{"activity": "halves", "${name}_kind": "cluster"}'
+_FILTER_EXAMPLE: Final = '{"activity": "halves", "${name}_kind": "cluster"}'
 
 # The contribution, the command that lists it, and a command that uses it.
-_ABOUT: Final[Mapping[Kind, tuple[str, str, str]]] = {
+_KIND_TEXTS: Final[Mapping[Kind, tuple[str, str, str]]] = {
     "tools": (
         "the tool `$name.outline`",
         "tools",
@@ -46,7 +46,7 @@ _ABOUT: Final[Mapping[Kind, tuple[str, str, str]]] = {
     "filters": (
         "the argument `${name}_kind` to every tool that accepts filters",
         "plugins info $name",
-        f"call find_relevant_standards --args '{_EXAMPLE}'",
+        f"call find_relevant_standards --args '{_FILTER_EXAMPLE}'",
     ),
     "prompts": ("the prompt `$name.plan_lesson`", "prompts", "plugins info $name"),
     "resources": (
@@ -61,7 +61,7 @@ _ABOUT: Final[Mapping[Kind, tuple[str, str, str]]] = {
     ),
 }
 _KINDS: Final = get_args(Kind)
-_OWN_PREFIX: Final = "standards_mcp"
+_PACKAGE_PREFIX: Final = "standards_mcp"
 
 
 @click.command(epilog=examples("plugins new acme", "plugins new acme --kind prompts --into .."))
@@ -85,8 +85,8 @@ def new(commands: ServerCommands, name: str, *, kind: Kind, into: Path) -> None:
 
     NAME is lower_snake_case, such as acme. The folder is standards-mcp-NAME.
     """
-    if why := _refusal(name, commands.own_names):
-        raise click.BadParameter(f"{why}; choose another name", param_hint="NAME")
+    if reason := _refusal(name, commands.own_names):
+        raise click.BadParameter(f"{reason}; choose another name", param_hint="NAME")
     folder = into / distribution_of(name)
     version = importlib_metadata.version(HOST)
     try:
@@ -109,7 +109,7 @@ def _refusal(name: str, commands: Collection[str]) -> str:
     plugins = {point.name: point.dist.name for point in points}
     if not PLUGIN_NAME.fullmatch(name) or len(name) > MAX_NAME:
         return f"{name!r} is not lower_snake_case with at most {MAX_NAME} characters"
-    if name == "plugin" or name.startswith(_OWN_PREFIX):
+    if name == "plugin" or name.startswith(_PACKAGE_PREFIX):
         return f"{name!r} would give names like the ones of the host"
     if name in plugins:
         return f"{name!r} is a plugin of {plugins[name]}, which is installed"
@@ -136,10 +136,10 @@ def render_plugin(
 
     Args:
         name: lower_snake_case, at most `MAX_NAME` characters.
-        host_version: The version of the host that it is written for.
-        host_source: The argument of an installer for the host: a path, an address or its name.
+        host_version: The version of the host that the plugin is written for.
+        host_source: The argument for pip to install the host: a path, an address or a name.
     """
-    package = f"{_OWN_PREFIX}_{name}"
+    package = f"{_PACKAGE_PREFIX}_{name}"
     stem = "".join(word.capitalize() for word in name.split("_"))
     words = {
         "name": name,
@@ -150,10 +150,10 @@ def render_plugin(
         "plugin_class": f"{stem}Plugin",
         "settings_class": f"{stem}Settings",
         "versions": compatible_versions(host_version),
-        **_host_words(host_source),
+        **_host_texts(host_source),
         "imports": '\n  "starlette>=0.48,<2",' if kind == "routes" else "",
     }
-    for key, text in zip(("adds", "shown_by", "try_it"), _ABOUT[kind], strict=True):
+    for key, text in zip(("adds", "shown_by", "try_it"), _KIND_TEXTS[kind], strict=True):
         words[key] = Template(text).substitute(words)
     templates = files("standards_mcp_scaffold").joinpath("template")
     rendered = {PurePosixPath(package, "py.typed"): ""}
@@ -164,8 +164,8 @@ def render_plugin(
     return rendered
 
 
-def _host_words(source: str) -> dict[str, str]:
-    """Return the parts of the texts that depend on the origin of the host."""
+def _host_texts(source: str) -> dict[str, str]:
+    """Return the parts of the files that depend on the origin of the host."""
     host = shlex.quote(source)
     if source == HOST or source.startswith(("http", "git+http", "git+ssh")):
         line = f"      - run: python -m pip install {host}"
@@ -173,10 +173,10 @@ def _host_words(source: str) -> dict[str, str]:
     return {
         "host": host,
         "elsewhere": (
-            "\nOn other machines, that is a clone of its repository, or the repository's "
+            "\nOn other machines, replace the path by a clone of the host's repository, or by its "
             "`git+https://` address."
         ),
-        "in_workflow": " Say there where\nthe host comes from: one line is prepared.",
+        "in_workflow": " Complete the\nprepared line in it with the address of the host.",
         "install_host": (
             "      # The host was installed from this machine; give its repository's address:\n"
             "      # - run: python -m pip install git+https://ADDRESS_OF_ITS_REPOSITORY"

@@ -1,4 +1,4 @@
-"""Tell empty and limiting values of the arguments `grade` and `subject` apart."""
+"""Tell empty, unlimited and limiting values of the arguments `grade` and `subject` apart."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def is_given(value: str | None) -> TypeGuard[str]:
     return bool(value and value.strip())
 
 
-def limits(value: str | None) -> TypeGuard[str]:
-    """Return True if an argument limits the search; ``any`` turns off limits in the text, too."""
+def is_limiting(value: str | None) -> TypeGuard[str]:
+    """Return True if an argument limits the search. ``any`` turns off limits, in the text, too."""
     return is_given(value) and value.strip().casefold() not in _ANY

@@ -11,7 +11,7 @@ import click
 from standards_mcp import ToolCaller
 from standards_mcp.commands import examples, json_option, print_json, print_text
 
-_WORDS = {
+_COMMAND_TERMS = {
     "find_relevant_standards": "`standards-mcp search`",
     "max_results": "--top",
     "activity (?=is|has)": "TEXT ",
@@ -87,9 +87,9 @@ def _name(standard: dict[str, Any]) -> str:
 
 
 def _for_people(message: str) -> str:
-    """Replace the tool's words for a model by the command line's; quotes stay."""
-    for name, word in _WORDS.items():
-        message = re.sub(rf"(?<!')\b{name}\b(?!')", word, message)
+    """Replace names of tools and arguments by terms of the command line, except in quotes."""
+    for name, term in _COMMAND_TERMS.items():
+        message = re.sub(rf"(?<!')\b{name}\b(?!')", term, message)
     return message
 
 

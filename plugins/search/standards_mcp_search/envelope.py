@@ -66,7 +66,7 @@ class SearchEnvelope(TypedDict):
     error_type: NotRequired[str]
 
 
-def found(
+def results_envelope(
     result: SearchResult,
     retired: Mapping[str, Retirement] = MappingProxyType({}),
     missing: Sequence[str] = (),
@@ -77,7 +77,7 @@ def found(
 
     Args:
         retired: Retirements, by the ids of the retired hits.
-        missing: What the text asks for and the catalog lacks; these sentences come first.
+        missing: Sentences that begin the message: the text asks for standards that are not loaded.
     """
     results = [_standard(hit, full=full) for hit in result.hits]
     weak = 0
@@ -87,12 +87,14 @@ def found(
             weak += 1
         if hit.record.id in retired:
             standard["retired"] = retired[hit.record.id].to_dict()
-    told = (f"{each}." for each in told_of([hit.record for hit in result.hits], retired))
+    retirement_notes = (
+        f"{each}." for each in told_of([hit.record for hit in result.hits], retired)
+    )
     count = _count(len(results), weak if result.weak_below else None)
     if missing:
         warning = "These results are of others: do not cite them for this text."
         count = " ".join((*missing, warning))
-    message = _with_notes(count, (*told, *result.notes))
+    message = _with_notes(count, (*retirement_notes, *result.notes))
     return {"success": True, "results": results, "message": message}
 
 
@@ -119,7 +121,7 @@ def _count(count: int, weak: int | None) -> str:
     )
 
 
-def no_results(advice: str, notes: Iterable[str]) -> SearchEnvelope:
+def no_results_envelope(advice: str, notes: Iterable[str]) -> SearchEnvelope:
     """Return the envelope of a search without hits; *advice* says how to widen the search."""
     message = _with_notes(f"No standards matched. {advice}", notes)
     return {"success": False, "results": [], "message": message, "error_type": "no_results"}
@@ -127,9 +129,9 @@ def no_results(advice: str, notes: Iterable[str]) -> SearchEnvelope:
 
 def _standard(hit: SearchHit, *, full: bool) -> Standard:
     record = hit.record
-    # Every token counts in a model's context, and the text of a standard ends what was searched.
-    # Five results took 1,362 tokens. The headings take more than the texts, and neighbours repeat
-    # them.
+    # To save tokens in the model's context, leave out the headings at the beginning of the searched
+    # text: they are longer than the standard's own text, and neighbouring results repeat them.
+    # Five results with them took 1,362 tokens.
     is_short = not full and bool(record.description) and record.description in record.content
     standard: Standard = {
         "_id": record.id,

@@ -24,21 +24,21 @@ _ORDINAL: Final = (
     "|tenth|eleventh|twelfth)"
 )
 _NUMBER: Final = "(?:k|0?[1-9]|1[0-2])"
-_TO: Final = r"\s*(?:[-,&/]|to|through|and|or)\s*"
+_RANGE: Final = r"\s*(?:[-,&/]|to|through|and|or)\s*"
 _LEARNERS: Final = "(?:students?|learners?|pupils|kids|children|class(?:es|room)?|course|lesson)"
 _GRADED: Final = "(?:papers|essays|tests|quizzes|assignments|exams|projects|points|%)"
 # "grade 4, 2-digit numbers", "grade 3, 1/2 and 1/4", "grade 1, 10 more or 10 less"
 _NO_AMOUNT: Final = r"(?!-[a-z]|/\d|\s+(?:digits?|steps?|more|less|times)\b)"
-_CLOSED: Final = r"(?!\s*(?:\+|(?:or|and)\ (?:higher|up|above|older|below)\b))"
+_NOT_OPEN_ENDED: Final = r"(?!\s*(?:\+|(?:or|and)\ (?:higher|up|above|older|below)\b))"
 _COURSE: Final = "(?:math|algebra|geometry|biology|chemistry|physics|english|history|science)"
 _GRADE: Final = re.compile(
     rf"""
     \b(?:
       # "Grade 5", "grades K-2", "Gr. 4", "Grade level: 7"; teachers grade 5 papers, too.
-      gr(?:ades?|\.)?(?:\ level)?(?:\(s\))?[ :-]*{_NUMBER}\b(?:{_TO}{_NUMBER}\b{_NO_AMOUNT})*
-      (?!\s*{_GRADED}){_CLOSED}
+      gr(?:ades?|\.)?(?:\ level)?(?:\(s\))?[ :-]*{_NUMBER}\b(?:{_RANGE}{_NUMBER}\b{_NO_AMOUNT})*
+      (?!\s*{_GRADED}){_NOT_OPEN_ENDED}
       # "4th graders", "fifth-grade", "5th and 6th grade"; a reading level is not a class.
-    | {_ORDINAL}(?:{_TO}{_ORDINAL})*[\s-]*grade(?:rs?|s)?\b
+    | {_ORDINAL}(?:{_RANGE}{_ORDINAL})*[\s-]*grade(?:rs?|s)?\b
       (?![\s-](?:reading[\s-]level|budd(?:y|ies)))
     | (?:pre[ -]?)?kindergart(?:en(?:ers?)?|ners?)\b
     | pre-?school(?:ers?)?\b
@@ -50,15 +50,15 @@ _GRADE: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# Lesson plans name the previous grade more often than their own.
-_LEFT_BEHIND: Final = re.compile(
+# Words before a grade that is not the lesson's own: lesson plans often name the previous grade.
+_OTHER_GRADE_BEFORE: Final = re.compile(
     r"(?:\b(?:not|never|below|above|beyond|before|after|until|since|than|prior to|past|previous"
     r"|from|next|last|entering|leaving)(?: (?:for|in|the|to|of))?"
     r"|\b(?:learned|learnt|introduced|taught|studied|seen|done|developed|covered|met|begun|work)"
     r"(?: in| during))(?: the)? $",
     re.IGNORECASE,
 )
-_IN_THE_PAST: Final = re.compile(
+_PAST_TENSE_AFTER: Final = re.compile(
     r",? (?:the )?(?:students|learners|children|they|we|you)"
     r" (?:(?!need|feed)\w+ed|had|have|learnt|saw|began|met)\b",
     re.IGNORECASE,
@@ -129,18 +129,18 @@ _PUBLISHER: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# Beside a grade or a subject, a state is whose standards are wanted: "Ohio 4th grade fractions",
-# "5th grade science, Texas". Elsewhere it may be the topic: "the geography of Texas".
+# Next to a grade or a subject, the name of a state selects its standards: "Ohio 4th grade
+# fractions", "5th grade science, Texas". Elsewhere it may be the topic: "the geography of Texas".
 _STATE_FIRST: Final = re.compile(rf"({_STATES}),?\ $", re.IGNORECASE)
 _STATE_LAST: Final = re.compile(rf"[\s,:-]+({_STATES})\s*[.?!]?$", re.IGNORECASE)
 _PLACES: Final = {
-    "tek": "Texas",  # without the mark of a plural, as the next ones
+    "tek": "Texas",  # the keys are without a final s
     "sol": "Virginia",
     "ny": "New York",
     "best": "Florida",
     "b.e.s.t.": "Florida",
 }
-# Words that lead to a grade or a subject, and say nothing without it.
+# Words that introduce a grade or a subject, and are removed with it.
 _LEADING: Final = re.compile(
     r"(?:^|(?<=[\s,;:(-]))(?:(?:for|in|with|of|to|at|from|and|my|our|the|a|an|some|any)\s+)+$",
     re.IGNORECASE,
@@ -154,15 +154,14 @@ _LEADING_MARKS: Final = " \t,;:.-()"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A text, read as a teacher means it.
+class NamedScope:
+    """The grades, the subject and the publisher that a text names, and its topic.
 
     Attributes:
-        levels: The codes of the grades that it names, in their order.
-        subject: The subject that it names in its own words, or an empty string.
-        publisher: The state or the framework that it names, such as ``Texas`` for TEKS, or an
-            empty string.
-        topic: The text without the words for all these.
+        levels: The codes of the named grades, in their order.
+        subject: The named subject, in the words of the text, or an empty string.
+        publisher: The named state or framework, such as ``Texas`` for TEKS, or an empty string.
+        topic: The text without the words for grades, subject and publisher.
     """
 
     levels: tuple[str, ...]
@@ -171,11 +170,11 @@ class Named:
     topic: str
 
 
-def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = True) -> Named:
+def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = True) -> NamedScope:
     """Return the grades, the subject and the publisher that a text names, and its topic.
 
-    A text that names several subjects or publishers names none. A text of nothing but names is its
-    own topic.
+    If a text names several subjects, none counts; the same for publishers. If the text has no other
+    words, the topic is the whole text.
 
     Args:
         reads_grade: False to leave grades in the topic.
@@ -196,11 +195,11 @@ def read_named(text: str, *, reads_grade: bool = True, reads_subject: bool = Tru
     if len(places) != 1:
         publishers = []
     spans = [*grade_spans, *(span for span, _ in (*subjects, *publishers))]
-    topic = (_without(plain, spans) if spans else "") or text
+    topic = (_cut_out(plain, spans) if spans else "") or text
     subject = names.pop() if subjects else ""
     if reads_subject and not subject and is_subject(topic):  # "PE", "algebra"
         subject = topic
-    return Named(
+    return NamedScope(
         tuple(level for level in SCHOOL_GRADES if level in levels),
         subject,
         places.pop() if publishers else "",
@@ -213,10 +212,10 @@ _Span = tuple[int, int]
 
 def _grades(plain: str) -> Iterable[tuple[_Span, tuple[str, ...]]]:
     for match in _GRADE.finditer(plain):
-        if _LEFT_BEHIND.search(plain, max(0, match.start() - 30), match.start()):
+        if _OTHER_GRADE_BEFORE.search(plain, max(0, match.start() - 30), match.start()):
             continue
         levels = _levels(match[0].casefold())
-        if levels and not _IN_THE_PAST.match(plain, match.end()):
+        if levels and not _PAST_TENSE_AFTER.match(plain, match.end()):
             yield match.span(), levels
 
 
@@ -230,23 +229,23 @@ def _subjects(plain: str, grades: Iterable[_Span]) -> Iterable[tuple[_Span, str]
             yield before.span(1), before[1].casefold()
 
 
-def _publishers(plain: str, classes: Iterable[_Span]) -> Iterable[tuple[_Span, str]]:
-    """Yield the publishers of a text; *classes* are the places of its grades and subjects."""
+def _publishers(plain: str, scope_spans: Iterable[_Span]) -> Iterable[tuple[_Span, str]]:
+    """Yield the publishers of a text; *scope_spans* are the spans of its grades and subjects."""
     for match in _PUBLISHER.finditer(plain):
         name = next(filter(None, match.groups()))
         yield (
             match.span(),
             _PLACES.get(name.casefold().rstrip("s"), "") or place_named(name) or name,
         )
-    for start, end in classes:
+    for start, end in scope_spans:
         if before := _STATE_FIRST.fullmatch(plain, 0, start):
             yield before.span(1), place_named(before[1]) or before[1]
         if after := _STATE_LAST.match(plain, end):
             yield after.span(1), place_named(after[1]) or after[1]
 
 
-def _without(plain: str, spans: Iterable[_Span]) -> str:
-    """Cut spans out of a text, with the words that lead to them and the learners after them."""
+def _cut_out(plain: str, spans: Iterable[_Span]) -> str:
+    """Cut spans out of a text, with the words that introduce them and the learners after them."""
     kept, start = list[str](), 0
     for begin, end in sorted(spans):
         if begin < start:

@@ -18,9 +18,9 @@ from standards_mcp import (
 )
 from standards_mcp_catalog import Catalog
 
-from .arguments import is_given, limits
+from .arguments import is_given, is_limiting
 from .command import search_command
-from .envelope import SearchEnvelope, found, no_results
+from .envelope import SearchEnvelope, no_results_envelope, results_envelope
 
 MAX_RESULTS = 50
 MAX_CHARACTERS = 8000
@@ -44,18 +44,18 @@ Where text_status is 'paraphrase', say that the wording is not official, and lin
 """
 
 
-def _as_written(grade: object) -> object:
-    """Return 3 as "3" and [3, "4"] as "3, 4": models give grades as numbers and lists too."""
+def _as_text(grade: object) -> object:
+    """Return 3 as "3" and [3, "4"] as "3, 4": models send grades as numbers and lists, too."""
     if isinstance(grade, list):
-        written = [_as_written(each) for each in cast("list[object]", grade)]
+        written = [_as_text(each) for each in cast("list[object]", grade)]
         texts = [each for each in written if isinstance(each, str)]
         return ", ".join(texts) if len(texts) == len(written) else written
     return str(grade) if isinstance(grade, int) and not isinstance(grade, bool) else grade
 
 
-def _understood(grade: str | None) -> str | None:
-    """Refuse an unknown grade before the call, where an admin's overrides are checked, too."""
-    if limits(grade):
+def _existing_grade(grade: str | None) -> str | None:
+    """Refuse an unknown grade as a part of the type, so that overrides of admins are checked."""
+    if is_limiting(grade):
         from standards_mcp_catalog.vocabulary.grades import parse_grades  # noqa: PLC0415  - as below
 
         parse_grades(grade)
@@ -74,8 +74,8 @@ ResultCount = Annotated[
 ]
 Grade = Annotated[
     str | None,
-    BeforeValidator(_as_written),
-    AfterValidator(_understood),
+    BeforeValidator(_as_text),
+    AfterValidator(_existing_grade),
     Field(
         description="The students' grade or grades; pass it if it is known: 'K', '3', '3rd grade', "
         "'K-2', '3, 4', 'high school'; 'any' ignores a grade in the text."
@@ -124,7 +124,7 @@ class SearchPlugin(Plugin[SearchSettings]):
                 name="find_relevant_standards",
                 title="Find relevant standards",
                 description=DESCRIPTION,
-                function=_finder(self._catalog, self.settings.max_results),
+                function=_search_function(self._catalog, self.settings.max_results),
                 read_only=True,
                 idempotent=True,
                 open_world=False,
@@ -147,7 +147,7 @@ class SearchPlugin(Plugin[SearchSettings]):
         return [search_command]
 
 
-def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable[..., Any]:
+def _search_function(open_catalog: Callable[[], Catalog], default_count: int) -> Callable[..., Any]:
     """Return the tool's function; the configured number of results is its default."""
 
     async def find_relevant_standards(
@@ -165,7 +165,7 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
         from .scope import how_to_widen, scope_filter  # noqa: PLC0415  - as above
         from .text_search import search_by_text  # noqa: PLC0415  - costs start-up time
 
-        text, catalog = _checked(activity), open_catalog()
+        text, catalog = _checked_text(activity), open_catalog()
         expression = await scope_filter(catalog, grade, subject, filter)
         answer = await search_by_text(
             catalog,
@@ -177,10 +177,12 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
         )
         if answer.result.hits:
             retired = await retired_hits(catalog, answer.result.hits)
-            envelope = found(answer.result, retired, answer.missing, full=detail == "full")
+            envelope = results_envelope(
+                answer.result, retired, answer.missing, full=detail == "full"
+            )
         else:
             advice = await how_to_widen(catalog, answer.text, grade, subject, filter)
-            envelope = no_results(advice, (*answer.missing, *answer.result.notes))
+            envelope = no_results_envelope(advice, (*answer.missing, *answer.result.notes))
         if answer.language:
             envelope["message"] = message_in(answer.language, envelope["message"])
         return envelope
@@ -188,7 +190,7 @@ def _finder(open_catalog: Callable[[], Catalog], default_count: int) -> Callable
     return find_relevant_standards
 
 
-def _checked(activity: str) -> str:
+def _checked_text(activity: str) -> str:
     text = activity.strip()
     if not text:
         raise InvalidInputError(

@@ -10,7 +10,7 @@ from standards_mcp_catalog import Catalog, StandardRecord
 from standards_mcp_catalog.vocabulary.grades import UnknownGradeError, grade_order, parse_grades
 from standards_mcp_catalog.vocabulary.subjects import is_subject, match_subjects, nearest_subjects
 
-from .arguments import limits
+from .arguments import is_limiting
 
 MOST_HITS = 50
 _LONGEST_QUOTE = 60
@@ -19,17 +19,17 @@ _LONGEST_QUOTE = 60
 async def scope_filter(
     catalog: Catalog, grade: str | None, subject: str | None, extra: FilterExpression | None
 ) -> Node | None:
-    """Return one filter for the grade, the subject and *extra*, or None without any.
+    """Return one filter for the grade, the subject and *extra*, or None if none limits the search.
 
-    It is parsed here, once for all searches of a call.
+    The filter is parsed only once, for all searches of a call.
 
     Raises:
-        InvalidInputError: The grade or the subject does not exist; the message names existing
-            ones.
+        InvalidInputError: The grade does not exist, or no loaded standard has the subject; the
+            message names existing ones.
     """
     expression = combine(
-        _grade_filter(grade) if limits(grade) else None,
-        await _subject_filter(catalog, subject) if limits(subject) else None,
+        _grade_filter(grade) if is_limiting(grade) else None,
+        await _subject_filter(catalog, subject) if is_limiting(subject) else None,
         extra,
     )
     return parse_filter(expression)
@@ -53,21 +53,21 @@ async def how_to_widen(
         "grade": await scope_filter(catalog, grade, None, None),
         "subject": await scope_filter(catalog, None, subject, None),
     }
-    given = {name: limit for name, limit in scopes.items() if limit is not None}
+    limits = {name: limit for name, limit in scopes.items() if limit is not None}
     advice = "Describe the activity in other or more general words."
-    if not given:
+    if not limits:
         return advice
-    # One search finds the matches of either limit, which are then sorted by limit.
-    either = Or(tuple(given.values())) if len(given) > 1 else None
+    # One search finds the matches without the one or the other limit; the loop separates them.
+    either = Or(tuple(limits.values())) if len(limits) > 1 else None
     hits = (await catalog.search(text, MOST_HITS, combine(either, extra))).hits
     records = [record for hit in hits for record in (hit.record, *hit.also_in)]
-    found = list[str]()
-    for name in given:
-        rest = parse_filter(combine(*(limit for other, limit in given.items() if other != name)))
+    suggestions = list[str]()
+    for name in limits:
+        rest = parse_filter(combine(*(limit for other, limit in limits.items() if other != name)))
         fitting = [record for record in records if matches(rest, record.to_dict())]
-        if known := _values(name, fitting):
-            found.append(f"Without the {name} there are matches in: {', '.join(known)}.")
-    return " ".join((f"Search again without {' or '.join(given)}.", *(found or [advice])))
+        if values := _values(name, fitting):
+            suggestions.append(f"Without the {name} there are matches in: {', '.join(values)}.")
+    return " ".join((f"Search again without {' or '.join(limits)}.", *(suggestions or [advice])))
 
 
 def _values(name: str, records: Iterable[StandardRecord]) -> list[str]:
@@ -99,17 +99,17 @@ def subjects_filter(subjects: Sequence[str]) -> FilterExpression:
 
 def subject_not_loaded(subject: str) -> str:
     """Return the message for a school subject without loaded standards."""
-    command = _from_state(f" --subject '{subject}'")
+    command = _import_advice(f" --subject '{subject}'")
     return f"No standards of {subject} are loaded here; {command}"
 
 
 def grade_not_loaded(grades: str) -> str:
     """Return the message for grades without loaded standards, as `spoken_levels` writes them."""
     name = grades if grades == "Pre-K" else f"grade {grades}"
-    return f"No standards for {name} are loaded here; {_from_state()}"
+    return f"No standards for {name} are loaded here; {_import_advice()}"
 
 
-def _from_state(option: str = "") -> str:
+def _import_advice(option: str = "") -> str:
     command = f"standards-mcp data import --from-api csp --jurisdiction STATE{option}"
     return f"the operator of the server can load those of a state with `{command}`."
 

@@ -1,7 +1,7 @@
-"""Search for a text as a teacher means it: by its topic, within the grade and subject it names.
+"""Search by the topic of a text, within the grade, subject and publisher that the text names.
 
-A text also names what the catalog may lack: a subject, a grade, the standards of a state. Then its
-answer says so first, and marks all results as weak, because they are of something else.
+If the catalog has no standards of the named subject, grade or state, the message says so first, and
+all results are marked as weak, because they are about something else.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from standards_mcp_catalog.vocabulary.notation import codes_in
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
 
 from .languages import Reading, read_text
-from .named import Named, read_named
+from .named import NamedScope, read_named
 from .scope import grade_not_loaded, levels_filter, subject_not_loaded, subjects_filter
 
-_MOST_NAMED: Final = 3
-"""This many standards of other grades are named where the named grade has none that fits."""
+_MAX_BETTER: Final = 3
+"""Number of better standards outside the named scope that a note lists."""
 # Measured by `scripts/measure_loaded.py`.
-_PROBABLY: Final = 0.2
-"""Subjects that are not loaded are missed from this probability on, which they have together."""
-_PROBABLY_TRANSLATED: Final = 0.5
-"""The same for a text that was translated word by word, which says less of its subject."""
+_MIN_MISSING_SHARE: Final = 0.2
+"""Minimum total probability of the subjects that are not loaded, to report one as missing."""
+_MIN_MISSING_SHARE_TRANSLATED: Final = 0.5
+"""The same for a text that was translated word by word: its subject is less certain."""
 _CLEAR_MATCH: Final = 0.5
 """A standard with this score fits, whatever subject the text may be about."""
 
@@ -41,11 +41,11 @@ class Answer:
     """The result of a search for a text.
 
     Attributes:
-        result: The hits; its notes say how the text was read.
-        missing: What the text asks for and the catalog lacks, as sentences with the command that
-            loads it. Then all hits count as weak.
-        text: The text that was searched, in English.
-        language: The language that the text was translated from, or an empty string.
+        result: The hits; its notes explain the interpretation of the text.
+        missing: Sentences on requested standards that are not loaded, with the command that loads
+            them. If there are any, all hits count as weak.
+        text: The searched text, in English.
+        language: The language of the original, if it was translated, or an empty string.
     """
 
     result: SearchResult
@@ -58,7 +58,7 @@ async def search_by_text(
     catalog: Catalog,
     text: str,
     count: int,
-    given: Node | None,
+    base_filter: Node | None,
     *,
     reads_grade: bool,
     reads_subject: bool,
@@ -69,6 +69,7 @@ async def search_by_text(
     clearer than a grade: its standard comes first.
 
     Args:
+        base_filter: The filter of the tool's arguments.
         reads_grade: True if the grade in the text counts, because the argument has none.
         reads_subject: The same for the subject.
 
@@ -77,24 +78,28 @@ async def search_by_text(
     """
     reading = read_text(text)
     text, notes = reading.text, _reading_notes(reading)
-    reads_grade = reads_grade and "education_levels" not in fields(given)
+    reads_grade = reads_grade and "education_levels" not in fields(base_filter)
     read = partial(read_named, reads_grade=reads_grade, reads_subject=reads_subject)
-    named, scope, result = await _search_named(catalog, read, text, count, given)
+    named, scope, result = await _search_named(catalog, read, text, count, base_filter)
     if result.read_as:
         text = result.read_as
         notes.append(f"Read as: {text}.")
     missing = scope.missing
     if not missing and reads_subject and not named.subject:
-        probably = _PROBABLY_TRANSLATED if reading.language else _PROBABLY
-        missing = await _missing_by_topic(catalog, result, probably)
+        min_share = _MIN_MISSING_SHARE_TRANSLATED if reading.language else _MIN_MISSING_SHARE
+        missing = await _missing_by_topic(catalog, result, min_share)
     if scope.expression is not None and not missing:
-        result, scope_notes = await _within(catalog, scope, named.topic, count, given, result)
+        result, scope_notes = await _within_scope(
+            catalog, scope, named.topic, count, base_filter, result
+        )
         notes += scope_notes
     elif reads_grade and not missing and (grades := _several_grades(result.hits)):
         notes.append(f"They are of grades {grades}; give a grade to narrow the search.")
     # Without a scope, the text itself was searched, and the store puts its codes first.
     if codes_in(text) and (named.topic != text or scope.expression is not None):
-        by_code = [hit for hit in (await catalog.search(text, count, given)).hits if hit.score == 1]
+        by_code = [
+            hit for hit in (await catalog.search(text, count, base_filter)).hits if hit.score == 1
+        ]
         result = replace(result, hits=_each_once((*by_code, *result.hits))[:count])
     notes += result.notes
     weak_below = math.inf if missing else result.weak_below
@@ -104,37 +109,37 @@ async def search_by_text(
 
 async def _search_named(
     catalog: Catalog,
-    read: Callable[[str], Named],
+    read: Callable[[str], NamedScope],
     text: str,
     count: int,
-    given: Node | None,
-) -> tuple[Named, _Scope, SearchResult]:
-    """Search within the grade and subject of a text, also if only its corrected words name them."""
+    base_filter: Node | None,
+) -> tuple[NamedScope, _Scope, SearchResult]:
+    """Search within the scope that a text names, or that it names after spelling correction."""
     named = read(text)
-    scope = await _scope(catalog, named, given)
-    result = await catalog.search(named.topic, count, combine(scope.expression, given))
+    scope = await _scope(catalog, named, base_filter)
+    result = await catalog.search(named.topic, count, combine(scope.expression, base_filter))
     corrected = result.read_as
     if corrected and named.topic == text and read(corrected).topic != corrected:
-        named, scope, result = await _search_named(catalog, read, corrected, count, given)
+        named, scope, result = await _search_named(catalog, read, corrected, count, base_filter)
         result = replace(result, read_as=corrected)
     return named, scope, result
 
 
-async def _within(
+async def _within_scope(
     catalog: Catalog,
     scope: _Scope,
     topic: str,
     count: int,
-    given: Node | None,
+    base_filter: Node | None,
     result: SearchResult,
 ) -> tuple[SearchResult, list[str]]:
-    """Return the result within a scope, or a wider one if it is empty, and notes on both."""
-    if _fitting(result):
+    """Return *result* of a scope, or of a wider search if it is empty, and notes on both."""
+    if _strong_hits(result):
         return result, [scope.note]
-    wide = await catalog.search(topic, count, given)
+    wide = await catalog.search(topic, count, base_filter)
     if not result.hits:
         return wide, [f"The text names {scope.name}, but none of its standards matches."]
-    better = _fitting(wide)
+    better = _strong_hits(wide)
     return result, [scope.note, *([_elsewhere(scope.name, better)] if better else [])]
 
 
@@ -143,10 +148,10 @@ class _Scope:
     """The part of the catalog that a text names.
 
     Attributes:
-        expression: The filter for it, or None for the whole.
-        name: How people call it.
-        note: A sentence that says so, and how to turn it off.
-        missing: What the text names and the catalog lacks, as sentences.
+        expression: The filter for this part, or None for the whole catalog.
+        name: The name of this part, such as ``grade 3``.
+        note: The sentence that tells users about the filter, and how to turn it off.
+        missing: Sentences on named standards that are not loaded.
     """
 
     expression: Node | None = None
@@ -155,12 +160,12 @@ class _Scope:
     missing: tuple[str, ...] = ()
 
 
-async def _scope(catalog: Catalog, named: Named, given: Node | None) -> _Scope:
+async def _scope(catalog: Catalog, named: NamedScope, base_filter: Node | None) -> _Scope:
     if not (named.levels or named.subject or named.publisher):
         return _Scope()
     facets, missing = await catalog.facets(), list[str]()
     limits, names, arguments = list[FilterExpression](), list[str](), list[str]()
-    if named.publisher and "jurisdiction_title" not in fields(given):
+    if named.publisher and "jurisdiction_title" not in fields(base_filter):
         family = family_of_place(named.publisher)
         if titles := jurisdictions_named(named.publisher, facets.jurisdictions):
             limits.append({"jurisdiction_title": {"$in": list(titles)}})
@@ -183,29 +188,29 @@ async def _scope(catalog: Catalog, named: Named, given: Node | None) -> _Scope:
         else:
             missing.append(subject_not_loaded(named.subject))
     name = " and ".join(names)
-    turned_off = " and ".join(f"{argument} = 'any'" for argument in arguments)
-    advice = f"; pass {turned_off} to search all." if turned_off else "."
+    overrides = " and ".join(f"{argument} = 'any'" for argument in arguments)
+    advice = f"; pass {overrides} to search all." if overrides else "."
     note = f"The text names {name}, so only its standards were searched{advice}"
     sentences = (sentence[0].upper() + sentence[1:] for sentence in missing)
     return _Scope(parse_filter(combine(*limits)), name, note, tuple(sentences))
 
 
 async def _missing_by_topic(
-    catalog: Catalog, result: SearchResult, probably: float
+    catalog: Catalog, result: SearchResult, min_share: float
 ) -> tuple[str, ...]:
     """Return the subject that the topic is probably about, as a sentence, if it is not loaded."""
     if not result.subjects or not result.hits or result.hits[0].score >= _CLEAR_MATCH:
         return ()
     facets, likely, absent_share, open_share = await catalog.facets(), "", 0.0, 1.0
-    # To compare a subject with hundreds of loaded ones takes milliseconds, so the least probable
-    # ones are left out once they cannot decide.
+    # Comparing a subject with hundreds of loaded ones takes milliseconds, so stop as soon as the
+    # remaining, less probable subjects cannot change the result.
     for subject, share in sorted(result.subjects.items(), key=lambda item: -item[1]):
-        if absent_share >= probably or absent_share + open_share < probably:
+        if absent_share >= min_share or absent_share + open_share < min_share:
             break
         open_share -= share
         if not _is_loaded(subject, facets):
             likely, absent_share = likely or subject, absent_share + share
-    if absent_share < probably:
+    if absent_share < min_share:
         return ()
     if likely == "none":
         return ("The text names no topic of a school subject; say what the students learn or do.",)
@@ -224,12 +229,12 @@ def _is_preschool(subject: str) -> bool:
     return subject == "early childhood"
 
 
-def _fitting(result: SearchResult) -> list[SearchHit]:
+def _strong_hits(result: SearchResult) -> list[SearchHit]:
     return [hit for hit in result.hits if hit.score >= result.weak_below]
 
 
 def _several_grades(hits: Sequence[SearchHit]) -> str:
-    """Return the grades of hits as people write them, if the hits are not all of the same."""
+    """Return the grades of hits, such as ``3-5``, or "" if all hits have the same grades."""
     levels = {hit.record.education_levels for hit in hits}
     return spoken_levels({level for each in levels for level in each}) if len(levels) > 1 else ""
 
@@ -254,6 +259,6 @@ def _elsewhere(scope_name: str, hits: Sequence[SearchHit]) -> str:
     names = (
         f"{hit.record.statement_notation or hit.record.id} "
         f"(grade {spoken_levels(hit.record.education_levels)})"
-        for hit in hits[:_MOST_NAMED]
+        for hit in hits[:_MAX_BETTER]
     )
     return f"Standards outside of {scope_name} fit better: {', '.join(names)}."

@@ -19,7 +19,7 @@ from standards_mcp.testing import check_plugin
 from standards_mcp_catalog import Catalog, CatalogError, SearchHit, SearchResult, StandardRecord
 from standards_mcp_catalog.local.catalog import LocalCatalog
 from standards_mcp_search import SearchPlugin
-from standards_mcp_search.envelope import found
+from standards_mcp_search.envelope import results_envelope
 
 Search = Callable[..., ToolResult]
 
@@ -113,7 +113,7 @@ async def serving(
 
 def test_what_a_standard_has_not_is_left_out():
     hit = SearchHit(record=without_a_code(), score=1.0, also_in=(without_a_code(2),))
-    (standard,) = found(SearchResult(hits=(hit,)), full=True)["results"]
+    (standard,) = results_envelope(SearchResult(hits=(hit,)), full=True)["results"]
     assert standard["also_in"] == [
         {"_id": "2", "standard_set_title": "Art", "education_levels": ["03"]}
     ]
@@ -129,12 +129,14 @@ def test_a_result_without_a_code_has_the_nearest_heading_with_one(full: bool):
     record = without_a_code().model_copy(
         update={"content": content, "description": "Shape a bowl."}
     )
-    (standard,) = found(SearchResult(hits=(SearchHit(record=record, score=1),)), full=full)[
-        "results"
-    ]
+    (standard,) = results_envelope(
+        SearchResult(hits=(SearchHit(record=record, score=1),)), full=full
+    )["results"]
     assert standard["heading"] == {"statement_notation": "V.2", "description": "Clay"}
     bare = record.model_copy(update={"content": content.replace(" (V)", "").replace(" (V.2)", "")})
-    (standard,) = found(SearchResult(hits=(SearchHit(record=bare, score=1),)), full=full)["results"]
+    (standard,) = results_envelope(
+        SearchResult(hits=(SearchHit(record=bare, score=1),)), full=full
+    )["results"]
     assert standard["heading"] == {"description": "At the wheel"}
 
 
@@ -152,10 +154,10 @@ def test_what_hardly_fits_is_marked_and_told(
     hits = tuple(
         SearchHit(record=without_a_code(number), score=score) for number, score in enumerate(scores)
     )
-    answer = found(SearchResult(hits=hits, weak_below=0.3), full=False)
+    answer = results_envelope(SearchResult(hits=hits, weak_below=0.3), full=False)
     assert [each.get("weak", False) for each in answer["results"]] == weak
     assert answer["message"].startswith(message)
-    unknown = found(SearchResult(hits=hits), full=False)
+    unknown = results_envelope(SearchResult(hits=hits), full=False)
     assert not any("weak" in each for each in unknown["results"])
     assert "weak matches are not marked here, so check that each fits" in unknown["message"]
 
@@ -196,7 +198,7 @@ def test_a_subject_that_is_not_loaded_is_recognised_without_its_name(
 
 def test_a_text_that_the_content_has_not_stays_beside_it():
     result = SearchResult(hits=(SearchHit(record=without_a_code(), score=1.0),))
-    (standard,) = found(result, full=False)["results"]
+    (standard,) = results_envelope(result, full=False)["results"]
     assert (standard["content"], standard.get("description")) == ("Other words", "Its text")
 
 
@@ -222,9 +224,9 @@ def test_a_result_in_full_has_the_fields_of_the_envelope(search: Search):
 def test_a_result_links_to_its_official_text():
     link = "https://example.org/art/1/"
     record = without_a_code().model_copy(update={"source_url": link})
-    (standard,) = found(SearchResult(hits=(SearchHit(record=record, score=1.0),)), full=False)[
-        "results"
-    ]
+    (standard,) = results_envelope(
+        SearchResult(hits=(SearchHit(record=record, score=1.0),)), full=False
+    )["results"]
     assert standard.get("source_url") == link
 
 

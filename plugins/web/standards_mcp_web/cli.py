@@ -28,12 +28,12 @@ def search_command(context: click.Context, query: str, *, top: int, as_json: boo
     """
     call: ToolCaller = context.obj
     answer = call("web.search", {"query": query, "top_k": top})
-    print_answer(answer, _shown, as_json=as_json)
+    print_answer(answer, _pages_text, as_json=as_json)
     content = answer.structured or {}
     context.exit(int(answer.is_error or not content["results"]))
 
 
-def _shown(answer: Mapping[str, Any]) -> str:
+def _pages_text(answer: Mapping[str, Any]) -> str:
     pages = [_page(rank, page) for rank, page in enumerate(answer["results"], 1)]
     return "\n\n".join(pages) or answer.get("notice", "No pages were found.")
 

@@ -39,15 +39,16 @@ class Limits:
         if self._paused_until > now:
             wait = self._paused_until - now
             raise LimitedError(f"The quota at {provider} is used up", wait)
-        if self._until_free() > now:
-            wait = self._until_free() - now
+        if self._free_at() > now:
+            wait = self._free_at() - now
             raise LimitedError(f"Web search is limited to {self._rate}", wait)
         self._times.append(now)
 
     def are_reached(self) -> bool:
         """Return True if no request is allowed now."""
-        return max(self._paused_until, self._until_free()) > time.monotonic()
+        return max(self._paused_until, self._free_at()) > time.monotonic()
 
-    def _until_free(self) -> float:
+    def _free_at(self) -> float:
+        """Return the time from which the window has room for a request."""
         is_full = len(self._times) == self._times.maxlen
         return self._times[0] + self._seconds if is_full else 0

@@ -54,7 +54,7 @@ class WebPlugin(Plugin[WebSettings]):
         """Report a missing key. This makes no request, because each search costs money."""
         if open_provider(self.settings) is None:
             return Health(status="degraded", message=NO_KEY)
-        return Health(status="ok", message=f"asks {self.settings.provider}")
+        return Health(status="ok", message=f"uses {self.settings.provider}")
 
     @hookimpl
     def register_tools(self) -> Iterable[Tool]:

@@ -22,8 +22,8 @@ MAX_BYTES: Final = 2_000_000
 PAUSES: Final = (0.3, 1.0)
 """Seconds before each retry, varied by up to a fifth."""
 _VARIATION: Final = 0.2
-_TOO_MANY: Final = 429
-_REDIRECTION, _SERVER = 300, 500
+_TOO_MANY_REQUESTS: Final = 429
+_FIRST_REDIRECT, _FIRST_SERVER_ERROR = 300, 500
 
 
 async def ask(
@@ -44,7 +44,7 @@ async def ask(
         LimitedError: A rate limit forbids the request.
         TimedOutError: The provider does not answer in time.
     """
-    place = urlsplit(question.url).hostname
+    host = urlsplit(question.url).hostname
     try:
         with anyio.fail_after(seconds):
             reply = await _with_retries(lambda: _send(client, provider, question, limits), limits)
@@ -56,19 +56,19 @@ async def ask(
     except httpx2.RequestError as error:
         # The error's own text may contain the address with the query.
         raise ApiError(
-            f"{provider.name} at {place} cannot be reached ({type(error).__name__}). Check the "
+            f"{provider.name} at {host} cannot be reached ({type(error).__name__}). Check the "
             "network and the address in [plugins.web]."
         ) from None
-    if reply.status == _TOO_MANY:
+    if reply.status == _TOO_MANY_REQUESTS:
         limit = f"{provider.name} has been asked too often"
         wait = provider.wait(reply.headers) or 1
         limits.pause(wait)
         raise LimitedError(limit, wait)
-    if reply.status >= _SERVER:
+    if reply.status >= _FIRST_SERVER_ERROR:
         raise ApiError(
             f"{provider.name} answered {reply.status}. Try again later.", status=reply.status
         )
-    if reply.status >= _REDIRECTION:
+    if reply.status >= _FIRST_REDIRECT:
         raise provider.refusal(reply, question)
     return reply
 
@@ -78,7 +78,7 @@ async def ask(
 async def _with_retries(send: Callable[[], Awaitable[Reply]], limits: Limits) -> Reply:
     outcome = await _outcome(send)
     for pause in PAUSES:
-        if not _may_pass(outcome) or limits.are_reached():
+        if not _is_transient(outcome) or limits.are_reached():
             break
         await anyio.sleep(pause * random.uniform(1 - _VARIATION, 1 + _VARIATION))  # noqa: S311
         if limits.are_reached():  # another search may have reached them meanwhile
@@ -96,8 +96,8 @@ async def _outcome(send: Callable[[], Awaitable[Reply]]) -> Reply | httpx2.Trans
         return error
 
 
-def _may_pass(outcome: Reply | httpx2.TransportError) -> bool:
-    return isinstance(outcome, httpx2.TransportError) or outcome.status >= _SERVER
+def _is_transient(outcome: Reply | httpx2.TransportError) -> bool:
+    return isinstance(outcome, httpx2.TransportError) or outcome.status >= _FIRST_SERVER_ERROR
 
 
 async def _send(

@@ -31,16 +31,16 @@ class Search:
     """Search the web by one provider.
 
     Args:
-        provider: The search engine; None without a key.
+        provider: The search engine, or None if its key is missing.
     """
 
     def __init__(self, settings: WebSettings, provider: Provider | None) -> None:
         self._settings, self._provider = settings, provider
         self._client: httpx2.AsyncClient | None = None
         self._opening = asyncio.Lock()
-        # The host's cache has the bytes of all tools as its bound, and does not know that spaces in
-        # a query do not matter.
-        self._kept: TTLCache[_Key, WebAnswer] = TTLCache(
+        # Not the host's cache: its size limit is shared by all tools, and it treats queries as
+        # different that differ only in spaces.
+        self._cache: TTLCache[_Key, WebAnswer] = TTLCache(
             settings.cache_size, settings.cache_ttl, time.monotonic
         )
         self._running: dict[_Key, asyncio.Task[WebAnswer]] = {}
@@ -55,13 +55,13 @@ class Search:
         if self._provider is None:
             return {**_answer([], time.time()), "notice": NO_KEY}
         key = (query, count)
-        if (kept := self._kept.get(key)) is not None:
-            return kept
+        if (cached := self._cache.get(key)) is not None:
+            return cached
         if (running := self._running.get(key)) is None:
             # A separate task: a caller that leaves must not end the search of other callers.
-            running = asyncio.create_task(self._asked(self._provider, query, count))
+            running = asyncio.create_task(self._request(self._provider, query, count))
             self._running[key] = running
-            running.add_done_callback(lambda task: self._done(key, task))
+            running.add_done_callback(lambda task: self._finish(key, task))
         return await asyncio.shield(running)
 
     async def aclose(self) -> None:
@@ -73,19 +73,19 @@ class Search:
         if self._client:
             await self._client.aclose()
 
-    def _done(self, key: _Key, task: asyncio.Task[WebAnswer]) -> None:
+    def _finish(self, key: _Key, task: asyncio.Task[WebAnswer]) -> None:
         del self._running[key]
         # Read the exception: asyncio warns of unread ones, even if all callers have left.
         if not task.cancelled() and task.exception() is None:
-            self._kept[key] = task.result()
+            self._cache[key] = task.result()
 
-    async def _asked(self, provider: Provider, query: str, count: int) -> WebAnswer:
+    async def _request(self, provider: Provider, query: str, count: int) -> WebAnswer:
         question = provider.question(query, count)
-        client = await self._opened(question.url)
+        client = await self._open_client(question.url)
         reply = await ask(client, provider, question, self._limits, self._settings.timeout)
         return _answer(islice(provider.results(reply.data), count), time.time())
 
-    async def _opened(self, url: str) -> httpx2.AsyncClient:
+    async def _open_client(self, url: str) -> httpx2.AsyncClient:
         async with self._opening:
             if self._client is None:
                 # In a thread: reading the certificate authorities takes a tenth of a second.
@@ -97,7 +97,7 @@ class Search:
 
 @asynccontextmanager
 async def searching(settings: WebSettings) -> AsyncGenerator[Search]:
-    """Open the cache and the connections for the duration of the context."""
+    """Provide a `Search`, and close its connections at the end of the context."""
     search = Search(settings, open_provider(settings))
     try:
         yield search

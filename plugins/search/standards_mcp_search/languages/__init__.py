@@ -1,11 +1,11 @@
 """Texts in other languages than English, the language of the standards.
 
-A language with a folder here is translated word by word, to search only, and answered in its own
-words. Its files:
+A text in a language with a folder here is translated word by word for the search, and its answer
+is in that language. The files of the folder:
 
     words.csv       spanish,english: words and phrases in lower case, sorted; see `translation`
     sentences.csv   english,spanish: the sentences of an answer, see `sentences`
-    english.txt     words that are English, too, and names: they do not show the language
+    english.txt     words that are English, too, and names: ignored in the detection of the language
 
 A text in any other language is answered with the advice to ask in English.
 """
@@ -23,12 +23,12 @@ __all__ = ["Reading", "message_in", "read_text"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as it is searched.
+    """The text to search for, and the language of the original.
 
     Attributes:
         text: The text, in English if its language can be translated.
-        language: The language that it was translated from, or an empty string.
-        foreign: The language that it is in, if that cannot be translated, or an empty string.
+        language: The language of a text that was translated, or an empty string.
+        foreign: The language of a text that cannot be translated, or an empty string.
     """
 
     text: str
@@ -37,9 +37,9 @@ class Reading:
 
 
 def read_text(text: str) -> Reading:
-    """Return a text in English, with the language that it was in.
+    """Detect the language of a text, and translate it into English if there is a table.
 
-    A text without words of grammar shows its language by the words of a table.
+    If common words do not show the language, the words of the tables decide.
     """
     language = detect_language(text)
     if not language:

@@ -27,7 +27,7 @@ _LANGUAGES: Final = {
         scrivere lettura testo alunni studenti bambini classe sommare""",
     "Vietnamese": "và của các cho với một những học sinh phân số đọc viết cộng trừ nhân chia",
 }
-_OWNERS: Final = {
+_LANGUAGES_OF_WORD: Final = {
     word: [name for name, words in _LANGUAGES.items() if word in words.split()]
     for words in _LANGUAGES.values()
     for word in words.split()
@@ -44,11 +44,11 @@ _SCRIPTS: Final = {
     "THAI": "Thai",
     "GREEK": "Greek",
 }
-_ENOUGH: Final = 2
+_MIN_COMMON_WORDS: Final = 2
 
 
 def detect_language(text: str) -> str:
-    """Return the language that the script and the common words of a text show, else nothing."""
+    """Return the language of a text by its script or its common words, or an empty string."""
     words = set(re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", text[:2000]).casefold()))
     return _by_script(words) or _by_words(words)
 
@@ -64,9 +64,9 @@ def _by_script(words: Collection[str]) -> str:
 
 
 def _by_words(words: Collection[str]) -> str:
-    counts = Counter(owner for word in words for owner in _OWNERS.get(word, ()))
+    counts = Counter(name for word in words for name in _LANGUAGES_OF_WORD.get(word, ()))
     english = counts.pop(ENGLISH, 0)
     language, count = counts.most_common(1)[0] if counts else ("", 0)
-    if count >= _ENOUGH and count > english:
+    if count >= _MIN_COMMON_WORDS and count > english:
         return language
     return ENGLISH if english else ""

@@ -1,9 +1,9 @@
-"""Say the sentences of an answer in the language of the question.
+"""Translate the sentences of an answer into the language of the question.
 
-The search says everything in English. A table has the English sentences, with names in braces for
-their variable parts, and the same sentences in the other language. A line in small letters is the
-pattern of a term inside of variable parts; ``{text}`` and commands stay as they are. A sentence
-without a line stays English.
+The search writes its messages in English. Each line of a table has an English sentence, with names
+in braces for its variable parts, and the translation. A line that begins with a small letter is the
+pattern of a term within variable parts, except in ``{text}`` and in commands. A sentence without a
+line stays English.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ def message_in(language: str, message: str) -> str:
     return message
 
 
-_Lines = list[tuple[re.Pattern[str], str]]
+_Replacements = list[tuple[re.Pattern[str], str]]
 
 
 @cache
-def _table(language: str) -> tuple[_Lines, _Lines]:
+def _table(language: str) -> tuple[_Replacements, _Replacements]:
     """Return the sentences and the terms of a language."""
     folder = files(__package__ or __name__) / language.casefold()
     rows = list(csv.reader((folder / "sentences.csv").read_text("utf-8").splitlines()))[1:]
-    sentences = [(_pattern(english), own) for english, own in rows if not english[0].islower()]
+    sentences = [
+        (_pattern(english), target) for english, target in rows if not english[0].islower()
+    ]
     terms = [
-        (re.compile(rf"(?<![\w.-]){english}(?![\w-])", re.IGNORECASE), own)
-        for english, own in rows
+        (re.compile(rf"(?<![\w.-]){english}(?![\w-])", re.IGNORECASE), target)
+        for english, target in rows
         if english[0].islower()
     ]
     return sentences, terms
@@ -47,11 +49,11 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return re.compile(_VARIABLE.sub(r"(?P<\1>.+?)", re.escape(sentence)) + r"(?=\s|$)")
 
 
-def _filled(template: str, terms: _Lines, match: re.Match[str]) -> str:
+def _filled(template: str, terms: _Replacements, match: re.Match[str]) -> str:
     values = match.groupdict()
-    for pattern, own in terms:
+    for pattern, target in terms:
         values = {
-            name: value if name == "text" or "`" in value else pattern.sub(own, value)
+            name: value if name == "text" or "`" in value else pattern.sub(target, value)
             for name, value in values.items()
         }
     return template.format_map(values)

@@ -1,4 +1,4 @@
-"""Search engines, each in a module and behind the protocol `Provider`."""
+"""Search engines: each is a module with a class that implements `Provider`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Provider", "open_provider"]
 
 
 def open_provider(settings: WebSettings) -> Provider | None:
-    """Return the configured provider, None without its key."""
+    """Return the configured provider, or None if its key is missing."""
     if settings.searxng_url is not None and settings.provider == "searxng":
         return Searxng(settings.searxng_url)
     if settings.api_key is None or not (key := settings.api_key.get_secret_value()):

@@ -56,7 +56,7 @@ class Provider(Protocol):
         """Return the results of a reply, in the provider's order.
 
         Raises:
-            ApiError: The reply has another structure.
+            ApiError: The reply does not have the expected structure.
         """
         ...
 
@@ -68,7 +68,7 @@ class Provider(Protocol):
         ...
 
     def wait(self, headers: Mapping[str, str]) -> float:
-        """Return the seconds until the next allowed request, 0 without a wait."""
+        """Return the seconds until the next allowed request; 0 if one is allowed now."""
         ...
 
 

@@ -23,12 +23,12 @@ from .base import (
     pages,
 )
 
-_NAME: Final = 100
-_PRICE: Final = 50
-_CODE: Final = 100
-_DETAIL: Final = 200
-_DETAIL_READ: Final = 2000
-_KEY_REFUSED: Final = (401, 403)
+_MAX_NAME: Final = 100
+_MAX_PRICE: Final = 50
+_MAX_CODE: Final = 100
+_MAX_DETAIL: Final = 200
+_MAX_DETAIL_READ: Final = 2000
+_KEY_REFUSED_STATUSES: Final = (401, 403)
 _UNPROCESSABLE: Final = 422
 
 
@@ -68,15 +68,17 @@ class Brave:
     def refusal(self, reply: Reply, question: Question) -> ApiError:
         """Return the error. See `Provider`."""
         error = field_of(reply.data, "error")
-        about_token = "TOKEN" in plain(field_of(error, "code"), _CODE).upper()
-        if reply.status in _KEY_REFUSED or (reply.status == _UNPROCESSABLE and about_token):
+        about_token = "TOKEN" in plain(field_of(error, "code"), _MAX_CODE).upper()
+        if reply.status in _KEY_REFUSED_STATUSES or (
+            reply.status == _UNPROCESSABLE and about_token
+        ):
             return ApiError(
                 "Brave refuses the key. Set a valid one by SEARCH_API_KEY or [plugins.web] "
                 "api_key.",
                 status=reply.status,
             )
-        detail = plain(field_of(error, "detail"), _DETAIL_READ)
-        shown = without(detail, question.parameters["q"], self._key)[:_DETAIL]
+        detail = plain(field_of(error, "detail"), _MAX_DETAIL_READ)
+        shown = without(detail, question.parameters["q"], self._key)[:_MAX_DETAIL]
         return ApiError(
             f"Brave answered {reply.status}: {shown or 'no reason was given'}", status=reply.status
         )
@@ -103,7 +105,7 @@ def _result(page: Mapping[str, Any], url: str) -> WebResult:
         "title": plain(page.get("title"), LONGEST_TITLE) or url,
         "url": url,
         "snippet": plain(page.get("description"), LONGEST_SNIPPET) or None,
-        "profile": plain(field_of(page.get("profile"), "name"), _NAME) or None,
+        "profile": plain(field_of(page.get("profile"), "name"), _MAX_NAME) or None,
         "price": price,
         "availability": availability,
     }
@@ -123,15 +125,15 @@ def _price(offer: Mapping[str, Any]) -> str:
     price = offer.get("price")
     if isinstance(price, bool) or not isinstance(price, str | int | float):
         return ""
-    amount = plain(str(price), _PRICE + 1)
+    amount = plain(str(price), _MAX_PRICE + 1)
     is_above_0 = any(unicodedata.decimal(character, 0) for character in amount)
-    if not is_above_0 or amount.startswith("-") or len(amount) > _PRICE:
+    if not is_above_0 or amount.startswith("-") or len(amount) > _MAX_PRICE:
         return ""
-    return f"{amount} {plain(offer.get('priceCurrency'), _PRICE)}".strip()
+    return f"{amount} {plain(offer.get('priceCurrency'), _MAX_PRICE)}".strip()
 
 
 def _availability(offer: Mapping[str, Any]) -> str:
-    address = re.split("[?#]", plain(offer.get("availability"), _NAME))[0]
+    address = re.split("[?#]", plain(offer.get("availability"), _MAX_NAME))[0]
     return address.rstrip("/").rpartition("/")[2]
 
 

@@ -12,7 +12,7 @@ from standards_mcp_web.texts import link, plain
 
 from .base import LONGEST_SNIPPET, LONGEST_TITLE, Question, Reply, field_of, listed, pages
 
-_ENGINE: Final = 50
+_MAX_ENGINE_NAME: Final = 50
 _MOST_ENGINES: Final = 5
 _FORBIDDEN: Final = 403
 
@@ -38,10 +38,10 @@ class Searxng:
     def results(self, data: Any) -> Iterable[WebResult]:
         """Return the results. See `Provider`; an empty list is an error if engines failed."""
         results = pages(field_of(data, "results"), self.name)
-        silent = listed(field_of(data, "unresponsive_engines"))
-        if silent and not results:
+        failures = listed(field_of(data, "unresponsive_engines"))
+        if failures and not results:
             raise ApiError(
-                f"SearXNG has no results, because its engines did not answer{_names(silent)}. "
+                f"SearXNG has no results, because its engines did not answer{_names(failures)}. "
                 "Try again later; if the error persists, enable other engines in its settings.yml."
             )
         return (_result(page, url) for page in results if (url := link(page.get("url"))))
@@ -66,7 +66,10 @@ class Searxng:
 
 def _names(engines: list[object]) -> str:
     """Return the names of engines as a part of a sentence. SearXNG lists each with a reason."""
-    names = (plain((listed(engine) or [engine])[0], _ENGINE) for engine in engines[:_MOST_ENGINES])
+    names = (
+        plain((listed(engine) or [engine])[0], _MAX_ENGINE_NAME)
+        for engine in engines[:_MOST_ENGINES]
+    )
     listed_names = ", ".join(filter(None, names))
     return f": {listed_names}" if listed_names else ""
 
@@ -77,7 +80,7 @@ def _result(page: Mapping[str, Any], url: str) -> WebResult:
         "title": plain(page.get("title"), LONGEST_TITLE) or url,
         "url": url,
         "snippet": plain(page.get("content"), LONGEST_SNIPPET) or None,
-        "profile": plain(engines[0], _ENGINE) or None,
+        "profile": plain(engines[0], _MAX_ENGINE_NAME) or None,
         "price": None,
         "availability": None,
     }
