@@ -1,4 +1,4 @@
-"""Answers of the tools."""
+"""Formats of the tools' answers."""
 
 from __future__ import annotations
 

@@ -62,11 +62,11 @@ def _build_command(
     @click.option("--id", "id_", required=True, help="The id of the dataset in searches.")
     @click.option("--name", required=True, help="The name of the dataset for people.")
     @click.option("--description", required=True, help="The subject of the dataset.")
-    @click.option("--out", type=click.Path(path_type=Path), help="The dataset's own folder.")
+    @click.option("--out", type=click.Path(path_type=Path), help="The folder; default: root/ID.")
     @click.option("--model", default=DEFAULT_MODEL, help="The text encoder.", show_default=True)
     @click.option("--chunk-words", default=200, show_default=True, help="Words of a passage.")
-    @click.option("--overlap-words", default=30, show_default=True, help="Words it repeats.")
-    @click.option("--include", multiple=True, metavar="GLOB", help="Only such files.")
+    @click.option("--overlap-words", default=30, show_default=True, help="Words of the previous one.")
+    @click.option("--include", multiple=True, metavar="GLOB", help="Only matching files.")
     @reports
     def build(
         folder: Path, id_: str, name: str, description: str, out: Path | None, **cutting: Any

@@ -1,4 +1,4 @@
-"""Commands that list, search and check datasets, and the workers of commands."""
+"""Commands that list, search and check datasets, and the worker processes of commands."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from .workers.pool import OverdueError, Pool, UnavailableError
 
 T = TypeVar("T")
 _SECONDS: Final = 300.0
-"""Deadline for one file, or for a few texts at a slow address."""
+"""Deadline of a call, which reads one file or encodes a few texts at a slow address."""
 
 top_option: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
 
 
 class Workers:
-    """Worker processes for a command; it is the `Work` of a build.
+    """Worker processes for a command. Implements `Work`.
 
     Args:
-        portal: The event loop of *pool*, in another thread.
+        portal: The portal to the event loop of *pool*, in another thread.
     """
 
     def __init__(self, portal: BlockingPortal, pool: Pool) -> None:
@@ -47,7 +47,7 @@ class Workers:
         self._pool = pool
 
     def start(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Start a function of `tasks`; the result raises as `Pool.run` does."""
+        """Start a function of `tasks`; the future has the result or error of `Pool.run`."""
         run = partial(self._pool.run, function, *arguments, seconds=_SECONDS)
         return self._portal.start_task_soon(run)
 
@@ -57,14 +57,14 @@ class Workers:
         return result
 
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
-        """Return a row of length 1 for each text; all workers share the texts."""
+        """Return a row of length 1 for each text; the texts are split among all workers."""
         share = -(-len(texts) // self._pool.size)
         parts = [texts[start : start + share] for start in range(0, len(texts), share)]
         futures = [self.start(tasks.encode, part, model) for part in parts]
         return np.vstack([future.result() for future in futures])
 
     def try_out(self, source: Source) -> Entry:
-        """Open a dataset and search it, and return it, or the reason for leaving it out."""
+        """Open and search a dataset; return it as ready, or as excluded with the reason."""
         return self._portal.call(look_into, self._pool, source, tasks.try_out)
 
 
@@ -73,7 +73,7 @@ def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generat
     """Run the workers of these settings for a command.
 
     Raises:
-        BuildError: They end, or take too long, or a text encoder is missing.
+        BuildError: A worker ends or takes too long, or a text encoder is missing.
     """
     with start_blocking_portal() as portal:
         pool = pool_of(settings, log)
@@ -83,7 +83,7 @@ def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generat
         except DatasetError as error:
             raise BuildError(error.reason) from error
         except (UnavailableError, OverdueError) as error:
-            raise BuildError(f"a worker cannot do its part: {error}") from error
+            raise BuildError(f"a worker process failed: {error}") from error
         finally:
             serving.cancel()
 
@@ -91,12 +91,12 @@ def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generat
 def dataset_commands(
     settings: KnowledgeSettings, root: Path, log: logging.Logger
 ) -> list[click.Command]:
-    """Return the commands for datasets that exist."""
+    """Return the commands ``check``, ``schema``, ``list`` and ``search``."""
     return [_check_command(settings, root, log), _schema, _list_datasets, _search]
 
 
 def hits_text(hits: Sequence[Hit]) -> str:
-    """Return results, the best first, each with its file."""
+    """Format search results as text, each with its file."""
     if not hits:
         return "No passage was found."
     return "\n\n".join(
@@ -174,7 +174,7 @@ def _check_line(entry: Entry) -> str:
 def _chosen(
     settings: KnowledgeSettings, root: Path, names: Sequence[str]
 ) -> list[Source | LeftOut]:
-    """Return the datasets with an id or at a path; without names, all in the root."""
+    """Return the datasets with these ids or paths; without names, all datasets in the root."""
     roots = [root, *settings.extra_roots]
     in_root = {path: read_source(path, roots) for path in manifests_in(root)}
     if not names:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from .workers.opened import Opened
 
 _RETRY_OF_CRASH: Final = 300.0
-"""Seconds until a dataset that ended workers is tried again: that may end two more."""
+"""Seconds until a dataset that crashed workers is opened again. It may crash two more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset(Source):
-    """A dataset that is ready."""
+    """A dataset that was opened and can be searched."""
 
     facts: Facts
 
@@ -36,7 +36,7 @@ Entry: TypeAlias = Dataset | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """All datasets at one time. It is immutable: a call keeps the one that it began with.
+    """All datasets at one time. Immutable, so that they do not change during a call.
 
     Attributes:
         opening: Ids of the datasets that are being opened.
@@ -48,17 +48,17 @@ class Shelf:
 
     @property
     def entries(self) -> list[Entry]:
-        """All datasets by id; a ready one before duplicates of its id."""
+        """All opened or excluded datasets, sorted by id; a ready one before its duplicates."""
         return sorted([*self.ready.values(), *self.left_out], key=lambda entry: entry.id)
 
 
 async def look_into(
     pool: Pool, source: Source, look: Callable[[Opened, Files], Facts] = inspect
 ) -> Entry:
-    """Open a dataset in a worker, and return it, or the reason for leaving it out.
+    """Open a dataset in a worker; return it as ready, or as excluded with the reason.
 
     Args:
-        look: The function of `tasks` that opens it.
+        look: The function of `tasks` that opens the dataset.
     """
     unread = f"Index cannot be read: {source.files.index}"
     manifest, retry = source.manifest, _RETRY_OF_CRASH
@@ -82,19 +82,20 @@ async def look_into(
 
 
 def _breaking(source: Source, error: DatasetError) -> LeftOut:
-    """Return the entry of a dataset that breaks a rule."""
+    """Return the entry of a dataset with this error."""
     kind = error.kind
     cause = error if kind in {"index", "metadata"} else None
-    # A file went away after the host had seen it; it may be back without a change.
+    # The file vanished after the host had read its stamp, and may come back unchanged.
     retry_at = 0.0 if kind == "path" else None
     return LeftOut(source.id, source.path, kind, error.reason, source.manifest, retry_at, cause)
 
 
 def shelved(entries: Iterable[Entry], opening: Collection[str] = ()) -> Shelf:
-    """Return a shelf of datasets, given in the order of their paths; the first of an id is served.
+    """Return a snapshot of datasets. Of several with the same id, the first one is served.
 
     Args:
-        opening: Ids of datasets that are being opened and may come first.
+        entries: The opened or excluded datasets, in the order of their paths.
+        opening: Ids of datasets that are being opened. Opened ones with the same id have to wait.
     """
     ready: dict[str, Dataset] = {}
     left_out: list[LeftOut] = []
@@ -108,14 +109,14 @@ def shelved(entries: Iterable[Entry], opening: Collection[str] = ()) -> Shelf:
 
 
 class Library:
-    """Keeps a `Shelf` that is at most *seconds* old while calls come.
+    """Keeps a `Shelf` current: a call reads the folders again if it is older than *seconds*.
 
-    A call starts the reading of the folders. New datasets are opened in the background, so a
+    New datasets are opened in the background, so a
     dataset that takes long to open does not delay searches of the others.
 
     Args:
         roots: The folder of the manifests, then further folders that may contain files.
-        group: The task group for the reading, which goes on if the caller is cancelled.
+        group: The task group that reads and opens datasets, even if the caller is cancelled.
     """
 
     def __init__(
@@ -142,10 +143,10 @@ class Library:
         self._news = anyio.Event()
 
     async def current(self, patience: float) -> Shelf | None:
-        """Return the current datasets; None until the folders have been read once.
+        """Read the folders again if necessary, and return the datasets; None before the first time.
 
         Args:
-            patience: Seconds to wait for the reading; then the datasets before it are returned.
+            patience: Seconds to wait for the reading; then the previous datasets are returned.
         """
         if self._reading is None and anyio.current_time() - self._read_at >= self._seconds:
             self._reading = anyio.Event()
@@ -156,10 +157,10 @@ class Library:
         return self._shelf
 
     async def settled(self, patience: float | None, dataset: str | None = None) -> Shelf:
-        """Return the datasets when one of them, or all, have been opened.
+        """Wait until *dataset* is opened, by default all datasets, and return all datasets.
 
         Args:
-            patience: Seconds to wait; None for no limit.
+            patience: Seconds to wait; None for no limit. A timeout is not an error.
         """
         with anyio.move_on_after(patience):
             while self._shelf is None or (
@@ -169,7 +170,7 @@ class Library:
         return self._shelf or Shelf()
 
     def leave_out(self, dataset: Dataset, error: DatasetError) -> None:
-        """Stop serving a dataset whose encoder does not fit; only a search can detect that."""
+        """Stop serving a dataset if a search found that its encoder does not fit."""
         if error.kind == "encoder":
             for source, entry in self._checked.items():
                 if entry is dataset:

@@ -22,9 +22,9 @@ class Encoders:
     """Settings of encoders.
 
     Attributes:
-        specs: Specs of encoders by names of models.
-        key: The key for encoders at an address.
-        timeout: Seconds that an address has for an answer.
+        specs: Encoder specs by model name.
+        key: The API key for encoders at an address.
+        timeout: Deadline of a request to an address, in seconds.
     """
 
     specs: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -33,11 +33,11 @@ class Encoders:
 
 
 def spec_of(model: str, specs: Mapping[str, str]) -> str:
-    """Return the spec of the encoder for a model, in the form of the catalog's encoders.
+    """Return the spec of the encoder for a model, as `standards_mcp_encoders` defines it.
 
     Args:
-        model: Its name in metadata.
-        specs: Specs of the settings, which take precedence over the rules.
+        model: The name of the model in the metadata.
+        specs: Specs by model name from the settings. They take precedence over the built-in rule.
 
     Raises:
         DatasetError: No encoder is known for the model.

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 Kind: TypeAlias = Literal[
     "manifest", "duplicate", "path", "index", "metadata", "encoder", "endpoint", "worker"
 ]
-"""The part of a dataset that has an error; an ``endpoint`` may answer the next search."""
+"""The faulty part of a dataset; an ``endpoint`` error may be over at the next search."""
 Stamp: TypeAlias = tuple[int, int, int]
-"""Inode, size and time of change of a file; a new content has a new stamp."""
+"""Inode, size and modification time of a file, to detect new content."""
 
 MAX_BYTES: Final = 10_240
 NAME: Final = "manifest.json"
@@ -36,15 +36,15 @@ _EXPECTED: Final = {
 
 
 class DatasetError(Exception):
-    """A dataset breaks a rule and is left out.
+    """A dataset breaks a rule, or its encoder fails.
 
     Attributes:
-        kind: The part that has an error.
+        kind: The faulty part.
         reason: The error, in one line.
     """
 
     def __init__(self, kind: Kind, reason: str) -> None:
-        # Both are arguments, so that the error of a worker can be pickled.
+        # Exception gets both arguments, so that the error of a worker can be pickled.
         super().__init__(kind, reason)
         self.kind: Kind = kind
         self.reason = reason
@@ -58,9 +58,9 @@ class Manifest(BaseModel):
     """The description of a dataset, with the paths of its index and its metadata.
 
     Attributes:
-        id: Its id in searches.
-        name: Its name for people.
-        description: Its subject.
+        id: The dataset's id in searches.
+        name: The dataset's name for people.
+        description: The dataset's subject.
         index: A FAISS index, or a folder with one. A relative path starts at the manifest.
         metadata: A JSON file with the documents, in the order of the index.
         default_top_k: Number of results of a search without topK.
@@ -68,16 +68,16 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, title="Manifest")
 
-    id: Annotated[str, Field(pattern=_ID, description="Its id in searches.")]
+    id: Annotated[str, Field(pattern=_ID, description="The dataset's id in searches.")]
     name: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=128),
-        Field(description="Its name for people."),
+        Field(description="The dataset's name for people."),
     ]
     description: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
-        Field(description="Its subject."),
+        Field(description="The dataset's subject."),
     ]
     index: Annotated[
         str,
@@ -91,10 +91,10 @@ class Manifest(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Manifest:
-        """Return a manifest after checking its values.
+        """Return the manifest with these values.
 
         Raises:
-            DatasetError: It breaks a rule.
+            DatasetError: A value is missing or invalid.
         """
         missing = [key for key in _EXPECTED if key != "defaultTopK" and key not in values]
         if missing:
@@ -134,7 +134,7 @@ class Source:
 
     @property
     def id(self) -> str:
-        """Its id in searches."""
+        """The dataset's id in searches."""
         return self.manifest.id
 
 
@@ -147,8 +147,8 @@ class LeftOut:
         path: The manifest file.
         reason: The error, in one line.
         manifest: The manifest, if it is valid.
-        retry_at: The time of the next check without a change of files; None for no check.
-        cause: The exception from reading the files, for the log.
+        retry_at: The event loop's time to check unchanged files again; None for never.
+        cause: The exception to log with its traceback.
     """
 
     id: str
@@ -160,13 +160,13 @@ class LeftOut:
     cause: BaseException | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Make id and reason printable: they may contain names of files in any encoding."""
+        """Make id and reason printable: they may contain file names in any encoding."""
         object.__setattr__(self, "id", printable_line(self.id))
         object.__setattr__(self, "reason", printable_line(self.reason))
 
 
 def manifests_in(root: Path) -> list[Path]:
-    """Return the manifests of a folder, in order; an empty list if it is missing."""
+    """Return the sorted paths of the manifests in a folder; [] if the folder is missing."""
     paths = [*root.glob(f"*/{NAME}"), *root.glob(f"*{_ENDING}")]
     # Unlike Path.is_file, os.path.isfile returns False for unreadable folders.
     return sorted(path for path in paths if os.path.isfile(path))  # noqa: PTH113
@@ -198,7 +198,7 @@ def stamps_of(index: Path, metadata: Path) -> tuple[Stamp, Stamp]:
     """Return the stamps of the files of a dataset, to detect changes.
 
     Raises:
-        DatasetError: One is missing or cannot be read.
+        DatasetError: A file is missing or cannot be read.
     """
     try:
         return _stamp(index), _stamp(metadata)
@@ -215,7 +215,7 @@ def read_values(path: Path) -> Mapping[str, object]:
     """Return the unchecked values of a manifest.
 
     Raises:
-        DatasetError: It is not a JSON object, or cannot be read.
+        DatasetError: The file is not a JSON object, is too large, or cannot be read.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The plugin: its tools with their descriptions, its resource, health and commands."""
+"""The plugin class: tools with their descriptions, a resource, a health check and commands."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ and cite the path of each passage that you use.
 
     @hookimpl
     def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
-        """Log searches with invalid arguments too, although the host refuses them by the schema."""
+        """Log searches with invalid arguments, whether the host or the service rejects them."""
 
         async def handle(call: ToolCall) -> ToolResult:
             if call.tool != SEARCH_TOOL:
@@ -164,11 +164,11 @@ and cite the path of each passage that you use.
         return await self._service.health()
 
     async def complete_dataset(self, typed: str, _: Mapping[str, str]) -> list[str]:
-        """Return the ids of datasets that begin with a text."""
+        """Return the dataset ids that begin with *typed*."""
         return await self._service.dataset_ids(typed)
 
     async def complete_path(self, typed: str, arguments: Mapping[str, str]) -> list[str]:
-        """Return the paths of documents that contain a text."""
+        """Return the document paths that contain *typed*."""
         return await self._service.document_paths(arguments.get("dataset", ""), typed)
 
     @resource(

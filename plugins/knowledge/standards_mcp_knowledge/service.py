@@ -1,4 +1,4 @@
-"""Answer the tools' calls with the datasets and the workers, and log searches."""
+"""Answer tool calls from the datasets, in worker processes, and log searches."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ T = TypeVar("T")
 SEARCH_TOOL: Final = "knowledge.search"
 LONGEST_QUERY: Final = 1024
 ATTEMPTS: Final = 2
-"""Number of workers that a call may try; each has the timeout of the settings."""
+"""Most attempts of a call, each in another worker with the configured timeout."""
 _MOST_COMPLETIONS: Final = 100
 _PATIENCE: Final = 2.0
-"""Seconds that a call waits for datasets that it can answer without."""
+"""Seconds that a call waits for datasets that it does not need."""
 _SHARE_OF_ADDRESSES: Final = 0.7
 _LONGEST_LOGGED: Final = 100
 _LONGEST_ID: Final = 64
 _READ: Final = 2000
-"""Characters of a query that are searched for secrets: a refused one may have millions."""
+"""Characters of a query that are searched for secrets; a rejected query may have millions."""
 _SECRETS: Final = re.compile(
     r"""
     (?<![^\W_])(?:sk|pk|pcsk|ghp|gho|ghs|github_pat|xox[a-z])[-_][\w-]+   # keys of known services
@@ -56,9 +56,9 @@ _SECRETS: Final = re.compile(
 
 
 def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
-    """Return the pool of these settings; it is not started."""
+    """Return a pool with these settings. The pool is not started."""
     times = Times(attempt=settings.timeout)
-    # The request to an address ends before the worker does, so the error names the address.
+    # The deadline of an address is shorter than the worker's, so the error names the address.
     encoders = Encoders(
         settings.encoders, settings.embedding_api_key, _SHARE_OF_ADDRESSES * settings.timeout
     )
@@ -69,7 +69,7 @@ def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
 async def serving(
     settings: KnowledgeSettings, root: Path, log: logging.Logger
 ) -> AsyncGenerator[Service]:
-    """Run a service: it reads the datasets and starts workers for them in the background.
+    """Run a service. It reads the datasets and starts workers in the background.
 
     Args:
         root: The folder of the datasets.
@@ -102,7 +102,7 @@ class Service:
         self._began = perf_counter()
 
     async def begin(self) -> None:
-        """Read the datasets, and log their numbers."""
+        """Read and open the datasets, then log their counts."""
         await self._library.current(float("inf"))
         counts = counts_of(await self._library.settled(None))
         self._log.info(
@@ -120,7 +120,7 @@ class Service:
         """Return the passages of a dataset that answer a query, and log the search.
 
         Raises:
-            InvalidInputError: The query is too short or too long. The caller logs that.
+            InvalidInputError: The query is too short or too long. `wrap_tool_call` logs that.
             ToolError: The search failed.
         """
         began = perf_counter()
@@ -143,10 +143,10 @@ class Service:
         return search_answer(dataset, query, results, milliseconds)
 
     async def document(self, dataset: str, path: str) -> str:
-        """Return a whole document, by the path that results cite.
+        """Return the whole document at a path that a search result cites.
 
         Raises:
-            ToolError: The document does not exist, or the search failed.
+            ToolError: The document does not exist, or the dataset cannot be read.
         """
         text = await self._answer(dataset, tasks.document, path)
         if text is None:
@@ -154,19 +154,19 @@ class Service:
         return text
 
     async def datasets(self, *, include_errors: bool) -> ListAnswer:
-        """List the datasets that are ready, or all."""
+        """List the ready datasets; with *include_errors*, also the excluded ones."""
         shelf = await self._current_shelf()
         entries = shelf.entries if include_errors else shelf.ready.values()
         rows = sorted(map(listed, entries), key=lambda row: row["id"])
         return {"datasets": rows, "counts": counts_of(shelf)}
 
     async def dataset_ids(self, typed: str) -> list[str]:
-        """Return the ids of datasets that begin with a text."""
+        """Return the ids of ready datasets that begin with *typed*."""
         ready = (await self._current_shelf()).ready
         return sorted(dataset for dataset in ready if dataset.startswith(typed))
 
     async def document_paths(self, dataset: str, typed: str) -> list[str]:
-        """Return the paths of documents that contain a text; an empty list if it cannot be read."""
+        """Return document paths that contain *typed*, or [] if the dataset cannot be read."""
         try:
             return await self._answer(dataset, tasks.paths, typed, _MOST_COMPLETIONS)
         except ToolError:
@@ -195,14 +195,14 @@ class Service:
         }
 
     async def _current_shelf(self, dataset: str | None = None) -> Shelf:
-        """Return the datasets as they are now.
+        """Read the datasets if necessary, wait until they are opened, and return them.
 
         Args:
-            dataset: Wait for this one if it is new. If it is unknown, wait for all, but shorter if
-                others are ready.
+            dataset: The dataset that the call needs; only this one is waited for. If it is unknown,
+                all datasets are, but only briefly if some are ready.
 
         Raises:
-            ApiError: They have not been read yet.
+            ApiError: The datasets were not read in time, or *dataset* is still being opened.
         """
         patience = self._timeout
         current = await self._library.current(patience)
@@ -222,7 +222,7 @@ class Service:
         return shelf
 
     async def _answer(self, dataset: str, function: Callable[..., T], *arguments: object) -> T:
-        """Run a function of `tasks` on a dataset. It ends before the host ends the call.
+        """Run a function of `tasks` on a dataset, with a shorter deadline than the host's.
 
         Raises:
             ToolError: The dataset is unknown or left out, or the workers fail.
@@ -244,8 +244,8 @@ class Service:
                     "Try again, with a shorter query."
                 ) from error
         raise TimedOutError(
-            f"The workers did not answer within {seconds:g} s: they are busy or end. "
-            "Try again later; plugins.knowledge.workers adds more."
+            f"The workers did not answer within {seconds:g} s: they are busy or restarting. "
+            "Try again later, or raise plugins.knowledge.workers."
         )
 
     def _target(self, shelf: Shelf, dataset: str) -> Dataset:
@@ -276,7 +276,7 @@ def _unavailable(seconds: float) -> ApiError:
 def loggable(query: object) -> str:
     """Return the beginning of a query on one line, with likely secrets as ``***``.
 
-    A query that is not a text becomes the name of its type, a missing one an empty text.
+    A query that is not a string becomes the name of its type; None becomes an empty string.
     """
     if query is None:
         return ""
@@ -288,12 +288,12 @@ def loggable(query: object) -> str:
 def log_search(
     log: logging.Logger, dataset: object, query: object, *, began: float, outcome: str, count: int
 ) -> float:
-    """Write the line of one search, and return its duration in milliseconds.
+    """Log one search, and return its duration in milliseconds.
 
     Args:
-        dataset: The unchecked argument of the client, as is the query.
-        began: The value of `perf_counter` at its beginning.
-        outcome: ``ok``, ``cancelled``, or the type of the error.
+        dataset: The client's argument. Like *query*, it may be invalid.
+        began: The value of `perf_counter` at the start of the search.
+        outcome: ``ok``, ``cancelled``, or the `error_type` of the error.
         count: Number of results.
     """
     is_id = isinstance(dataset, str) and len(dataset) <= _LONGEST_ID

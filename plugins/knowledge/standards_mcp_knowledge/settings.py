@@ -23,15 +23,15 @@ class KnowledgeSettings(PluginSettings):
     """Settings.
 
     Attributes:
-        root: The folder of the datasets; by default datasets in the plugin's state folder.
+        root: The folder of the datasets; by default `datasets` in the plugin's state folder.
         extra_roots: Further folders that may contain indexes and metadata.
         workers: Number of processes that search.
         timeout: Seconds that a worker has for one call.
         worker_memory: Limit of a worker's address space (Linux), such as 2GB.
-        reload_seconds: Seconds between two checks of the folder, while calls come.
-        encoders: Text encoders by the names of models in metadata, such as
-            fastembed:BAAI/bge-small-en-v1.5.
-        embedding_api_key: The key for encoders at an address.
+        reload_seconds: Minimum seconds between two checks for changes; only calls trigger checks.
+        encoders: Specs of text encoders, such as fastembed:BAAI/bge-small-en-v1.5, by the model
+            names of the metadata.
+        embedding_api_key: The API key for encoders at an address.
     """
 
     root: Path | None = None
@@ -44,5 +44,5 @@ class KnowledgeSettings(PluginSettings):
     embedding_api_key: SecretStr | None = None
 
     def root_in(self, state_dir: Path) -> Path:
-        """Return the folder of the datasets."""
+        """Return `root`, or its default in the plugin's state folder."""
         return self.root or state_dir / "datasets"

@@ -1,4 +1,4 @@
-"""Commands that list, show, search, delete and reembed, and the `Place` that commands work on."""
+"""Commands that list, show, search, delete and reembed memories, and their `Place`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Place:
             )
 
     def bound(self, command: click.Command) -> click.Command:
-        """Return a command whose `pass_place` passes this place."""
+        """Return a copy of a command that gets this place by `pass_place`."""
         result = copy(command)
         result.context_settings = {**command.context_settings, "obj": self}
         return result
@@ -133,7 +133,7 @@ def search_memories(place: Place, collection: str, query: str, *, limit: int) ->
 @collection_argument
 @click.argument("ids", metavar="ID...", nargs=-1, type=click.IntRange(1, LARGEST_ID))
 @click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
-@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @pass_place
 @click.pass_context
 def delete_memories(
@@ -170,7 +170,7 @@ def delete_memories(
 def reembed_memories(place: Place, collection: str, *, model: str | None) -> None:
     """Make new vectors for COLLECTION: with another model, or to let searches match words.
 
-    If it is interrupted, the same command continues.
+    To continue after an interruption, run the same command again.
     """
     place.check_kept()
     target = place
@@ -220,10 +220,10 @@ async def _drop(memory: Memory, name: str) -> None:
 
 
 async def _versions(memory: Memory, name: str) -> list[Collection]:
-    """Return the collection and its unfinished copy by `reembed`, without the missing one.
+    """Return the collection and its unfinished copy by `reembed`, or the one that exists.
 
     Raises:
-        MissingCollectionError: Both are missing.
+        MissingCollectionError: Neither exists.
     """
     versions = [await memory.find(name), await memory.copy_of(name)]
     return [version for version in versions if version] or [await memory.describe(name)]

@@ -39,18 +39,18 @@ class Encoder:
         self._model: TextEncoder | EmbeddingClient | None = None
 
     async def name(self) -> str:
-        """Return the name of the model. Vectors of equal names can be compared.
+        """Return the name of the model. Vectors of models with equal names can be compared.
 
         Raises:
-            ApiError: It cannot be opened.
+            ApiError: The model cannot be opened.
         """
         return self._spec if self._is_voyage else (await self._opened()).name
 
     async def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Return a row for each text; *texts* has one text at least.
+        """Return a row for each text; *texts* is not empty.
 
         Raises:
-            ApiError: The model cannot be opened, or it fails.
+            ApiError: The model cannot be opened, or fails.
             TimedOutError: An endpoint does not answer in time.
         """
         model = await self._opened()
@@ -91,7 +91,7 @@ class Encoder:
         return EmbeddingClient(spec, key, timeout=settings.timeout)
 
     def _failure(self, error: EmbeddingError) -> ApiError | TimedOutError:
-        # The texts are from here, because the text of the error may be that of a library.
+        # These messages replace the error's own text, which may come from a library.
         if error.cause == "timeout":
             return TimedOutError(
                 f"The encoder {self._spec} did not answer within {self._settings.timeout:g} s. Try "

@@ -44,7 +44,7 @@ class TryAnswer(TypedDict):
 @pass_place
 @reports
 def try_memories(place: Place, path: Path, question: str) -> Report:
-    """Remember PATH, one memory a heading, and print the memories nearest to QUESTION.
+    """Import PATH, one memory for each heading, and print the memories nearest to QUESTION.
 
     The memories stay, in a collection that is named after PATH, until it is tried again.
     """
@@ -145,7 +145,7 @@ IMPORT_COMMANDS: Final = (try_memories, import_memories, export_memories)
 async def _try(memory: Memory, source: Source, collection: str, question: str) -> TryAnswer:
     written = await _write(memory, source, collection)
     if not source.is_damaged:
-        # Without this, the answer could be from an older text.
+        # Otherwise, the answer could be an older version of the text.
         documents = memory.read_all(collection, with_payload=False)
         ids = [document.id async for document in documents if document.id not in written.ids]
         await Writer(memory).delete(ids, collection)
@@ -176,7 +176,7 @@ async def _write(
 
 
 def _collection_of(path: Path) -> str:
-    """Return a collection name that no other path has, since a `try` deletes old memories."""
+    """Return a name that no other path has, because `try` deletes the old memories there."""
     real = path.resolve()
     digest = hashlib.sha256(str(real).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     name = _NOT_IN_NAMES.sub("-", real.stem).strip(".-")[: LONGEST_NAME - len(digest) - 1]
@@ -215,7 +215,7 @@ def _skipped_lines(skipped: Sequence[Skipped]) -> list[str]:
 
 
 async def _lines(memory: Memory, collection: str) -> tuple[list[str], int]:
-    """Return the lines of an export, and the number of memories left out."""
+    """Return the lines of an export, and the number of memories with other ids than numbers."""
     await memory.describe(collection)
     lines = [line_of(document) async for document in memory.read_all(collection)]
     return lines, max(0, await memory.count(collection) - len(lines))

@@ -26,7 +26,7 @@ class Source:
 
     Attributes:
         path: The path from the command line.
-        root: Its absolute path.
+        root: The absolute path of *path*.
         files: The absolute paths of the files that were read.
         has_files: True if there are files, even unreadable ones.
         is_damaged: True if memories may be missing because a file or a line could not be read.
@@ -41,11 +41,11 @@ class Source:
     is_damaged: bool = False
 
     def skip(self, where: str, reason: str) -> None:
-        """Report a part that holds no memory."""
+        """Report a part from which no memory is imported."""
         self.skipped.append({"where": where, "reason": reason})
 
     def miss(self, where: str, reason: str) -> None:
-        """Report an unreadable part, which may hold memories."""
+        """Report an unreadable part, which may contain memories."""
         self.skip(where, reason)
         self.is_damaged = True
 
@@ -53,7 +53,7 @@ class Source:
         """Check that there are files to import.
 
         Raises:
-            InvalidInputError: The folder has no such files.
+            InvalidInputError: The folder has no files to import.
         """
         if not self.has_files:
             raise InvalidInputError(f"{self.path} has no files in {', '.join(_ENDINGS)}.")
@@ -86,7 +86,7 @@ def read_source(path: Path, split: Split = "headings") -> Source:
 
 
 def line_of(document: Document) -> str:
-    """Return a memory as a line that `read_source` reads."""
+    """Return a memory as a line of JSONL for `read_source`."""
     tags = {} if document.own_tags is None else {"tags": document.own_tags}
     texts = {"title": document.title, "preview": document.preview, "content": document.content}
     origins = document.origins
@@ -126,7 +126,7 @@ def _read(source: Source, file: Path, where: str, split: Split) -> None:
 
 
 def _skip_replaced_lines(source: Source) -> None:
-    """Leave out a draft if a later one has the same id and another text."""
+    """Skip a draft if a later one with the same id differs in a field."""
     last_by_id = {draft.id: draft for draft in source.drafts if draft.id is not None}
     drafts, source.drafts = source.drafts, []
     for draft in drafts:

@@ -28,7 +28,7 @@ Split: TypeAlias = Literal["file", "headings"]
 
 
 class UnreadableError(ValueError):
-    """A file is damaged; the message continues its name."""
+    """The front matter of a file is invalid. The message follows the file's name."""
 
 
 class _Front(NamedTuple):
@@ -48,12 +48,12 @@ class _Section(NamedTuple):
 def read_markdown(text: str, where: str, origin: Origin, split: Split) -> Iterator[Draft | Skipped]:
     """Yield the memories of a file, and reports of texts outside of second-level headings.
 
-    A file without such headings is one memory. The description of the front matter begins the
-    preview of each heading.
+    A file without such headings is one memory. Otherwise, each preview begins with the description
+    in the front matter.
 
     Args:
         where: The file, for reports.
-        origin: The file, without heading, key and version.
+        origin: The origin of the file; the heading, key and version are set here.
 
     Raises:
         UnreadableError: The front matter is damaged.
@@ -88,7 +88,7 @@ def _whole_file(front: _Front, body: str, where: str) -> Draft:
 
 
 def read_note(text: str) -> Draft | None:
-    """Return the fields of a note with bold field names; None for any other text.
+    """Return a draft of a note with bold field names, as below; None for any other text.
 
     **Title:** Retry on 502
     **Preview:** The gateway drops the first request after a deploy.
@@ -111,7 +111,7 @@ def read_note(text: str) -> Draft | None:
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """Yield the first- and second-level headings outside of fences, with their texts."""
+    """Yield the text before the first heading, then each heading of level 1 or 2 with its text."""
     section = _Section(0, "", 0, [])
     fence = ""
     for number, line in enumerate(text.split("\n")):

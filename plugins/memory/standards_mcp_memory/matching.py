@@ -1,10 +1,10 @@
-"""Match the drafts of an import with the stored memories that they are versions of.
+"""Match the drafts of an import with stored memories, so that an edited file updates its memories.
 
-A memory has one origin for each file and heading that states it, and `STORED` if a tool or a line
-of JSONL stored it. An import adds the origins that it reads, and takes their places from the other
-memories. It rewrites a memory for an edited file only if nothing else states the old text;
-otherwise it makes a new memory. A prune removes the origins that are gone, and deletes a memory
-without origins. `STORED` is never gone.
+A memory has one origin for each file and heading that contains it, and `STORED` if a tool or a line
+of JSONL stored it. An import adds the origins of its drafts to their memories, and removes origins
+of the same places (file and heading) from other memories. It rewrites a memory for an edited file
+only if no other origin contains the old text; otherwise it makes a new memory. A prune removes
+origins that no longer contain the memory, and deletes memories without origins, but never `STORED`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 from .records import LARGEST_ID, STORED, Document, Draft, Origin, Replaced
 
-# Ids of headings come from hashes and not from places, so that a new section does not change the
+# Ids of headings come from hashes and not from positions, so that a new section does not change the
 # ids of others. Longer hashes would hardly collide, but models copy short ids without mistakes.
 _IDS_OF_HEADINGS: Final = 1000
 
@@ -30,35 +30,35 @@ _Rule: TypeAlias = Callable[[Origin, Document | Draft], Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The files that an import has read, and the texts that they state."""
+    """The files that an import has read, and the versions of their texts."""
 
     files: AbstractSet[str]
     statements: AbstractSet[tuple[str, str | None, str]]
 
     @classmethod
     def of(cls, drafts: Iterable[Draft], files: Iterable[str] = ()) -> Reading:
-        """Return the files of these drafts, and more files without any."""
+        """Return the files of these drafts, and *files*, which may have no drafts."""
         origins = [draft.origin for draft in drafts if draft.origin]
         statements = {origin.statement for origin in origins}
         return cls({*files, *(origin.file for origin in origins)}, statements)
 
     def lacks(self, origin: Origin) -> bool:
-        """Return True if the file of an origin no longer states the memory."""
+        """Return True if the file of an origin no longer contains the memory."""
         if origin == STORED:
             return False
         if origin.file in self.files:
             return origin.statement not in self.statements
-        # If the folder around it is missing too, it may be on another disk or machine.
+        # If the folder around the root is missing, too, the file may be on another disk or machine.
         return os.path.exists(Path(origin.root).parent) and _is_gone(origin.file)  # noqa: PTH110
 
 
 @dataclass(slots=True)
 class Match:
-    """A draft with the memory that it is a version of.
+    """A draft and the id of its memory.
 
     Attributes:
-        draft: `Matcher.match` gives it the id, and the origins to store.
-        allowed: The ids that its front matter allows; None for any.
+        draft: The draft; `Matcher.match` sets its id and the origins to store.
+        allowed: The ids that the front matter allows; None for any.
         is_repeated: True if another draft of the import writes the memory.
     """
 
@@ -84,9 +84,9 @@ class Match:
 class Matcher:
     """Matches all drafts of one import with the stored memories.
 
-    Each memory belongs to one draft: first to a draft that has not changed, then to one of the same
-    heading, then to one whose heading alone has changed. So sections that were moved or renamed,
-    and several headings of one name, keep their memories. Equal drafts share one.
+    Each memory belongs to one draft: first to an unchanged draft, then to a draft with the same
+    heading, then to a draft whose heading alone has changed. So sections that were moved or
+    renamed, and several headings of one name, keep their memories. Equal drafts share a memory.
 
     Args:
         stored: The stored memories by id.
@@ -103,7 +103,7 @@ class Matcher:
         self._stored, self._new_id = stored, new_id
         self._reading = Reading.of(drafts)
         self._matches = [Match(draft, _allowed_ids(draft.origin)) for draft in drafts]
-        # The ids that drafts have, and by the texts of the drafts.
+        # The ids of matched drafts, and by their title and content.
         self._taken_ids: set[int] = set()
         self._taken: dict[Hashable, int] = {}
         self._rewritten: set[int] = set()
@@ -125,7 +125,7 @@ class Matcher:
         return self._matches
 
     def forgotten(self) -> dict[int, Origins]:
-        """Return the remaining origins of unmatched memories that lost places to drafts."""
+        """Return the remaining origins of unmatched memories that lost origins to drafts, by id."""
         left = {
             doc_id: _without_places(document.origins, self._places_of_others(doc_id))
             for doc_id, document in self._stored.items()
@@ -138,7 +138,7 @@ class Matcher:
         }
 
     def _assign(self, rule: _Rule, fits: Callable[[Match, int], bool]) -> set[int]:
-        """Give memories to drafts with a common key, in the order of ids, and return their ids."""
+        """Match drafts with memories that have a common key, and return the ids of the memories."""
         free: dict[Hashable, list[int]] = {}
         for doc_id in sorted(self._stored.keys() - self._taken_ids):
             document = self._stored[doc_id]
@@ -170,7 +170,7 @@ class Matcher:
         return match.id is not None
 
     def _may_rewrite(self, match: Match, doc_id: int) -> bool:
-        """Return True if nothing else states the memory."""
+        """Return True if only the draft's own place and removed origins contain the memory."""
         places = {origin.place for origin in match.draft.own_origins}
         return match.fits(doc_id) and all(
             origin.place in places or self._reading.lacks(origin)
@@ -200,7 +200,7 @@ class Matcher:
             highest = max(highest, match.id or 0)
 
     def _complete(self) -> None:
-        """Give the drafts of each memory its id and its origins."""
+        """Set the ids and the origins of the matched drafts."""
         equal_by_id: dict[int, list[Match]] = {}
         for match in self._matches:
             if match.id is not None:
@@ -216,7 +216,7 @@ class Matcher:
             origins = _without_places(origins, self._places_of_others(doc_id))
             is_named = any(match.draft.id is not None for match in equal)
             parts = [_replaced(match.draft, document) for match in equal]
-            # A changed draft writes the memory, not an equal one that is unchanged.
+            # Of equal drafts, the first that replaces more than origins writes the memory.
             writer = next((i for i, part in enumerate(parts) if part != "origins"), 0)
             for index, match in enumerate(equal):
                 match.is_repeated = match.draft.id is None and (is_named or index != writer)
@@ -225,7 +225,7 @@ class Matcher:
                 )
 
     def _places_of_others(self, doc_id: int) -> set[tuple[str, str | None]]:
-        """Return the places of a memory whose drafts were matched with other memories."""
+        """Return the places of a memory at which drafts were matched with other memories."""
         document = self._stored.get(doc_id)
         return {
             origin.place
@@ -304,8 +304,8 @@ def _renamed_heading(origin: Origin, item: Document | Draft) -> Hashable:
     return body and origin.version and origin.heading is not None and (origin.file, body)
 
 
-# A rule returns a key that an origin of a memory and the origin of a draft have in common, or a
-# false value. An origin without a version belongs to a memory whose place has another one now.
+# A rule returns a key of an origin, or a false value. A memory and a draft with a common key match.
+# An origin without a version is left of a memory whose place belongs to another memory now.
 _UNCHANGED: Final[Sequence[_Rule]] = (
     lambda origin, _item: origin.version and origin.statement,
     lambda _origin, item: _text(item),

@@ -1,4 +1,4 @@
-"""The plugin: its tools with their descriptions, health and commands."""
+"""The plugin class: tools with their descriptions, a health check and commands."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Close the store and the encoder, which the first call opens."""
+        """Provide the memories to the tools, and close the store at the end."""
         # With one thread for the encoder, the other processors search the store meanwhile: ten
         # searches at once are faster.
         opened = open_memory(self.settings, self.context.state_dir, encoder_threads=1)
@@ -85,7 +85,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Check that a server answers. Opening an embedded store could lock out other programs."""
+        """Check that a Qdrant server answers. Opening an embedded store could lock out others."""
         if self.settings.url is None:
             return Health(status="ok", message="the first call opens the store")
         try:
@@ -173,7 +173,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
         preview: PreviewText | None = None,
         tags: Tags | None = None,
     ) -> ToolResult:
-        """Store a memory, if it is new."""
+        """Store a memory, unless its title and content exist."""
         draft = Draft(title, content, preview, _unique(tags))
         return _result(await self._writer.store(draft, collection))
 

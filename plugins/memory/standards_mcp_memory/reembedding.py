@@ -24,14 +24,14 @@ _BATCH: Final = 64
 
 
 async def reembed(memory: Memory, name: str, progress: Progress) -> Collection:
-    """Give the memories of a collection vectors of the encoder's model.
+    """Replace the vectors of a collection by vectors of the encoder's model.
 
     Args:
-        progress: Called with the number of encoded memories, and of all memories.
+        progress: Called after each copied batch with the numbers of copied and of all memories.
 
     Raises:
         MissingCollectionError: The collection does not exist.
-        ApiError: It has memories that would be lost, or another collection has the copy's name.
+        ApiError: Memories would be lost, or another collection has the name of the copy.
         ToolError: The store or the encoder fails.
     """
     async with memory.store.held():
@@ -43,7 +43,7 @@ async def reembed(memory: Memory, name: str, progress: Progress) -> Collection:
                 "Export and delete it first."
             )
         if copy is not None and (original is None or original.form == copy.form):
-            # An earlier call has deleted the original, so the copy alone is complete.
+            # An earlier call was interrupted while replacing the original. The copy is complete.
             await _take_over(memory, copy, original, progress)
             original, copy = await memory.describe(name), None
         if original is None:
@@ -81,7 +81,7 @@ async def _take_over(
 
 
 async def _copy(memory: Memory, source: Collection, target: Collection, progress: Progress) -> None:
-    """Give a collection the same memories as another one; equal ones stay."""
+    """Make the memories of *target* equal to the memories of *source*."""
     documents = await _read_all(memory, source)
     copied = {document.id: document for document in await _read_all(memory, target)}
     if gone := copied.keys() - {document.id for document in documents}:

@@ -1,6 +1,6 @@
 """Render answers as Markdown for models and as plain text for terminals.
 
-Stored texts come from strangers, so nothing in them can pass for a part of the answer.
+Stored texts come from strangers. They are escaped, so that none can pass for a part of the answer.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ LONGEST_QUERY: Final = 500
 
 
 def check_name(name: str) -> str:
-    """Return the name of a collection.
+    """Check the name of a collection, and return it.
 
     Raises:
-        ValueError: It is not valid.
+        ValueError: The name is not valid.
     """
     if not 1 <= len(name) <= LONGEST_NAME:
         raise ValueError(f"the name of a collection has 1 to {LONGEST_NAME} characters")
@@ -34,10 +34,10 @@ def check_name(name: str) -> str:
 
 
 def no_surrogates(text: str) -> str:
-    """Return a text without lone surrogates, which JSON can contain and UTF-8 cannot.
+    """Check a text for lone surrogates, which JSON can contain and UTF-8 cannot, and return it.
 
     Raises:
-        ValueError: It has one.
+        ValueError: The text has a lone surrogate.
     """
     try:
         text.encode()

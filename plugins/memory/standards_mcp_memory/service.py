@@ -1,4 +1,4 @@
-"""Search and read memories: the `Memory` of a store and an encoder."""
+"""Search and read memories: `Memory` combines a store and an encoder."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Memory:
 
         Raises:
             MissingCollectionError: The collection does not exist.
-            ApiError: An interrupted `reembed` left its memories only in the copy.
+            ApiError: A `reembed` is copying the memories back, or was interrupted then.
         """
         try:
             described = await self.store.run(collection_jobs.describe, collection)
@@ -139,13 +139,13 @@ class Memory:
         return described
 
     async def find(self, collection: str) -> Collection | None:
-        """Return the description of a collection, even after an interrupted `reembed`, or None."""
+        """Return the description of a collection, or None. Ignore an unfinished `reembed`."""
         with suppress(MissingCollectionError):
             return await self.store.run(collection_jobs.describe, collection)
         return None
 
     async def copy_of(self, collection: str) -> Collection | None:
-        """Return the copy that `reembed` made to replace a collection."""
+        """Return the copy that `reembed` made to replace a collection, or None."""
         copy = await self.find(collection + REEMBEDDED)
         return copy if copy and copy.reembedded == collection else None
 
@@ -153,7 +153,7 @@ class Memory:
         """Create a collection for vectors of the encoder.
 
         Raises:
-            InvalidInputError: The store does not accept its name.
+            InvalidInputError: The store does not accept the name.
         """
         model = await self.encoder.name()
         vectors = await self.encoder.encode(["memory"], "document")
@@ -166,10 +166,10 @@ class Memory:
         return await self.store.run(collection_jobs.count, collection)
 
     async def check_model(self, collection: Collection) -> None:
-        """Check that the encoder's model made the vectors of a collection.
+        """Check that no other model than the encoder's is recorded for a collection.
 
         Raises:
-            ApiError: Another model made them.
+            ApiError: Another model is recorded, or the vectors are not unnamed cosine vectors.
         """
         if collection.dimensions is None:
             raise ApiError(
@@ -185,7 +185,7 @@ class Memory:
         """Return vectors of texts for a collection.
 
         Raises:
-            ApiError: They have another length than the vectors of the collection.
+            ApiError: The encoder's vectors have another length than the collection's.
         """
         vectors = await self.encoder.encode(texts, kind)
         if collection.dimensions != vectors.shape[1]:
@@ -197,7 +197,7 @@ class Memory:
         with suppress(MissingCollectionError):
             documents = await self.store.run(point_jobs.retrieve, collection, ids)
         if len(documents) < len(ids):
-            await self.describe(collection)  # raises if they may be in a copy
+            await self.describe(collection)  # raises if the missing ones may be in a copy
         return documents
 
 
@@ -205,7 +205,7 @@ class Memory:
 async def open_memory(
     settings: MemorySettings, state_dir: Path, *, encoder_threads: int | None = None
 ) -> AsyncGenerator[Memory]:
-    """Yield the memories of the settings, and close them at the end; the first call opens them.
+    """Yield the memories of the settings. The first call opens the store; the end closes it.
 
     Args:
         encoder_threads: Number of threads of the built-in encoder; None for one per processor.
@@ -255,5 +255,5 @@ def _other_model(collection: Collection, name: str, dimensions: int) -> ApiError
         f"Collection '{one_line(collection.name)}' holds vectors of "
         f"{collection.model or 'an unnamed model'} ({collection.dimensions}), the configured model "
         f"is {name} ({dimensions}). Run `standards-mcp memory reembed` for this collection, or set "
-        "[plugins.memory] model to the one it has."
+        "[plugins.memory] model to the model of its vectors."
     )

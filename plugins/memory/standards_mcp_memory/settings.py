@@ -28,7 +28,7 @@ def _check_spec(spec: str) -> str:
     """Return the spec of an embedding model.
 
     Raises:
-        ValueError: It is not valid.
+        ValueError: The spec is not valid.
     """
     if spec.startswith(VOYAGE):
         if spec == VOYAGE:
@@ -44,7 +44,7 @@ class MemorySettings(PluginSettings):
     """Settings.
 
     Attributes:
-        path: The folder of the embedded store; by default one in the state folder. `:memory:`
+        path: The folder of the embedded store; by default `qdrant` in the state folder. `:memory:`
             keeps memories until the server ends.
         url: The address of a Qdrant server, in place of the embedded store.
         api_key: The key of that server.
@@ -85,7 +85,7 @@ class MemorySettings(PluginSettings):
         return self
 
     def encoder(self) -> tuple[str | None, SecretStr | None]:
-        """Return the address of the embedding service and its key; None for a built-in encoder."""
+        """Return address and key of the embedding service; None, None for a built-in encoder."""
         if self.model.startswith(VOYAGE):
             return self.voyage_url, self.embedding_api_key or self.voyage_api_key
         if is_address(self.model):

@@ -28,7 +28,7 @@ class Written:
     """The result of an import.
 
     Attributes:
-        ids: The memories that the drafts are versions of.
+        ids: The ids of the memories that the drafts created or matched.
         skipped: The drafts that were not written.
     """
 
@@ -40,7 +40,7 @@ class Written:
 
 
 class Stale(NamedTuple):
-    """A memory that a file no longer states, and its remaining origins."""
+    """A memory that a file no longer contains, and its remaining origins."""
 
     document: Document
     left: Origins
@@ -51,7 +51,7 @@ class Writer:
 
     All methods raise a `ToolError` if the store or the encoder fails.
 
-    It never gives the id of a deleted memory to a new one.
+    A new memory never gets the id of a memory that the writer has deleted.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -60,7 +60,7 @@ class Writer:
         self._highest: dict[str, int] = {}
 
     async def store(self, draft: Draft, collection: str) -> StoreAnswer:
-        """Write a memory, if its title and content are new."""
+        """Write a memory, or update the other fields of the one with its title and content."""
         async with self._writing, self._memory.store.held():
             target = await self._prepare(collection)
             twin = await self._memory.store.run(
@@ -129,7 +129,7 @@ class Writer:
         """Write many memories in batches. Drafts that change nothing are not written.
 
         Args:
-            progress: Called after each batch with the number of drafts done, and of all drafts.
+            progress: Called after each batch with the numbers of processed and of all drafts.
             is_dry: Only count.
 
         Raises:
@@ -163,12 +163,13 @@ class Writer:
     async def stale(
         self, collection: str, ids: AbstractSet[int], reading: Reading, root: str
     ) -> list[Stale]:
-        """Return the memories of a file or folder that lost origins.
+        """Return the memories from *root* whose files no longer contain them.
 
         Args:
-            ids: The memories that the import has matched: they stay.
+            ids: Ids of memories that the import has matched. They are returned only if they have
+                other origins left.
             reading: The files that the import has read.
-            root: The file or folder.
+            root: The imported file or folder.
         """
         stale: list[Stale] = []
         with suppress(MissingCollectionError):
@@ -291,7 +292,7 @@ class Writer:
         return ids
 
     async def _rewrite(self, target: Collection, before: Document, draft: Draft) -> bool:
-        """Write a stored memory again if that changes it; return True if it does."""
+        """Write a draft over a stored memory if that changes it; return True if it does."""
         if draft.payload(before.payload) == before.payload:
             return False
         await self._write_batch(target, [replace(draft, id=before.id)])
@@ -302,13 +303,13 @@ class Writer:
         # without mistakes.
         identifier = max(highest, self._highest.get(collection, 0)) + 1
         if identifier > LARGEST_ID:
-            raise ApiError(f"Collection {collection} has no id left: its highest is the last.")
+            raise ApiError(f"Collection {collection} has no free id: its highest is the limit.")
         self._highest[collection] = identifier
         return identifier
 
 
 def _is_change(match: Match, stored: dict[int, Document], written: Written) -> bool:
-    """Count a draft; return True if it must be written."""
+    """Count a draft in *written*; return True if it must be written to the store."""
     draft, identifier = match.draft, match.draft.id
     if match.problem is not None or identifier is None:
         written.skipped.append({"where": draft.where, "reason": match.problem or "has no id"})
@@ -328,7 +329,7 @@ def _is_change(match: Match, stored: dict[int, Document], written: Written) -> b
 
 
 def _is_stored(point: Point, stored: Mapping[int, Document]) -> bool:
-    """Return False if the id has another memory now, from another writer."""
+    """Return False if another writer has stored another memory under the id of a point."""
     now = stored.get(point.id)
     return now is None or (now.title, now.content) == (
         point.payload["title"],

@@ -31,13 +31,13 @@ def build_dataset(
 ) -> BuildReport:
     """Make a dataset of the documents in *folder*, or bring the one at *out* up to date.
 
-    The dataset at *out* is replaced as a whole at the end, and stays if anything fails before.
-    Passages with the same title and text as in it, or in one of *reusable*, keep their vectors.
+    The dataset at *out* is replaced as a whole at the end; after an error, it is unchanged. The
+    vectors of passages with the same title and text are reused from *out* and *reusable*.
 
     Args:
         out: The dataset's folder.
         reusable: Folders of further datasets whose vectors can be reused.
-        progress: Called with the number of passages that have a vector, and of all passages.
+        progress: Called with the numbers of encoded and of all distinct passages.
 
     Raises:
         BuildError: *folder* is not a folder, or *out* cannot be replaced without loss.
@@ -106,7 +106,7 @@ def _encode(
     work: Work,
     progress: Progress,
 ) -> Vectors:
-    """Return a row for each text, after adding the missing ones to *vectors*."""
+    """Return a row for each text. Encode texts that *vectors* lacks, and add them to it."""
     missing = list(dict.fromkeys(text for text in texts if text not in vectors))
     total = len(vectors) + len(missing)
     progress(len(vectors), total)

@@ -1,7 +1,7 @@
-"""Replace a dataset by a new one as a whole, and reuse the vectors of built ones.
+"""Replace a dataset as a whole, and reuse the vectors of built datasets.
 
-The new one is written into the sibling folder ``.NAME.build``, one level deeper than the manifests
-that are read. A killed build leaves that folder, and the next build clears it.
+A new dataset is written into the sibling folder ``.NAME.build``, one level too deep for a server to
+find its manifest. A killed build leaves that folder, and the next build removes it.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ INDEX: Final = "index/docs.index"
 _BUILT_BY: Final = "standards-mcp-knowledge"
 _OF_DESKTOPS: Final = frozenset((".DS_Store", "Thumbs.db", "desktop.ini"))
 _ALIKE: Final = 0.99
-"""The least cosine of two vectors of one text, because quantised encoders vary a little."""
+"""Minimum cosine of two vectors of the same text; quantised encoders vary a little."""
 _HERE: Final = -100  # AT_FDCWD
 _EXCHANGE: Final = 2  # RENAME_EXCHANGE
 
 
 def to_encode(passage: Passage) -> str:
-    """Return the text to embed. It has the title, because few passages name their subject."""
+    """Return the text to embed, with the title, because few passages name their subject."""
     return f"{passage.get('title')}\n{passage.get('content')}"
 
 
 @contextmanager
 def replacing(out: Path, identifier: str) -> Generator[None]:
-    """Lock the folder of a dataset against other builds, for `write_dataset`.
+    """Lock the folder of a dataset against other builds, and prepare it for `write_dataset`.
 
-    It removes the files of a killed build, and at the end the files of this one.
+    Temporary files are removed at the start, after a killed build, and at the end.
 
     Raises:
-        BuildError: Another process builds it, or *out* holds other files or cannot be written.
+        BuildError: Another build writes *out*, or *out* holds other files or cannot be written.
     """
     lock = filelock.FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
     with _writing(out):
@@ -69,7 +69,7 @@ def replacing(out: Path, identifier: str) -> Generator[None]:
         lock.release()
 
 
-# A mapped file that is cut short in its place ends the workers that read it, so files are never
+# Workers map index files into memory. Truncating a mapped file would crash them, so files are never
 # overwritten.
 def write_dataset(
     out: Path, options: BuildOptions, passages: Sequence[Passage], vectors: Vectors, work: Work
@@ -80,7 +80,7 @@ def write_dataset(
         vectors: Row i belongs to passage i.
 
     Raises:
-        BuildError: It cannot be written; the old one is still there.
+        BuildError: The dataset cannot be written; the old one is unchanged.
     """
     new, old = _scratch(out) / "new", _scratch(out) / "old"
     manifest = options.manifest.model_dump(exclude_unset=True, by_alias=True)
@@ -168,7 +168,7 @@ def _check_replaceable(out: Path, identifier: str) -> None:
     """Check that the folder is empty or holds only a built dataset, which a build may replace.
 
     Raises:
-        BuildError: It holds other files.
+        BuildError: It is not a folder, or holds other files or another dataset.
     """
     if not out.exists():
         return
@@ -202,7 +202,7 @@ def _scratch(out: Path) -> Path:
 
 
 def _clear(out: Path) -> None:
-    """Remove the sibling folder; if no dataset was published, restore the old one."""
+    """Remove the sibling folder; first restore the old dataset if the new one was not put there."""
     scratch = _scratch(out)
     if (scratch / "old").exists() and not out.exists():
         (scratch / "old").rename(out)
@@ -212,7 +212,7 @@ def _clear(out: Path) -> None:
 
 @contextmanager
 def _writing(out: Path) -> Generator[None]:
-    """Convert errors of the file system for users."""
+    """Raise errors of the file system as `BuildError`, with a remedy."""
     try:
         yield
     except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system

@@ -1,4 +1,4 @@
-"""A document: the text of a file in sections, each below a heading, and its cut into passages."""
+"""Documents as sections of text below headings, and their division into passages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BETWEEN: Final = "\n\n"
 
 
 class DocumentError(Exception):
-    """A file cannot be read as a document; the text is the reason in a few words."""
+    """A file cannot be read as a document; the message is the reason in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text between two headings, with the line of the first if the file has it as text.
+    """A heading and the text below it; the first block is the heading's line, if there is one.
 
     Attributes:
         heading: Plain text, empty before the first heading.
@@ -74,7 +74,7 @@ class Outline:
 
         Args:
             level: 1 for the most important headings, 0 for a heading that is not in the text.
-            line: The line of the heading in the text.
+            line: The heading as it is in the text; empty if it is not.
         """
         if self._has_text:
             self._close()
@@ -109,12 +109,12 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return *text* with its white space as single spaces."""
+    """Return *text* with each run of white space as one space."""
     return " ".join(clean(text).split())
 
 
 class _Piece(NamedTuple):
-    """A word or a block of code, which is not cut; start and end are offsets in the section."""
+    """An unbreakable unit: a word or a block of code. Start and end are offsets in the section."""
 
     start: int
     end: int
@@ -123,9 +123,9 @@ class _Piece(NamedTuple):
 
 
 def cut(blocks: Sequence[Block], words: int, overlap: int) -> list[str]:
-    """Return passages of at most *words* words, in order.
+    """Return passages of at most *words* words, in order; one with a block of code may be longer.
 
-    A passage begins with the last *overlap* words of the one before it, but repeats no code.
+    A passage begins with the last *overlap* words of the previous one, but repeats no code.
     """
     text = _BETWEEN.join(block.text for block in blocks)
     pieces = list(_pieces(blocks, words * WHOLE_CODE))

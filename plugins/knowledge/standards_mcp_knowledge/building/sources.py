@@ -1,4 +1,4 @@
-"""Find the documents in a folder, and read each by the ending of its name."""
+"""Find the documents in a folder, and read each with the reader for its suffix."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .worker import read_docx, read_pdf
 def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[str], list[Skipped]]:
     """Return the documents in a folder, and the skipped files and folders.
 
-    Documents are paths relative to the folder, with ``/``, in order. Links to folders are not
-    followed, because a folder inside is read at its own path. Files of other kinds and files that
-    no glob includes are not reported.
+    Documents are sorted paths relative to the folder, with ``/``. Links to folders are not
+    followed: a target inside the folder is read at its own path. Files of other types and files
+    that no glob includes are not reported as skipped.
     """
     folder = folder.resolve()
     names: list[str] = []
@@ -106,10 +106,10 @@ _LARGEST_PACKED: Final = 100 * _MEGABYTE
 
 
 def read_document(path: Path, work: Work) -> Document:
-    """Return the document of a file; it has one section at least.
+    """Read a file as a document with at least one section.
 
     Raises:
-        DocumentError: It cannot be read, or has no text.
+        DocumentError: The file is too large, cannot be read, or has no text.
     """
     suffix = path.suffix.lower()
     largest = _LARGEST_TEXT if suffix in _READERS else _LARGEST_PACKED

@@ -18,7 +18,7 @@ from markdownify import MarkdownConverter
 from .document import Document, DocumentError, Outline, clean, one_line
 
 _MARKS: Final = (
-    # The mark of UTF-32 begins with the mark of UTF-16, so it comes first.
+    # UTF-32 comes first, because its mark begins with the mark of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -31,7 +31,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     """Return *data* as text: by its byte order mark, as declared, as UTF-8, else Windows-1252.
 
     Raises:
-        DocumentError: It is not text.
+        DocumentError: *data* is not text, or is UTF-16 without a byte order mark.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -64,7 +64,7 @@ _CODE: Final = ("fence", "code_block")
 
 
 def read_markdown(text: str, title: str = "") -> Document:
-    """Return the sections of *text*, which end at its headings.
+    """Read Markdown as a document with a section for each heading.
 
     Args:
         title: The title if *text* has none in its front matter or as a heading.
@@ -93,7 +93,7 @@ def read_markdown(text: str, title: str = "") -> Document:
 
 
 def _landmarks(tokens: Sequence[Token]) -> Iterator[tuple[Token, str | None]]:
-    """Yield code, and top headings with their Markdown."""
+    """Yield code with None, and headings outside of lists and quotes with their Markdown."""
     for position, token in enumerate(tokens):
         if token.type in _CODE:
             yield token, None
@@ -119,10 +119,10 @@ _NOT_TEXT: Final = (
 
 
 def read_html(data: bytes) -> Document:
-    """Return the sections of a page, without its navigation.
+    """Read an HTML page as a document, without the navigation.
 
     Raises:
-        DocumentError: It is not HTML, or its elements are nested too deep.
+        DocumentError: The page is not HTML, or its elements are nested too deep.
     """
     text = decode(data, EncodingDetector.find_declared_encoding(data, is_html=True))
     with warnings.catch_warnings():
@@ -159,10 +159,10 @@ _DIRECTIVE: Final = re.compile(r"\s*\.\. ")
 
 
 def read_rst(text: str) -> Document:
-    """Return the sections of *text*, which end at its headings.
+    """Read reStructuredText as a document with a section for each heading.
 
-    Docutils is not used: most such files have directives of Sphinx, which it takes for errors and
-    leaves out with their contents.
+    Docutils is not used, because it reports the directives of Sphinx as errors and drops their
+    contents.
     """
     lines = clean(text).split("\n")
     outline = Outline()

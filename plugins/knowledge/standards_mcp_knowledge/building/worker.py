@@ -1,7 +1,7 @@
 """Read PDF and Word files, and read and write FAISS indexes, in a worker process.
 
-The host names these functions in requests, so each imports its library when it is called. A damaged
-file may end the process of the library that reads it.
+The host imports this module to name its functions in requests, so each function imports its library
+itself. A damaged file may crash the library, and the process with it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _HEADING: Final = re.compile(r"Heading ([1-9])")
 
 
 def read_pdf(path: Path) -> Document:
-    """Return a section for each page, with its bookmark and number as heading.
+    """Read a PDF file: one section for each page, with bookmark and page number as heading.
 
     Raises:
-        DocumentError: It is damaged, protected or too large, or its pages have no text.
+        DocumentError: The file is damaged, protected or too large, or its pages have no text.
     """
     import pypdfium2  # type: ignore[import-untyped]  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
@@ -56,10 +56,10 @@ def read_pdf(path: Path) -> Document:
 
 
 def read_docx(path: Path) -> Document:
-    """Return the sections of a Word document: its paragraphs, lists and tables in order.
+    """Read a Word file: its paragraphs, lists and tables, in sections below its headings.
 
     Raises:
-        DocumentError: It is damaged or too large.
+        DocumentError: The file is damaged or too large.
     """
     import docx  # noqa: PLC0415
 
@@ -76,7 +76,7 @@ def read_vectors(path: Path) -> Vectors:
     """Return the vectors of an index that `write_index` wrote.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The index cannot be read.
     """
     import faiss  # noqa: PLC0415
 
@@ -92,7 +92,7 @@ def write_index(vectors: Vectors, path: Path) -> None:
     """Write a new file with an exact index by inner product.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     import faiss  # noqa: PLC0415
 
@@ -135,7 +135,7 @@ def _text_of(pdf: Any, number: int) -> str:
 
 
 def _check_unpacked_size(path: Path) -> None:
-    """Refuse a document that would fill the memory: parts unpack to their stated size at most."""
+    """Raise an error for a document that would fill the memory. The stated sizes are limits."""
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
     if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _LARGEST_UNPACKED:

@@ -35,9 +35,9 @@ _DAMAGE: Final = (RuntimeError, AssertionError)
 
 
 class EndpointEncoder(TextEncoder):
-    """An encoder at an address. After a failure it rests for four times as long as that took.
+    """An encoder at an address. A failure is followed by a pause of four times its duration.
 
-    So an address that hangs takes a fifth of the workers' time at most.
+    So an address that hangs takes at most a fifth of a worker's time.
     """
 
     def __init__(self, spec: str, key: SecretStr | None, timeout: float) -> None:
@@ -64,16 +64,16 @@ class Opened:
         self._named: dict[str, TextEncoder] = {}
 
     def dataset(self, files: Files) -> OpenDataset:
-        """Return an open dataset.
+        """Return the dataset with these files; open it if necessary.
 
         Raises:
-            DatasetError: It breaks a rule.
+            DatasetError: The dataset breaks a rule.
         """
         key = (files.index, files.metadata)
-        # The host may not have noticed a change yet. An overwritten file changes in the mapped
-        # index, too, so the old documents would not belong to it.
+        # The host may not have noticed a change yet. A mapped index changes with its file, so the
+        # old documents would no longer belong to it.
         if key in self._datasets and self._datasets[key].stamps != stamps_of(*key):
-            # The old one is closed first, because a worker's memory may not hold both.
+            # The old dataset is closed first, because a worker's memory may not hold both.
             del self._datasets[key]
         if key not in self._datasets:
             # Texts stay in the worker: 100,000 passages take 300 MB as Python objects, and a search
@@ -81,9 +81,9 @@ class Opened:
             self._datasets[key] = OpenDataset(files, self)
         return self._datasets[key]
 
-    def keep_only(self, files: Sequence[Files]) -> None:
-        """Close all other datasets."""
-        wanted = {(dataset.index, dataset.metadata) for dataset in files}
+    def keep_only(self, datasets: Sequence[Files]) -> None:
+        """Close all datasets but these."""
+        wanted = {(dataset.index, dataset.metadata) for dataset in datasets}
         for key in self._datasets.keys() - wanted:
             del self._datasets[key]
 
@@ -102,9 +102,9 @@ class Opened:
         """Return the encoder of a model that a dataset names.
 
         Raises:
-            DatasetError: No encoder is known for it, or it cannot be opened.
+            DatasetError: No encoder is known for the model, or the encoder cannot be opened.
         """
-        # The author of a dataset may name any address, so the key goes only to known ones.
+        # The author of a dataset may name any address, so the key goes to those of the settings.
         return self._encoder(model, with_key=model in self.encoders.specs)
 
     def _encoder(self, model: str, *, with_key: bool) -> TextEncoder:
@@ -124,13 +124,13 @@ class Opened:
 
 
 class OpenDataset:
-    """An index with its documents and its encoder, after a check that they fit.
+    """An open index with its documents and its encoder.
 
     Attributes:
         dimension: The length of a vector.
 
     Raises:
-        DatasetError: They do not fit.
+        DatasetError: A file cannot be read, or index, documents and encoder do not fit.
     """
 
     def __init__(self, files: Files, opened: Opened) -> None:
@@ -156,8 +156,8 @@ class OpenDataset:
             if not np.array_equal(np.sort(ids), np.arange(len(ids))):
                 raise _unreadable(files.index, f"its ids are not 0 to {len(ids) - 1}")
         self.encoder = opened.encoder_of_dataset(self.model)
-        # An address is not called before a search needs it: it may answer slowly.
-        # Four datasets with a dead address once delayed all others by 40 seconds.
+        # An address may answer slowly, so the first request to it is a search. Four datasets with
+        # a dead address once delayed all others by 40 seconds.
         if not isinstance(self.encoder, EndpointEncoder):
             self._check_dimension(self.encoder.dimensions)
         try:

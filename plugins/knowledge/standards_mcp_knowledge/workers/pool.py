@@ -1,8 +1,8 @@
 """Keep worker processes running, and run each call in one of them, with a deadline.
 
-Workers of `anyio.to_process` are shared by all plugins, end when idle and have no limit of memory;
-a `ProcessPoolExecutor` breaks as a whole if one process ends, cannot end one overdue call, and lets
-its processes write to the stdout of the server.
+Other pools do not fit. Workers of `anyio.to_process` are shared by all plugins, end when idle and
+have no memory limit. A `ProcessPoolExecutor` breaks as a whole if one process ends, cannot end one
+overdue call, and lets its processes write to the stdout of the server.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Start: TypeAlias = Callable[[logging.Logger], Awaitable[Worker]]
 State: TypeAlias = Literal["starting", "ready", "restarting", "stopped"]
 _ATTEMPTS: Final = 2
 _LAST_WORDS: Final = 2.0
-"""Seconds that a worker has to end by itself once it has broken off an answer."""
+"""Seconds that a worker has to end by itself after an incomplete answer."""
 
 
 class UnavailableError(OSError):
-    """No worker is available, or two have ended with the call.
+    """No worker is available, or two workers have ended during the call.
 
     Attributes:
-        seconds: Seconds until one may be available again.
+        seconds: Seconds until a worker may be available again.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -54,10 +54,10 @@ class Times:
     """Deadlines and pauses of a pool, in seconds.
 
     Attributes:
-        attempt: For a worker to become free, and for its answer.
-        start: For a worker to load what it needs.
-        hope: For a worker, while every start fails.
-        most_between_starts: Longest pause between failing starts; pauses double up to it.
+        attempt: Deadline for a worker to become free, and again for its answer.
+        start: Deadline for a new worker to load its encoder and datasets.
+        hope: Wait of a call for a worker, while no worker can be started.
+        most_between_starts: Longest pause between failed starts; pauses double up to it.
     """
 
     attempt: float = 10
@@ -71,8 +71,8 @@ class _Job:
     """A call of a function in a worker, and its result or error.
 
     Attributes:
-        attempts_left: Number of workers that may still begin with it; 0 if its caller gave up.
-        wait_until: The time until which it may wait for a worker.
+        attempts_left: Number of workers that may still start the call; 0 if the caller gave up.
+        wait_until: The time until which the job may wait for a worker.
     """
 
     function: Callable[..., Any]
@@ -129,12 +129,12 @@ class Pool:
 
     @property
     def is_started(self) -> bool:
-        """True after `start`."""
+        """True after `start` or the first call."""
         return self._wanted.is_set()
 
     @property
     def state(self) -> State:
-        """The state of the workers: ready if all run."""
+        """The state of the workers: ready if all of them run."""
         if not self._is_serving or not self.is_started:
             return "stopped"
         if len(self._workers) == self.size:
@@ -143,7 +143,7 @@ class Pool:
 
     @property
     def is_failing(self) -> bool:
-        """True if every start fails."""
+        """True if no worker can be started."""
         return len(self._failing) == self.size
 
     @property
@@ -157,7 +157,7 @@ class Pool:
         self._wanted.set()
 
     async def serve(self) -> None:
-        """Keep all workers running after `start`, until this is cancelled."""
+        """Wait for `start`, then keep all workers running until cancelled."""
         self._is_serving = True
         try:
             await self._wanted.wait()
@@ -172,15 +172,15 @@ class Pool:
     ) -> T:
         """Run a function of `tasks` in a worker, and again in another one if the first ends.
 
-        A worker that ends before it begins with the call does not count as an attempt. If all have
-        ended, the call waits for the next one.
+        A worker that ends before it starts the call does not count as an attempt. If all workers
+        have ended, the call waits for the next one.
 
         Args:
             seconds: Deadline for a free worker and for its answer, in place of `Times.attempt`.
 
         Raises:
-            OverdueError: The worker did not answer in time, and was ended.
-            UnavailableError: No worker is available, or two have ended.
+            OverdueError: No worker became free in time, or the worker took too long and was killed.
+            UnavailableError: No worker is available, or two workers have ended.
             Exception: The error of the function.
         """
         self.start()
@@ -208,7 +208,7 @@ class Pool:
         self._wake()
 
     def _warming(self) -> deque[_Job]:
-        """Return jobs for one worker. They are separate, so that searches can run between them."""
+        """Return jobs that open the datasets in one worker; searches can run between them."""
         calls: list[tuple[Callable[..., object], object]] = [(tasks.close_others, self._warm)]
         calls += [(tasks.inspect, files) for files in self._warm]
         return deque(_Job(function, (files,), self.times.start, 0) for function, files in calls)
@@ -226,7 +226,7 @@ class Pool:
             raise UnavailableError(self.next_start)
 
     async def _keep(self, number: int) -> None:
-        """Keep one worker running, and start the next when it has ended."""
+        """Keep a worker running in one slot: start a new one whenever it has ended."""
         failures = 0
         while True:
             failures = 0 if await self._live(number, failures) else failures + 1
@@ -238,7 +238,7 @@ class Pool:
                 await anyio.sleep(pause)
 
     async def _live(self, number: int, failures: int) -> bool:
-        """Start a worker and wait for its end; return True if it answered a call."""
+        """Run a worker until it ends; return True if it answered a call."""
         worker: Worker | None = None
         # A start that is cancelled halfway would leave a process and its pipes behind.
         with anyio.CancelScope(shield=True):
@@ -287,7 +287,7 @@ class Pool:
         self._wake()
 
     async def _work(self, worker: Worker, warmed: Sequence[Files]) -> bool:
-        """Run jobs in a worker until it ends; return True if it has answered one."""
+        """Run jobs in a worker until it ends; return True if it has answered a job."""
         has_answered = False
         warming: deque[_Job] = deque()
         while worker.is_usable:
@@ -300,7 +300,7 @@ class Pool:
         return has_answered
 
     async def _run_in(self, worker: Worker, job: _Job) -> bool:
-        """Run a job, even if its caller gives up meanwhile; return True if it was answered."""
+        """Run a job, even if its caller gives up meanwhile; return True if the worker answered."""
         scope = anyio.move_on_after(job.seconds)
         try:
             with scope:
@@ -310,7 +310,7 @@ class Pool:
                 job.error = OverdueError(job.seconds)
         except WorkerEndedError as error:
             self._retry(job, has_begun=error.has_begun)
-            # Its exit status has the cause, which a kill would hide.
+            # The worker's own exit status shows the cause; a kill would hide it.
             with anyio.move_on_after(_LAST_WORDS):
                 await worker.wait()
             worker.end("it broke off an answer")

@@ -1,8 +1,8 @@
-"""One worker process: `Worker` is the side of the host, `main` the loop in the process.
+"""One worker process: `Worker` is the handle in the host, `main` the loop in the process.
 
-A request is a function with its arguments, and an answer its result or error, both pickled, with
-their length in 8 bytes before them. Requests come on stdin, answers go to stdout. A worker sends
-`_BEGUN` before it runs a request, so the host knows if a worker that ended had begun with a call.
+A request is a function with its arguments; an answer is the result or the error. Both are pickled,
+after their length in 8 bytes. Requests come on stdin, answers go to stdout. A worker sends `_BEGUN`
+before it runs a request, so the host knows whether a worker that ended had started the call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Request: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 LENGTH: Final = 8
 _BEGUN: Final = b"\x01"
 _OUT_OF_MEMORY: Final = 77
-"""The exit status of a worker that exceeds its limit of memory."""
+"""The exit status of a worker that exceeds its memory limit."""
 _PROGRAM: Final = "from standards_mcp_knowledge.workers.process import main; main()"
 _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _MOST_OF_A_LINE: Final = 1000
@@ -48,7 +48,7 @@ class Answer:
 
 
 def framed(message: object) -> bytes:
-    """Return a message as both sides send it.
+    """Return a message as bytes: the length of its pickle, then the pickle.
 
     An error that cannot be pickled is replaced by its text.
     """
@@ -71,7 +71,7 @@ class WorkerEndedError(Exception):
     """A worker ended before it answered.
 
     Attributes:
-        has_begun: True if it had begun with the call.
+        has_begun: True if the worker had started the call.
     """
 
     def __init__(self, *, has_begun: bool) -> None:
@@ -80,7 +80,7 @@ class WorkerEndedError(Exception):
 
 
 class Worker:
-    """A process that runs one function at a time, as the host sees it."""
+    """The host's handle of a process that runs one function at a time."""
 
     def __init__(self, process: Process, log: logging.Logger) -> None:
         assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101  - pipes
@@ -98,14 +98,14 @@ class Worker:
 
     @property
     def is_usable(self) -> bool:
-        """True until it has ended or is being killed."""
+        """True until the process has ended or is being killed."""
         return self._process.returncode is None and not self._cause
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function of `tasks` in the process, and return its result.
 
         Raises:
-            WorkerEndedError: It ended.
+            WorkerEndedError: The process ended.
             Exception: The error of the function, with the traceback as a note.
         """
         has_begun = False
@@ -135,7 +135,7 @@ class Worker:
             self._process.kill()
 
     async def wait(self) -> str:
-        """Wait until it has ended, and return the cause."""
+        """Wait until the process has ended, and return the cause."""
         code = await self._process.wait()
         if self._cause:
             return self._cause
@@ -144,13 +144,13 @@ class Worker:
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
 
     async def close(self) -> None:
-        """Kill the process, and wait until it is gone."""
+        """Kill the process, and wait until it has ended."""
         self.end("the host ends")
         with anyio.CancelScope(shield=True):
             await self._process.aclose()
 
     async def listen(self) -> None:
-        """Write its output to the log, until it ends."""
+        """Log the output of the process until it ends."""
         try:
             async for text in self._output:
                 for line in filter(str.strip, text.splitlines()):
@@ -164,7 +164,7 @@ async def start_worker(log: logging.Logger) -> Worker:
     """Start a process. Its output goes to the log while `Worker.listen` runs.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The process cannot be started.
     """
     # -P: the client chooses the working directory, so nothing must be imported from it.
     command = [sys.executable, "-P", "-c", _PROGRAM]
@@ -176,7 +176,7 @@ async def start_worker(log: logging.Logger) -> Worker:
 
 
 def main() -> None:
-    """Answer the requests of one host, in their order, until it ends."""
+    """Answer the requests of the host, in order, until the host ends."""
     from .opened import Opened  # noqa: PLC0415  - the host imports this module without NumPy
 
     answers = os.fdopen(os.dup(1), "wb")
@@ -200,7 +200,7 @@ def answer_to(request: Request, opened: Opened) -> Answer:
     """Run the function of a request, and return its result or its error.
 
     Raises:
-        MemoryError: It exceeds the limit of memory.
+        MemoryError: The function exceeds the memory limit.
     """
     function, arguments = request
     try:

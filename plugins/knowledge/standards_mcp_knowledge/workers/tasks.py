@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts of a dataset that was opened."""
+    """Facts of an open dataset."""
 
     documents: int
     dimension: int
@@ -33,7 +33,7 @@ class Facts:
 
 
 def begin(opened: Opened, memory: int, encoders: Encoders) -> None:
-    """Apply the settings, load the encoder of most datasets, and encode a word.
+    """Apply the settings, and load the default encoder by encoding a word.
 
     Args:
         memory: Limit of the worker's address space, in bytes.
@@ -49,20 +49,20 @@ def begin(opened: Opened, memory: int, encoders: Encoders) -> None:
 
 
 def inspect(opened: Opened, files: Files) -> Facts:
-    """Open a dataset, and search it once, without a request to an encoder at an address.
+    """Open a dataset and search it once, without a request to an encoder at an address.
 
     Raises:
-        DatasetError: It breaks a rule.
+        DatasetError: The dataset breaks a rule.
     """
     dataset = opened.dataset(files)
     return Facts(len(dataset.documents), dataset.dimension, dataset.model)
 
 
 def try_out(opened: Opened, files: Files) -> Facts:
-    """Open a dataset, and search it like a client, with its encoder.
+    """Open a dataset and search it as a client does, with its encoder.
 
     Raises:
-        DatasetError: It breaks a rule, or its encoder does not answer.
+        DatasetError: The dataset breaks a rule, or its encoder does not answer.
     """
     opened.dataset(files).nearest("word", 1)
     return inspect(opened, files)
@@ -79,10 +79,10 @@ def search(
     """Return the passages of a dataset that are nearest to a query.
 
     Args:
-        k: The most passages; None for the number of the manifest.
+        k: Maximum number of passages; None for the manifest's default.
 
     Raises:
-        DatasetError: Its encoder fails or does not fit, or it has changed and breaks a rule now.
+        DatasetError: The encoder fails or does not fit, or changed files break a rule.
     """
     dataset = opened.dataset(files)
     nearest = dataset.nearest(query, k or manifest.default_top_k)
@@ -90,7 +90,7 @@ def search(
 
 
 def document(opened: Opened, files: Files, manifest: Manifest, path: str) -> str | None:
-    """Return all chunks of the document with this path, in order, or None."""
+    """Return the chunks of the document with this path as one text; None if there are none."""
     chunks = [
         (chunk.get("chunk") or 0, row, chunk.get("content") or chunk.get("snippet") or "")
         for row, chunk in enumerate(opened.dataset(files).documents)
@@ -100,7 +100,7 @@ def document(opened: Opened, files: Files, manifest: Manifest, path: str) -> str
 
 
 def paths(opened: Opened, files: Files, manifest: Manifest, typed: str, most: int) -> list[str]:
-    """Return paths of documents that contain *typed*; the ones that begin with it first."""
+    """Return document paths that contain *typed*; first the paths that begin with it."""
     documents = opened.dataset(files).documents
     all_paths = {path_of(document, row, manifest.id) for row, document in enumerate(documents)}
     typed = typed.casefold()

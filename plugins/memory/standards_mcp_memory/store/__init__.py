@@ -1,4 +1,4 @@
-"""The interface of both Qdrant stores, and the store on a server. `embedded` has the other one."""
+"""Base class of both Qdrant stores, and the store on a server. `embedded` has the other store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 Changes: TypeAlias = Mapping[int, Document | None] | None
-"""The memories that a job wrote, None for deleted ones; None for a job on a whole collection."""
+"""Written memories by id, with None for deleted ones; None if a whole collection was changed."""
 ChangesT = TypeVar("ChangesT", bound=Changes)
 _THREADS: Final = 16
 _DENIED: Final = (401, 403)
@@ -37,8 +37,8 @@ _DENIED: Final = (401, 403)
 class Store(ABC):
     """Runs jobs on Qdrant's client in threads of its own, because the client blocks.
 
-    A job that outlives its call keeps its thread. So the threads stay few, even if a server never
-    ends its answers: later jobs wait for one in vain, and time out.
+    A job that outlives its call keeps its thread. The number of threads is limited, so if a server
+    never ends its answers, later jobs wait for a thread in vain, and time out.
 
     Args:
         name: The subject of messages, with the folder or the address.
@@ -57,11 +57,11 @@ class Store(ABC):
     ) -> T:
         """Run a job with these arguments, and return its result.
 
-        The first argument of a job is the collection or its name.
+        The first argument of a job, if it has any, is the collection or its name.
 
         Raises:
             ApiError: The store cannot be reached or opened.
-            TimedOutError: It does not answer in time.
+            TimedOutError: The store does not answer in time.
             MissingCollectionError: The collection does not exist.
         """
 
@@ -113,11 +113,11 @@ class Store(ABC):
 
     @abstractmethod
     async def _open(self) -> None:
-        """Set the client, if it is not open."""
+        """Open the client, unless it is open."""
 
     @abstractmethod
     def _translated(self) -> AbstractContextManager[None]:
-        """Convert the errors of the client for users."""
+        """Raise errors of the client as errors with a message for users."""
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)

@@ -42,11 +42,11 @@ class Collection:
     """The description of a collection.
 
     Attributes:
-        model: The name of the model of its vectors; None if another program made them.
-        dimensions: The length of its vectors; None unless it has one unnamed vector with the
-            distance cosine.
-        reembedded: For a copy of `reembed`, the name of its original; for an original that the copy
-            is replacing, its own name.
+        model: The name of the model of the vectors; None if another program made them.
+        dimensions: The length of the vectors; None unless each memory has one unnamed vector with
+            the distance cosine.
+        reembedded: For a copy by `reembed`, the name of the original; for an original that a copy
+            is replacing, the original's own name.
         has_words: True if titles, previews and tags are embedded with contents, and searches match
             words. False for a collection of an earlier version or another program.
     """
@@ -71,7 +71,7 @@ def names(client: QdrantClient) -> list[str]:
 
 @contextmanager
 def existing(client: QdrantClient, name: str) -> Generator[None]:
-    """Convert the client's errors for a missing collection.
+    """Raise the client's error for a missing collection as `MissingCollectionError`.
 
     Raises:
         MissingCollectionError: The collection does not exist.
@@ -82,7 +82,7 @@ def existing(client: QdrantClient, name: str) -> Generator[None]:
         yield
     except (UnexpectedResponse, ValueError) as error:
         status = error.status_code if isinstance(error, UnexpectedResponse) else None
-        # The embedded store has no status.
+        # Errors of the embedded store have no status.
         if status != _NOT_FOUND and str(error) != f"Collection {name} not found":
             raise
         raise MissingCollectionError(name, names(client)) from None
@@ -118,7 +118,7 @@ def create(client: QdrantClient, collection: Collection) -> None:
     """Create a collection.
 
     Raises:
-        InvalidInputError: The store does not accept its name.
+        InvalidInputError: The store does not accept the name.
     """
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 

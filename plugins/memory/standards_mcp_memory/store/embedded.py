@@ -37,7 +37,7 @@ _FOLDER: Final = 0o700
 _FILE: Final = 0o600
 
 
-# The asynchronous client would block the event loop here, with the same answers and errors.
+# Of an embedded store, the asynchronous client would block the event loop.
 # qdrant-edge-py searches faster, but is before 1.0 and takes 37 s to optimise 21,000 points.
 class EmbeddedStore(Store):
     """Qdrant in this process. One thread uses it, because its searches are not thread-safe.
@@ -52,7 +52,7 @@ class EmbeddedStore(Store):
         self._calls = 0
         self._is_closed = False
         self._closing: asyncio.TimerHandle | None = None
-        # By name of the collection. Only the thread changes it.
+        # Word indexes by the name of the collection. Only the store's thread changes them.
         self._words: dict[str, WordIndex] = {}
         # Qdrant locks the folder only after it has read it, so a waiting program would miss the
         # writes of the other one. This lock is taken before Qdrant reads the folder.
@@ -143,7 +143,7 @@ class EmbeddedStore(Store):
 
     def _index(self, client: QdrantClient, name: str) -> WordIndex:
         if name not in self._words:
-            # One page, because the client sorts all ids for each of them.
+            # One page, because the client sorts all ids for each page.
             documents, _ = page(client, name, None, count(client, name) or 1)
             self._words[name] = WordIndex(documents)
             return_memory()
@@ -213,8 +213,8 @@ class EmbeddedStore(Store):
 
     def _in_use(self) -> ApiError:
         return ApiError(
-            f"{self.name} is in use by another process. Try again when that has been idle for "
-            "[plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
+            f"{self.name} is in use by another process. Try again when that process has been idle "
+            "for [plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
         )
 
 
@@ -229,10 +229,10 @@ def _client(path: str) -> QdrantClient:
 
 
 def _repair(folder: Path) -> None:
-    """Finish what a killed process has begun: to create the store, or to delete collections.
+    """Complete the creation of the store, or deletions of collections, by a killed process.
 
-    The client deletes the files of a collection before its entry. At the next start it would create
-    the collection again, empty.
+    The client deletes the files of a collection before its entry in ``meta.json``. At the next
+    start, it would create the collection again, empty.
 
     Raises:
         Exception: The list of collections is damaged; errors of nearly any type are possible.

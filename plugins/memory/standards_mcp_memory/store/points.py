@@ -28,7 +28,7 @@ _INSERT_ONLY_SINCE: Final = (1, 17)
 
 
 Hits: TypeAlias = tuple[list[Preview], int]
-"""The previews of a search, best first, and the number of hits left out for their UUIDs."""
+"""The previews of a search, best first, and the number of hits left out because of UUIDs."""
 
 
 def search(client: QdrantClient, name: str, vector: Vectors, limit: int) -> Hits:
@@ -62,8 +62,8 @@ def search_embedded(
     documents = _by_id(points)
     cosines = {point.id: point.score for point in points if is_number(point.id)}
     words = index.scores(query_words(query), depth, [*cosines])
-    # Hits by words alone get the lowest cosine of the hits by vectors, which they cannot exceed. To
-    # read their vectors would take as long as the search.
+    # Hits by words alone get the lowest cosine of the hits by vectors, because their own cosines
+    # are not higher. Reading their vectors would take as long as the search.
     farthest = min(cosines.values(), default=0.0)
     scores = fused({**dict.fromkeys(words, farthest), **cosines}, words)
     best = sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))[:limit]
@@ -101,7 +101,7 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
 
 
 def twin(client: QdrantClient, name: str, title: str, content: str) -> Document | None:
-    """Return the memory with this title and content, if it exists."""
+    """Return a memory with this title and content, or None."""
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     # The stored hash does not help: other programs edit texts without updating it.
@@ -134,7 +134,7 @@ def page(
 def upsert(
     client: QdrantClient, collection: Collection, points: Sequence[Point]
 ) -> dict[int, Document]:
-    """Write memories, and return them; they replace the ones with their ids."""
+    """Write memories in place of memories with the same ids, and return them."""
     _write(client, collection, points)
     return {point.id: Document(point.id, point.payload) for point in points}
 
@@ -238,7 +238,7 @@ def _by_id(rows: Sequence[models.Record | models.ScoredPoint]) -> dict[int, Docu
 
 
 def is_number(identifier: object) -> TypeGuard[int]:
-    """Return True if an id is a number; other programs also use UUIDs."""
+    """Return True if an id is a number from 1; other programs also use UUIDs."""
     return isinstance(identifier, int) and identifier >= 1
 
 

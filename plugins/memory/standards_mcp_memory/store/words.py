@@ -39,7 +39,7 @@ _MEAN_LENGTH: Final = 100
 
 
 class _Separators(dict[int, int]):
-    """Map characters between words to spaces, for `str.translate`."""
+    """Maps characters between words to spaces, for `str.translate`."""
 
     def __missing__(self, code: int) -> int:
         character = chr(code)
@@ -55,10 +55,10 @@ _SEPARATORS: Final = _Separators()
 
 
 def word_weight(count: Number, length: Number) -> Number:
-    """Return the BM25 weight of a word, without its rarity.
+    """Return the BM25 weight of a word in a text, without the factor for its rarity.
 
     Args:
-        count: Its number of occurrences in the text.
+        count: The number of occurrences of the word in the text.
         length: The number of words in the text.
     """
     norm = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * length / _MEAN_LENGTH)
@@ -66,19 +66,19 @@ def word_weight(count: Number, length: Number) -> Number:
 
 
 def word_counts(text: str) -> Counter[int]:
-    """Return the words of a text, and the parts of identifiers, with their numbers."""
+    """Count the words of a text and the parts of identifiers, by the hash of the word."""
     return Counter([number for word in _split(text) for number in _numbers(word)])
 
 
 def word_weights(text: str) -> dict[int, float]:
-    """Return the words of a stored text with their weights."""
+    """Return the BM25 weights of the words of a stored text, by the hash of the word."""
     counts = word_counts(text)
     length = float(counts.total())
     return {number: word_weight(float(count), length) for number, count in counts.items()}
 
 
 def query_words(text: str) -> list[int]:
-    """Return the words of a query, each once, in a stable order."""
+    """Return the hashes of the words of a query, each once, in a stable order."""
     return sorted(word_counts(text))
 
 
@@ -164,7 +164,8 @@ class WordIndex:
     ) -> dict[int, float]:
         """Return the scores of memories that have one of the words, by id.
 
-        These are the best *limit*, all of *extra_ids* and all that were changed.
+        The best *limit* memories are included, *extra_ids* and all changed memories, if they have
+        one of the words.
         """
         import numpy as np  # noqa: PLC0415  - as above
 
@@ -204,13 +205,13 @@ WORD_WEIGHT: Final = 0.3
 
 
 def fused(cosines: Mapping[int, float], words: Mapping[int, float]) -> dict[int, float]:
-    """Fuse both scores of each memory into one between 0 and 1.
+    """Fuse both scores of each memory into one; return the cosines if either kind has no match.
 
-    Both are divided by their best and added with weights. The cosine of the nearest vector bounds
-    the result, so a query that fits no memory has low scores.
+    The scores by words are scaled so that the best equals the highest cosine, then both are added
+    with weights. So a query that fits no memory has low scores.
 
     Args:
-        words: Scores by words of the memories of *cosines*.
+        words: Scores by words; memories that are not in *cosines* are ignored.
     """
     nearest = max(0.0, min(1.0, max(cosines.values(), default=0.0)))
     best = max(words.values(), default=0.0)
