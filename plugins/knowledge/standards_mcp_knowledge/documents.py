@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from .manifests import DatasetError
 
-SNIPPET: Final = 200
+SNIPPET_LENGTH: Final = 200
 """Number of characters of a default snippet."""
 
 
@@ -40,7 +40,7 @@ class Metadata(BaseModel):
     model: str | None = None
 
 
-_LIST = TypeAdapter(list[Passage])
+_DOCUMENT_LIST = TypeAdapter(list[Passage])
 
 
 def read_metadata(path: Path) -> Metadata:
@@ -57,7 +57,7 @@ def read_metadata(path: Path) -> Metadata:
         ) from error
     try:
         if text.lstrip()[:1] == b"[":
-            return Metadata.model_construct(documents=_LIST.validate_json(text))
+            return Metadata.model_construct(documents=_DOCUMENT_LIST.validate_json(text))
         return Metadata.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
@@ -122,5 +122,5 @@ def _hit(document: Passage, row: int, score: float, dataset: str) -> Hit:
         "score": score,
         "title": document.get("title") or document.get("path") or f"Document {row}",
         "path": path_of(document, row, dataset),
-        "snippet": document.get("snippet") or (document.get("content") or "")[:SNIPPET],
+        "snippet": document.get("snippet") or (document.get("content") or "")[:SNIPPET_LENGTH],
     }

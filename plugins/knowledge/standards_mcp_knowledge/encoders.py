@@ -10,15 +10,15 @@ from pydantic import SecretStr
 
 from standards_mcp_encoders import SPECS, UnknownModelError, check_model
 
-from .manifests import DatasetError, Kind
+from .manifests import DatasetError, ErrorKind
 
-BUILT_IN: Final = "minilm"
+BUILT_IN_SPEC: Final = "minilm"
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
-_LONGEST: Final = 200
+_LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Encoders:
+class EncoderSettings:
     """Settings of encoders.
 
     Attributes:
@@ -44,7 +44,7 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
     """
     name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
     if model not in specs and name.removesuffix("-int8") == "all-minilm-l6-v2":
-        return BUILT_IN
+        return BUILT_IN_SPEC
     spec = specs.get(model, model)
     try:
         check_model(spec)
@@ -55,6 +55,6 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
     return spec
 
 
-def no_encoder(model: str, remedy: str, kind: Kind = "encoder") -> DatasetError:
+def no_encoder(model: str, remedy: str, kind: ErrorKind = "encoder") -> DatasetError:
     """Return the error for a dataset without a usable encoder."""
-    return DatasetError(kind, f"No encoder for model '{model[:_LONGEST]}'. {remedy}")
+    return DatasetError(kind, f"No encoder for model '{model[:_LONGEST_NAME]}'. {remedy}")

@@ -11,10 +11,10 @@ from standards_mcp import PluginSettings
 from standards_mcp_encoders import check_model
 
 DEFAULT_MEMORY: Final = ByteSize(2 * 10**9)
-LEAST_MEMORY: Final = 256 * 10**6
+MIN_MEMORY: Final = 256 * 10**6
 
 
-def _spec(spec: str) -> str:
+def _checked_spec(spec: str) -> str:
     check_model(spec)
     return spec
 
@@ -38,9 +38,9 @@ class KnowledgeSettings(PluginSettings):
     extra_roots: tuple[Path, ...] = ()
     workers: int = Field(2, ge=1, le=16)
     timeout: float = Field(10, gt=0, le=600)
-    worker_memory: Annotated[ByteSize, Field(ge=LEAST_MEMORY)] = DEFAULT_MEMORY
+    worker_memory: Annotated[ByteSize, Field(ge=MIN_MEMORY)] = DEFAULT_MEMORY
     reload_seconds: float = Field(2, ge=0)
-    encoders: dict[str, Annotated[str, AfterValidator(_spec)]] = Field(default_factory=dict)
+    encoders: dict[str, Annotated[str, AfterValidator(_checked_spec)]] = Field(default_factory=dict)
     embedding_api_key: SecretStr | None = None
 
     def root_in(self, state_dir: Path) -> Path:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
-Replaced: TypeAlias = Literal["stated", "all", "origins"]
+ReplacedParts: TypeAlias = Literal["stated", "all", "origins"]
 LARGEST_ID: Final = 2**63 - 1
 TAGS_MARK: Final = "**Tags:**"
 """The beginning of a line of content that lists tags."""
@@ -69,7 +69,7 @@ class Origin(NamedTuple):
         return self.file, self.heading
 
     @property
-    def statement(self) -> tuple[str, str | None, str]:
+    def versioned_place(self) -> tuple[str, str | None, str]:
         """The place with the version of the text."""
         return self.file, self.heading, self.version
 
@@ -94,17 +94,17 @@ class Document:
     @property
     def title(self) -> str:
         """The title; empty if it is missing."""
-        return _text(self.payload, "title")
+        return _text_field(self.payload, "title")
 
     @property
     def preview(self) -> str:
         """The preview; empty if it is missing."""
-        return _text(self.payload, "preview")
+        return _text_field(self.payload, "preview")
 
     @property
     def content(self) -> str:
         """The content; empty if it is missing."""
-        return _text(self.payload, "content")
+        return _text_field(self.payload, "content")
 
     @property
     def own_tags(self) -> list[str] | None:
@@ -162,9 +162,9 @@ class Draft:
     where: str = ""
     origin: Origin | None = None
     origins: tuple[Origin, ...] | None = None
-    replaces: Replaced = "stated"
+    replaces: ReplacedParts = "stated"
 
-    def stated_by(self, origin: Origin) -> Draft:
+    def imported_from(self, origin: Origin) -> Draft:
         """Return the draft with an origin in Markdown, and the hash of the text as its version."""
         texts = json.dumps([self.title, self.content, self.preview, self.tags, origin.key])
         version = hashlib.sha256(texts.encode()).hexdigest()
@@ -193,8 +193,8 @@ class Draft:
             payload = {key: payload[key] for key in payload.keys() - {"preview", "tags"}}
         preview = self.preview
         if preview is None:
-            preview = _text(payload, "preview")
-            if not preview or preview == default_preview(_text(payload, "content")):
+            preview = _text_field(payload, "preview")
+            if not preview or preview == default_preview(_text_field(payload, "content")):
                 preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
@@ -252,6 +252,6 @@ def _shortened(text: str, length: int) -> str:
     return (cut.rpartition(" ")[0] or cut) + "…"
 
 
-def _text(payload: Mapping[str, Any], key: str) -> str:
+def _text_field(payload: Mapping[str, Any], key: str) -> str:
     value = payload.get(key)
     return value if isinstance(value, str) else ""

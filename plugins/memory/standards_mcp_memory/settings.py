@@ -15,7 +15,7 @@ VOYAGE: Final = "voyage:"
 VOYAGE_URL: Final = "https://api.voyageai.com/v1/embeddings"
 
 
-def _folder(path: str) -> str:
+def _checked_folder(path: str) -> str:
     if path == IN_MEMORY:
         return path
     folder = Path(path).expanduser()
@@ -24,7 +24,7 @@ def _folder(path: str) -> str:
     return str(folder)
 
 
-def _check_spec(spec: str) -> str:
+def _checked_spec(spec: str) -> str:
     """Return the spec of an embedding model.
 
     Raises:
@@ -62,10 +62,10 @@ class MemorySettings(PluginSettings):
         backend: The store's library.
     """
 
-    path: Annotated[str, AfterValidator(_folder)] | None = None
+    path: Annotated[str, AfterValidator(_checked_folder)] | None = None
     url: ServiceUrl | None = None
     api_key: ApiKey | None = None
-    model: Annotated[str, AfterValidator(_check_spec)] = Field("minilm", repr=False)
+    model: Annotated[str, AfterValidator(_checked_spec)] = Field("minilm", repr=False)
     embedding_api_key: ApiKey | None = None
     voyage_api_key: Annotated[ApiKey | None, Variable("VOYAGE_API_KEY")] = None
     voyage_url: ServiceUrl = VOYAGE_URL
@@ -76,10 +76,10 @@ class MemorySettings(PluginSettings):
     backend: Literal["qdrant"] = "qdrant"
 
     @model_validator(mode="after")
-    def _keys_are_sent_encrypted(self) -> Self:
+    def _check_keys_are_encrypted(self) -> Self:
         if self.api_key and self.url and is_unencrypted(self.url):
             raise ValueError("url: the key would be sent unencrypted: use https://")
-        url, key = self.encoder()
+        url, key = self.embedding_service()
         if key and url and is_unencrypted(url):
             raise ValueError("model: the key would be sent unencrypted: use https://")
         return self

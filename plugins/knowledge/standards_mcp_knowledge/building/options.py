@@ -79,7 +79,7 @@ class BuildReport:
     skipped: list[Skipped]
 
 
-class Work(Protocol):
+class BuildWorkers(Protocol):
     """Runs the heavy functions of a build in worker processes.
 
     Exceptions that are not listed below end the build, and reach its caller unchanged.

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from docx.document import Document as WordDocument
     from docx.table import Table
 
-_MOST_PAGES: Final = 5_000
-_MOST_CHARACTERS: Final = 20_000_000
+_MAX_PAGES: Final = 5_000
+_MAX_CHARACTERS: Final = 20_000_000
 _DEEPEST_BOOKMARK: Final = 15
 _HYPHEN: Final = re.compile(r"[\x02\ufffe](\r\n)?")
 """PDFium's characters for the hyphen of a word that continues in the next line."""
 _LARGEST_UNPACKED: Final = 200_000_000
 """Bytes of all parts of a Word document together."""
-_MOST_PARTS: Final = 10_000
+_MAX_PARTS: Final = 10_000
 _HEADING: Final = re.compile(r"Heading ([1-9])")
 
 
@@ -43,8 +43,8 @@ def read_pdf(path: Path) -> Document:
     pdf: Any
     try:
         with closing(pypdfium2.PdfDocument(path)) as pdf:
-            if len(pdf) > _MOST_PAGES:
-                raise DocumentError(f"has more than {_MOST_PAGES:,} pages; split it")
+            if len(pdf) > _MAX_PAGES:
+                raise DocumentError(f"has more than {_MAX_PAGES:,} pages; split it")
             document = _read_pages(pdf)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
@@ -107,15 +107,15 @@ def _read_pages(pdf: Any) -> Document:
     bookmarks = defaultdict[int, list[str]](list)
     for number, title in _bookmarks(pdf):
         bookmarks[number].append(title)
-    above, characters = "", 0
+    last_bookmark, characters = "", 0
     for number in range(len(pdf)):
         text = _text_of(pdf, number)
         characters += len(text)
-        if characters > _MOST_CHARACTERS:
-            raise DocumentError(f"has more than {_MOST_CHARACTERS:,} characters; split it")
+        if characters > _MAX_CHARACTERS:
+            raise DocumentError(f"has more than {_MAX_CHARACTERS:,} characters; split it")
         page = f"page {number + 1}"
-        titles = bookmarks.get(number, [above])
-        bookmark, above = titles[0], titles[-1]
+        titles = bookmarks.get(number, [last_bookmark])
+        bookmark, last_bookmark = titles[0], titles[-1]
         outline.start(f"{bookmark} ({page})" if bookmark else page)
         outline.add(text)
     return outline.document()
@@ -138,7 +138,7 @@ def _check_unpacked_size(path: Path) -> None:
     """Raise an error for a document that would fill the memory. The stated sizes are limits."""
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
-    if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _LARGEST_UNPACKED:
+    if len(parts) > _MAX_PARTS or sum(part.file_size for part in parts) > _LARGEST_UNPACKED:
         raise DocumentError(f"unpacks to more than {_LARGEST_UNPACKED // 1_000_000} MB; split it")
 
 

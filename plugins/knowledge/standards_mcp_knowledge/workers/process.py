@@ -25,7 +25,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.text import TextReceiveStream
 
 if TYPE_CHECKING:
-    from .opened import Opened
+    from .open_resources import OpenResources
 
 T = TypeVar("T")
 Request: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -36,7 +36,7 @@ _OUT_OF_MEMORY: Final = 77
 """The exit status of a worker that exceeds its memory limit."""
 _PROGRAM: Final = "from standards_mcp_knowledge.workers.process import main; main()"
 _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-_MOST_OF_A_LINE: Final = 1000
+_LONGEST_LINE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Answer:
     error: Exception | None = None
 
 
-def framed(message: object) -> bytes:
+def to_frame(message: object) -> bytes:
     """Return a message as bytes: the length of its pickle, then the pickle.
 
     An error that cannot be pickled is replaced by its text.
@@ -63,7 +63,7 @@ def framed(message: object) -> bytes:
         plain = RuntimeError(f"{type(message.error).__name__}: {message.error}")
         for note in message.error.__notes__:
             plain.add_note(note)
-        return framed(Answer(error=plain))
+        return to_frame(Answer(error=plain))
     return len(data).to_bytes(LENGTH) + data
 
 
@@ -110,7 +110,7 @@ class Worker:
         """
         has_begun = False
         try:
-            await self._requests.send(framed((function, arguments)))
+            await self._requests.send(to_frame((function, arguments)))
             await self._answers.receive_exactly(len(_BEGUN))
             has_begun = True
             size = int.from_bytes(await self._answers.receive_exactly(LENGTH))
@@ -149,19 +149,19 @@ class Worker:
         with anyio.CancelScope(shield=True):
             await self._process.aclose()
 
-    async def listen(self) -> None:
+    async def log_output(self) -> None:
         """Log the output of the process until it ends."""
         try:
             async for text in self._output:
                 for line in filter(str.strip, text.splitlines()):
-                    fields = {"pid": self.pid, "text": line[:_MOST_OF_A_LINE]}
+                    fields = {"pid": self.pid, "text": line[:_LONGEST_LINE]}
                     self._log.info("worker output", extra=fields)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
 
 
 async def start_worker(log: logging.Logger) -> Worker:
-    """Start a process. Its output goes to the log while `Worker.listen` runs.
+    """Start a process. Its output goes to the log while `Worker.log_output` runs.
 
     Raises:
         OSError: The process cannot be started.
@@ -177,7 +177,7 @@ async def start_worker(log: logging.Logger) -> Worker:
 
 def main() -> None:
     """Answer the requests of the host, in order, until the host ends."""
-    from .opened import Opened  # noqa: PLC0415  - the host imports this module without NumPy
+    from .open_resources import OpenResources  # noqa: PLC0415  - the host needs no NumPy
 
     answers = os.fdopen(os.dup(1), "wb")
     # Prints of libraries go to stderr, which the host writes to its log.
@@ -186,17 +186,17 @@ def main() -> None:
     requests: SimpleQueue[Request] = SimpleQueue()
     # A separate thread notices the end of the host while a function runs.
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
-    opened = Opened()
+    resources = OpenResources()
     while True:
         request = requests.get()
         _write(answers, _BEGUN)
         try:
-            _write(answers, framed(answer_to(request, opened)))
+            _write(answers, to_frame(answer_to(request, resources)))
         except MemoryError:
             os._exit(_OUT_OF_MEMORY)
 
 
-def answer_to(request: Request, opened: Opened) -> Answer:
+def answer_to(request: Request, resources: OpenResources) -> Answer:
     """Run the function of a request, and return its result or its error.
 
     Raises:
@@ -204,7 +204,7 @@ def answer_to(request: Request, opened: Opened) -> Answer:
     """
     function, arguments = request
     try:
-        return Answer(function(opened, *arguments))
+        return Answer(function(resources, *arguments))
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  - the host raises it

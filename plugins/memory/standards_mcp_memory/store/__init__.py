@@ -19,7 +19,7 @@ from standards_mcp import ApiError, TimedOutError, may_use_proxy
 from standards_mcp_memory.records import Document, Vectors
 
 from . import points as point_jobs
-from .collections import Collection, existing
+from .collections import Collection, missing_collection_errors
 from .points import Hits
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Changes: TypeAlias = Mapping[int, Document | None] | None
 """Written memories by id, with None for deleted ones; None if a whole collection was changed."""
 ChangesT = TypeVar("ChangesT", bound=Changes)
 _THREADS: Final = 16
-_DENIED: Final = (401, 403)
+_DENIED_STATUSES: Final = (401, 403)
 
 
 class Store(ABC):
@@ -65,17 +65,20 @@ class Store(ABC):
             MissingCollectionError: The collection does not exist.
         """
 
-        def translated() -> T:
+        def run_job() -> T:
             client, name = self._client, args[0] if args else ""
             assert client is not None  # noqa: S101  - `_open` has opened it
-            with self._translated(), existing(client, getattr(name, "name", str(name))):
+            with (
+                self._translate_errors(),
+                missing_collection_errors(client, getattr(name, "name", str(name))),
+            ):
                 return job(client, *args, **kwargs)
 
         async with self.held():
             try:
                 await self._open()
                 with anyio.fail_after(self._timeout):
-                    return await self._in_thread(translated)
+                    return await self._in_thread(run_job)
             except TimeoutError:
                 raise TimedOutError(
                     f"{self.name} did not answer within {self._timeout:g} s. Try again, or "
@@ -116,7 +119,7 @@ class Store(ABC):
         """Open the client, unless it is open."""
 
     @abstractmethod
-    def _translated(self) -> AbstractContextManager[None]:
+    def _translate_errors(self) -> AbstractContextManager[None]:
         """Raise errors of the client as errors with a message for users."""
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
@@ -158,7 +161,7 @@ class RemoteStore(Store):
 
     @override
     @contextmanager
-    def _translated(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         import httpx  # noqa: PLC0415  - as the client
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse  # noqa: PLC0415
         from qdrant_client.http.exceptions import (  # noqa: PLC0415
@@ -174,7 +177,7 @@ class RemoteStore(Store):
         except UnexpectedResponse as error:
             status = error.status_code or 0
             cause = f"answered {status}. Check [plugins.memory] url, and the server's log."
-            if status in _DENIED:
+            if status in _DENIED_STATUSES:
                 cause = f"refuses the key ({status}). Check [plugins.memory] api_key."
             raise ApiError(f"{self.name} {cause}", status=status) from None
         except (ResponseHandlingException, ValueError, AssertionError, RecursionError) as error:

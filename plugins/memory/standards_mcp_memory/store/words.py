@@ -24,7 +24,7 @@ Number = TypeVar("Number", float, "npt.NDArray[Any]")
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _IDENTIFIER_CHARACTERS: Final = "_+#"
-_PARTS: Final = re.compile(
+_PART_BOUNDARIES: Final = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
     r"|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_+|[+#]+(?=[A-Za-z0-9])"
 )
@@ -67,14 +67,14 @@ def word_weight(count: Number, length: Number) -> Number:
 
 def word_counts(text: str) -> Counter[int]:
     """Count the words of a text and the parts of identifiers, by the hash of the word."""
-    return Counter([number for word in _split(text) for number in _numbers(word)])
+    return Counter([word_hash for word in _split(text) for word_hash in _word_hashes(word)])
 
 
 def word_weights(text: str) -> dict[int, float]:
     """Return the BM25 weights of the words of a stored text, by the hash of the word."""
     counts = word_counts(text)
     length = float(counts.total())
-    return {number: word_weight(float(count), length) for number, count in counts.items()}
+    return {word_hash: word_weight(float(count), length) for word_hash, count in counts.items()}
 
 
 def query_words(text: str) -> list[int]:
@@ -91,25 +91,25 @@ def _split(text: str) -> list[str]:
 
 # The words of a language repeat: a store of 20,000 memories has some thousands.
 @lru_cache(100_000)
-def _numbers(word: str) -> tuple[int, ...]:
-    return tuple(_number(form) for form in _forms(word))
+def _word_hashes(word: str) -> tuple[int, ...]:
+    return tuple(_stable_hash(form) for form in _forms(word))
 
 
 def _forms(word: str) -> list[str]:
     """Return a word, the parts of an identifier, and pairs of characters in unspaced scripts."""
     forms: list[str] = []
     for run in _UNSPACED.findall(word):
-        forms += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+        forms += [run[position : position + 2] for position in range(max(1, len(run) - 1))]
     for spaced in _UNSPACED.sub(" ", word).split():
         # "#retry" is a tag, "C#" is a name.
         whole = spaced.lstrip(_IDENTIFIER_CHARACTERS).rstrip("_")
-        parts = [part for part in _PARTS.split(whole) if part]
+        parts = [part for part in _PART_BOUNDARIES.split(whole) if part]
         forms += [name.casefold() for name in dict.fromkeys([whole, *parts]) if name]
     return forms
 
 
-def _number(form: str) -> int:
-    # Servers store these numbers, so the hash must be the same in all versions.
+def _stable_hash(form: str) -> int:
+    # Servers store these hashes, so the hash must be the same in all versions.
     return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=4).digest())
 
 
@@ -173,9 +173,9 @@ class WordIndex:
         changed = dict.fromkeys(self._changed, 0.0)
         count = int(self._is_current.sum()) + len(changed)
         for word in words:
-            at = int(np.searchsorted(self._words, np.uint32(word)))
-            is_indexed = at < len(self._words) and self._words[at] == word
-            start, end = self._bounds[at : at + 2] if is_indexed else (0, 0)
+            position = int(np.searchsorted(self._words, np.uint32(word)))
+            is_indexed = position < len(self._words) and self._words[position] == word
+            start, end = self._bounds[position : position + 2] if is_indexed else (0, 0)
             rows = self._rows[start:end]
             is_current = self._is_current[rows]
             rows = rows[is_current]
@@ -204,7 +204,7 @@ class WordIndex:
 WORD_WEIGHT: Final = 0.3
 
 
-def fused(cosines: Mapping[int, float], words: Mapping[int, float]) -> dict[int, float]:
+def fuse_scores(cosines: Mapping[int, float], words: Mapping[int, float]) -> dict[int, float]:
     """Fuse both scores of each memory into one; return the cosines if either kind has no match.
 
     The scores by words are scaled so that the best equals the highest cosine, then both are added
