@@ -93,10 +93,10 @@ def list_memories(location: MemoryLocation, collection: str | None) -> Report:
         answer = location.run(Memory.collections)
         return Report(answer, lambda: _collections_text(answer), int(not answer["collections"]))
     rows = location.run(lambda memory: _rows(memory, collection))
-    answer = {"collection": collection, "count": len(rows), "memories": rows}
+    listing = {"collection": collection, "count": len(rows), "memories": rows}
     lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
     text = "\n".join(lines) or f"Collection {collection} is empty."
-    return Report(answer, lambda: text, int(not rows))
+    return Report(listing, lambda: text, int(not rows))
 
 
 @click.command("show", epilog=examples("memory show notes 3"))

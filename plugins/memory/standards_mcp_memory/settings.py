@@ -84,7 +84,7 @@ class MemorySettings(PluginSettings):
             raise ValueError("model: the key would be sent unencrypted: use https://")
         return self
 
-    def encoder(self) -> tuple[str | None, SecretStr | None]:
+    def embedding_service(self) -> tuple[str | None, SecretStr | None]:
         """Return address and key of the embedding service; None, None for a built-in encoder."""
         if self.model.startswith(VOYAGE):
             return self.voyage_url, self.embedding_api_key or self.voyage_api_key

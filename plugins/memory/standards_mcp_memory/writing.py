@@ -194,14 +194,14 @@ class Writer:
             ids = [memory.document.id for memory in stale]
             stored = await self._memory.store.run(point_jobs.retrieve, collection, ids)
             same = [memory for memory in stale if stored.get(memory.document.id) == memory.document]
-            gone = [memory.document for memory in same if not memory.remaining_origins]
-            deleted = await self.delete([document.id for document in gone], collection)
+            orphans = [memory.document for memory in same if not memory.remaining_origins]
+            deleted = await self.delete([document.id for document in orphans], collection)
             async with self._write_lock:
                 target = await self._memory.describe(collection)
                 await self._store_origins(
                     target, [memory for memory in same if memory.remaining_origins]
                 )
-            return [document for document in gone if document.id in deleted]
+            return [document for document in orphans if document.id in deleted]
 
     async def _store_origins(self, target: Collection, stale: Sequence[StaleMemory]) -> None:
         """Store the remaining origins of memories."""

@@ -37,7 +37,7 @@ _FOLDER_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
 
 
-# Of an embedded store, the asynchronous client would block the event loop.
+# In local mode, the asynchronous client would block the event loop.
 # qdrant-edge-py searches faster, but is before 1.0 and takes 37 s to optimise 21,000 points.
 class EmbeddedStore(Store):
     """Qdrant in this process. One thread uses it, because its searches are not thread-safe.
@@ -265,7 +265,7 @@ def make_folder(folder: Path) -> None:
     """Create a folder and its missing parents, readable for the owner only.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The folder cannot be created.
     """
     if not folder.parent.exists():  # mkdir would create parents with the default mode
         make_folder(folder.parent)

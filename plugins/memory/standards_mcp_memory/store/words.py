@@ -205,10 +205,11 @@ WORD_WEIGHT: Final = 0.3
 
 
 def fuse_scores(cosines: Mapping[int, float], words: Mapping[int, float]) -> dict[int, float]:
-    """Fuse both scores of each memory into one; return the cosines if either kind has no match.
+    """Fuse both scores of each memory into one.
 
     The scores by words are scaled so that the best equals the highest cosine, then both are added
-    with weights. So a query that fits no memory has low scores.
+    with weights. So a query that fits no memory has low scores. If cosines or words have no
+    positive score, return the cosines.
 
     Args:
         words: Scores by words; memories that are not in *cosines* are ignored.
