@@ -95,7 +95,7 @@ def make_snapshot(entries: Iterable[Entry], opening: Collection[str] = ()) -> Sn
 
     Args:
         entries: The opened or excluded datasets, in the order of their paths.
-        opening: Ids of datasets that are being opened. Opened ones with the same id have to wait.
+        opening: Ids of datasets that are being opened. Opened datasets with these ids have to wait.
     """
     ready: dict[str, Dataset] = {}
     excluded: list[Excluded] = []

@@ -177,7 +177,7 @@ def _check_replaceable(out: Path, identifier: str) -> None:
     """Check that the folder is empty or holds only a built dataset, which a build may replace.
 
     Raises:
-        BuildError: It is not a folder, or holds other files or another dataset.
+        BuildError: *out* is not a folder, or holds other files or another dataset.
     """
     if not out.exists():
         return
