@@ -1,4 +1,4 @@
-"""Answers of the tools."""
+"""Formats of the tools' answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from .datasets import Entry, Shelf
+from .datasets import Entry, Snapshot
 from .documents import Hit
-from .manifests import LeftOut
+from .manifests import Excluded
 
 Status = Literal["ready", "error"]
 
@@ -100,13 +100,13 @@ def search_answer(
     return {"results": results, "metadata": facts}
 
 
-def counts_of(shelf: Shelf) -> Counts:
+def counts_of(snapshot: Snapshot) -> Counts:
     """Count the datasets."""
-    ready, errors = len(shelf.ready), len(shelf.left_out)
+    ready, errors = len(snapshot.ready), len(snapshot.excluded)
     return {"total": ready + errors, "ready": ready, "errors": errors}
 
 
-def listed(entry: Entry) -> Listed:
+def to_listed(entry: Entry) -> Listed:
     """Return the entry of a dataset in a list."""
     manifest = entry.manifest
     row: Listed = {
@@ -117,18 +117,18 @@ def listed(entry: Entry) -> Listed:
         "status": "ready",
         "documents": None,
     }
-    if isinstance(entry, LeftOut):
+    if isinstance(entry, Excluded):
         return {**row, "status": "error", "error": entry.reason}
     return {**row, "documents": entry.facts.documents}
 
 
-def detail(entry: Entry) -> Detail:
+def to_detail(entry: Entry) -> Detail:
     """Return the state of a dataset for health."""
-    if isinstance(entry, LeftOut):
-        nothing: Detail = {
+    if isinstance(entry, Excluded):
+        error_detail: Detail = {
             "id": entry.id, "status": "error", "documents": None, "dimension": None, "model": None,
         }  # fmt: skip
-        return {**nothing, "error": entry.reason}
+        return {**error_detail, "error": entry.reason}
     facts = entry.facts
     return {
         "id": entry.id,

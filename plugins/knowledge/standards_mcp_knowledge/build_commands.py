@@ -20,9 +20,9 @@ from .building.dataset_files import INDEX, METADATA
 from .commands import Workers, hits_text, running_workers, top_option
 from .encoders import DEFAULT_MODEL
 from .manifests import (
-    NAME,
+    MANIFEST_NAME,
     DatasetError,
-    LeftOut,
+    Excluded,
     Manifest,
     manifests_in,
     printable_line,
@@ -33,26 +33,26 @@ from .settings import KnowledgeSettings
 from .workers import tasks
 
 _FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
-_RESULTS: Final = 5
+_DEFAULT_RESULTS: Final = 5
 
 
 def build_commands(
-    settings: KnowledgeSettings, root: Path, tried: Path, log: logging.Logger
+    settings: KnowledgeSettings, root: Path, try_root: Path, log: logging.Logger
 ) -> list[click.Command]:
     """Return the commands ``try`` and ``build``.
 
     Args:
         root: The folder of the datasets of ``build``.
-        tried: The folder of the datasets of ``try``. Each command reuses the other's vectors.
+        try_root: The folder of the datasets of ``try``. Each command reuses the other's vectors.
     """
     return [
-        _try_command(settings, root, tried, log),
-        _build_command(settings, root, tried, log),
+        _try_command(settings, root, try_root, log),
+        _build_command(settings, root, try_root, log),
     ]
 
 
 def _build_command(
-    settings: KnowledgeSettings, root: Path, tried: Path, log: logging.Logger
+    settings: KnowledgeSettings, root: Path, try_root: Path, log: logging.Logger
 ) -> click.Command:
     @click.command(
         "build",
@@ -62,22 +62,22 @@ def _build_command(
     @click.option("--id", "id_", required=True, help="The id of the dataset in searches.")
     @click.option("--name", required=True, help="The name of the dataset for people.")
     @click.option("--description", required=True, help="The subject of the dataset.")
-    @click.option("--out", type=click.Path(path_type=Path), help="The dataset's own folder.")
+    @click.option("--out", type=click.Path(path_type=Path), help="The folder; default: root/ID.")
     @click.option("--model", default=DEFAULT_MODEL, help="The text encoder.", show_default=True)
     @click.option("--chunk-words", default=200, show_default=True, help="Words of a passage.")
-    @click.option("--overlap-words", default=30, show_default=True, help="Words it repeats.")
-    @click.option("--include", multiple=True, metavar="GLOB", help="Only such files.")
+    @click.option("--overlap-words", default=30, show_default=True, help="Words the next repeats.")
+    @click.option("--include", multiple=True, metavar="GLOB", help="Only matching files.")
     @reports
     def build(
-        folder: Path, id_: str, name: str, description: str, out: Path | None, **cutting: Any
+        folder: Path, id_: str, name: str, description: str, out: Path | None, **more_options: Any
     ) -> Report:
         """Make a dataset of the documents in FOLDER, or bring it up to date."""
         try:
-            options = BuildOptions(manifest=_manifest(id_, name, description), **cutting)
+            options = BuildOptions(manifest=_manifest(id_, name, description), **more_options)
         except (DatasetError, ValueError) as error:
             raise click.UsageError(str(error)) from error
         with running_workers(settings, log) as workers:
-            reusable = [tried / _manifest_for(folder).id]
+            reusable = [try_root / _manifest_for(folder).id]
             with progress_bar("Encoding") as progress:
                 target = out or root / id_
                 report = build_dataset(folder, target, options, workers, progress, reusable)
@@ -88,7 +88,7 @@ def _build_command(
 
 
 def _try_command(
-    settings: KnowledgeSettings, root: Path, tried: Path, log: logging.Logger
+    settings: KnowledgeSettings, root: Path, try_root: Path, log: logging.Logger
 ) -> click.Command:
     @click.command(
         "try", epilog=examples('knowledge try docs "How do I switch a single tool off?"')
@@ -102,13 +102,13 @@ def _try_command(
         if not 1 <= len(question.strip()) <= LONGEST_QUERY:
             raise click.UsageError(f"A question has 1 to {LONGEST_QUERY:,} characters.")
         options = BuildOptions(manifest=_manifest_for(folder))
-        target = tried / options.manifest.id
+        target = try_root / options.manifest.id
         with running_workers(settings, log) as workers:
-            reusable = [path.parent for path in manifests_in(root) if path.name == NAME]
+            reusable = [path.parent for path in manifests_in(root) if path.name == MANIFEST_NAME]
             with progress_bar("Encoding") as progress:
                 report = build_dataset(folder, target, options, workers, progress, reusable)
             _check_not_empty(report, folder)
-            answer = _search(workers, target, question.strip(), top or _RESULTS)
+            answer = _search(workers, target, question.strip(), top or _DEFAULT_RESULTS)
         return Report(answer, lambda: hits_text(answer["results"]))
 
     return try_folder
@@ -120,8 +120,8 @@ def _manifest(id_: str, name: str, description: str) -> Manifest:
     Raises:
         DatasetError: A value is invalid.
     """
-    about = {"id": id_, "name": name, "description": description}
-    return Manifest.of({**about, "index": INDEX, "metadata": METADATA})
+    values = {"id": id_, "name": name, "description": description}
+    return Manifest.of({**values, "index": INDEX, "metadata": METADATA})
 
 
 def _manifest_for(folder: Path) -> Manifest:
@@ -135,7 +135,9 @@ def _manifest_for(folder: Path) -> Manifest:
 
 def _check_not_empty(report: BuildReport, folder: Path) -> None:
     if not report.chunks:
-        reasons = "; ".join(f"{skip.path}: {skip.reason}" for skip in report.skipped[:_RESULTS])
+        reasons = "; ".join(
+            f"{skip.path}: {skip.reason}" for skip in report.skipped[:_DEFAULT_RESULTS]
+        )
         cause = f" ({reasons})" if reasons else ""
         raise BuildError(f"{folder} has no documents that can be read{cause}")
 
@@ -147,8 +149,8 @@ def _report_text(report: BuildReport) -> str:
 
 
 def _search(workers: Workers, folder: Path, question: str, limit: int) -> SearchAnswer:
-    source = read_source(folder / NAME, [folder])
-    if isinstance(source, LeftOut):
+    source = read_source(folder / MANIFEST_NAME, [folder])
+    if isinstance(source, Excluded):
         raise BuildError(source.reason)
     began = perf_counter()
     hits = workers.start(tasks.search, source.files, source.manifest, question, limit).result()

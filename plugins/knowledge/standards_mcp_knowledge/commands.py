@@ -1,4 +1,4 @@
-"""Commands that list, search and check datasets, and the workers of commands."""
+"""Commands that list, search and check datasets, and the worker processes of commands."""
 
 from __future__ import annotations
 
@@ -18,28 +18,36 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from standards_mcp import ToolCaller
 from standards_mcp.commands import Report, ask_tool, examples, print_json, reports
 
-from .answers import Listed, listed
+from .answers import Listed, to_listed
 from .building import BuildError, Vectors
-from .datasets import Entry, look_into, shelved
+from .datasets import Entry, make_snapshot, open_and_check
 from .documents import Hit
-from .manifests import NAME, DatasetError, LeftOut, Manifest, Source, manifests_in, read_source
-from .service import pool_of
+from .manifests import (
+    MANIFEST_NAME,
+    DatasetError,
+    Excluded,
+    Manifest,
+    Source,
+    manifests_in,
+    read_source,
+)
+from .service import make_pool
 from .settings import KnowledgeSettings
 from .workers import tasks
 from .workers.pool import OverdueError, Pool, UnavailableError
 
 T = TypeVar("T")
-_SECONDS: Final = 300.0
-"""Deadline for one file, or for a few texts at a slow address."""
+_CALL_TIMEOUT: Final = 300.0
+"""Deadline of a call, which reads one file or encodes a few texts at a slow address."""
 
 top_option: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
 
 
 class Workers:
-    """Worker processes for a command; it is the `Work` of a build.
+    """Worker processes for a command. Implements `BuildWorkers`.
 
     Args:
-        portal: The event loop of *pool*, in another thread.
+        portal: The portal to the event loop of *pool*, in another thread.
     """
 
     def __init__(self, portal: BlockingPortal, pool: Pool) -> None:
@@ -47,9 +55,9 @@ class Workers:
         self._pool = pool
 
     def start(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Start a function of `tasks`; the result raises as `Pool.run` does."""
-        run = partial(self._pool.run, function, *arguments, seconds=_SECONDS)
-        return self._portal.start_task_soon(run)
+        """Start a function of `tasks`; the future has the result or error of `Pool.run`."""
+        call_pool = partial(self._pool.run, function, *arguments, seconds=_CALL_TIMEOUT)
+        return self._portal.start_task_soon(call_pool)
 
     def call(self, function: Callable[..., T], *arguments: object) -> T:
         """Call a function of `building.worker`."""
@@ -57,15 +65,15 @@ class Workers:
         return result
 
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
-        """Return a row of length 1 for each text; all workers share the texts."""
-        share = -(-len(texts) // self._pool.size)
-        parts = [texts[start : start + share] for start in range(0, len(texts), share)]
-        futures = [self.start(tasks.encode, part, model) for part in parts]
+        """Return a row of length 1 for each text; the texts are split among all workers."""
+        batch_size = -(-len(texts) // self._pool.size)
+        batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
+        futures = [self.start(tasks.encode, batch, model) for batch in batches]
         return np.vstack([future.result() for future in futures])
 
-    def try_out(self, source: Source) -> Entry:
-        """Open a dataset and search it, and return it, or the reason for leaving it out."""
-        return self._portal.call(look_into, self._pool, source, tasks.try_out)
+    def check_with_encoder(self, source: Source) -> Entry:
+        """Open and search a dataset; return it as ready, or as excluded with the reason."""
+        return self._portal.call(open_and_check, self._pool, source, tasks.check_with_encoder)
 
 
 @contextmanager
@@ -73,30 +81,30 @@ def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generat
     """Run the workers of these settings for a command.
 
     Raises:
-        BuildError: They end, or take too long, or a text encoder is missing.
+        BuildError: A worker ends or takes too long, or a text encoder is missing.
     """
     with start_blocking_portal() as portal:
-        pool = pool_of(settings, log)
-        serving = portal.start_task_soon(pool.serve)
+        pool = make_pool(settings, log)
+        serve_task = portal.start_task_soon(pool.serve)
         try:
             yield Workers(portal, pool)
         except DatasetError as error:
             raise BuildError(error.reason) from error
         except (UnavailableError, OverdueError) as error:
-            raise BuildError(f"a worker cannot do its part: {error}") from error
+            raise BuildError(f"a worker process failed: {error}") from error
         finally:
-            serving.cancel()
+            serve_task.cancel()
 
 
 def dataset_commands(
     settings: KnowledgeSettings, root: Path, log: logging.Logger
 ) -> list[click.Command]:
-    """Return the commands for datasets that exist."""
+    """Return the commands ``check``, ``schema``, ``list`` and ``search``."""
     return [_check_command(settings, root, log), _schema, _list_datasets, _search]
 
 
 def hits_text(hits: Sequence[Hit]) -> str:
-    """Return results, the best first, each with its file."""
+    """Format search results as text, each with its file."""
     if not hits:
         return "No passage was found."
     return "\n\n".join(
@@ -145,16 +153,16 @@ def _check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger)
     @reports
     def check(names: tuple[str, ...]) -> Report:
         """Check datasets by every rule: all, or the ones with an ID or at a PATH."""
-        sources = _chosen(settings, root, names)
+        sources = _select_sources(settings, root, names)
         with running_workers(settings, log) as workers:
             checked = [
-                source if isinstance(source, LeftOut) else workers.try_out(source)
+                source if isinstance(source, Excluded) else workers.check_with_encoder(source)
                 for source in sources
             ]
-        entries = shelved(checked).entries
+        entries = make_snapshot(checked).entries
         text = "\n".join(map(_check_line, entries)) or f"There are no datasets in {root}."
-        has_error = any(isinstance(entry, LeftOut) for entry in entries)
-        return Report({"datasets": list(map(listed, entries))}, lambda: text, int(has_error))
+        has_error = any(isinstance(entry, Excluded) for entry in entries)
+        return Report({"datasets": list(map(to_listed, entries))}, lambda: text, int(has_error))
 
     return check
 
@@ -167,21 +175,22 @@ def _dataset_text(entry: Listed) -> str:
 
 
 def _check_line(entry: Entry) -> str:
-    result = entry.reason if isinstance(entry, LeftOut) else "good"
+    result = entry.reason if isinstance(entry, Excluded) else "good"
     return f"{entry.id} ({entry.path}): {result}"
 
 
-def _chosen(
+def _select_sources(
     settings: KnowledgeSettings, root: Path, names: Sequence[str]
-) -> list[Source | LeftOut]:
-    """Return the datasets with an id or at a path; without names, all in the root."""
+) -> list[Source | Excluded]:
+    """Return the datasets with these ids or paths; without names, all datasets in the root."""
     roots = [root, *settings.extra_roots]
     in_root = {path: read_source(path, roots) for path in manifests_in(root)}
     if not names:
         return list(in_root.values())
-    chosen: dict[str, Source | LeftOut] = {}
+    chosen: dict[str, Source | Excluded] = {}
     for name in names:
-        path = Path(name) if os.path.isfile(name) else Path(name, NAME)  # noqa: PTH113  - Path.is_file may raise
+        # Path.is_file may raise.
+        path = Path(name) if os.path.isfile(name) else Path(name, MANIFEST_NAME)  # noqa: PTH113
         sources = [source for source in in_root.values() if source.id == name]
         if not sources and os.path.isfile(path):  # noqa: PTH113
             # A dataset outside of the root is checked as if its own folder were a root.

@@ -12,226 +12,229 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from .manifests import DatasetError, LeftOut, Source, manifests_in, read_source
+from .manifests import DatasetError, Excluded, Source, manifests_in, read_source
 from .workers.pool import OverdueError, Pool, UnavailableError
-from .workers.tasks import Facts, inspect
+from .workers.tasks import Facts, check
 
 if TYPE_CHECKING:
     from .manifests import Files
-    from .workers.opened import Opened
+    from .workers.open_resources import OpenResources
 
-_RETRY_OF_CRASH: Final = 300.0
-"""Seconds until a dataset that ended workers is tried again: that may end two more."""
+_CRASH_RETRY_SECONDS: Final = 300.0
+"""Seconds until a dataset that crashed workers is opened again. It may crash two more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset(Source):
-    """A dataset that is ready."""
+    """A dataset that was opened and can be searched."""
 
     facts: Facts
 
 
-Entry: TypeAlias = Dataset | LeftOut
+Entry: TypeAlias = Dataset | Excluded
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """All datasets at one time. It is immutable: a call keeps the one that it began with.
+class Snapshot:
+    """All datasets at one time. Immutable, so that they do not change during a call.
 
     Attributes:
         opening: Ids of the datasets that are being opened.
     """
 
     ready: Mapping[str, Dataset] = field(default_factory=dict[str, Dataset])
-    left_out: tuple[LeftOut, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
     opening: frozenset[str] = frozenset()
 
     @property
     def entries(self) -> list[Entry]:
-        """All datasets by id; a ready one before duplicates of its id."""
-        return sorted([*self.ready.values(), *self.left_out], key=lambda entry: entry.id)
+        """All opened or excluded datasets, sorted by id; a ready one before its duplicates."""
+        return sorted([*self.ready.values(), *self.excluded], key=lambda entry: entry.id)
 
 
-async def look_into(
-    pool: Pool, source: Source, look: Callable[[Opened, Files], Facts] = inspect
+async def open_and_check(
+    pool: Pool, source: Source, open_dataset: Callable[[OpenResources, Files], Facts] = check
 ) -> Entry:
-    """Open a dataset in a worker, and return it, or the reason for leaving it out.
+    """Open a dataset in a worker; return it as ready, or as excluded with the reason.
 
     Args:
-        look: The function of `tasks` that opens it.
+        open_dataset: The function of `tasks` that opens the dataset.
     """
-    unread = f"Index cannot be read: {source.files.index}"
-    manifest, retry = source.manifest, _RETRY_OF_CRASH
+    prefix = f"Index cannot be read: {source.files.index}"
+    manifest, retry = source.manifest, _CRASH_RETRY_SECONDS
     cause: Exception
     try:
-        facts = await pool.run(look, source.files, seconds=pool.times.start)
+        facts = await pool.run(open_dataset, source.files, seconds=pool.times.start)
         return Dataset(source.path, source.manifest, source.files, facts)
     except DatasetError as error:
-        return _breaking(source, error)
+        return _to_excluded(source, error)
     except UnavailableError as error:
-        reason, cause = f"{unread}: the worker that opens it ends", error
+        reason, cause = f"{prefix}: the worker that opens it ends", error
         if pool.is_failing:
             reason, retry = "No worker can be started; see the log", 0
     except OverdueError as error:
-        reason, cause = f"{unread}: opening it takes longer than {pool.times.start:g} s", error
+        reason, cause = f"{prefix}: opening it takes longer than {pool.times.start:g} s", error
     except Exception as error:  # noqa: BLE001  - the other datasets must be served
-        reason = f"{unread}: {type(error).__name__}"
-        return LeftOut(manifest.id, source.path, "index", reason, manifest, cause=error)
+        reason = f"{prefix}: {type(error).__name__}"
+        return Excluded(manifest.id, source.path, "index", reason, manifest, cause=error)
     retry_at = anyio.current_time() + retry
-    return LeftOut(manifest.id, source.path, "worker", reason, manifest, retry_at, cause)
+    return Excluded(manifest.id, source.path, "worker", reason, manifest, retry_at, cause)
 
 
-def _breaking(source: Source, error: DatasetError) -> LeftOut:
-    """Return the entry of a dataset that breaks a rule."""
+def _to_excluded(source: Source, error: DatasetError) -> Excluded:
+    """Return the entry of a dataset with this error."""
     kind = error.kind
     cause = error if kind in {"index", "metadata"} else None
-    # A file went away after the host had seen it; it may be back without a change.
+    # The file vanished after the host had read its stamp, and may come back unchanged.
     retry_at = 0.0 if kind == "path" else None
-    return LeftOut(source.id, source.path, kind, error.reason, source.manifest, retry_at, cause)
+    return Excluded(source.id, source.path, kind, error.reason, source.manifest, retry_at, cause)
 
 
-def shelved(entries: Iterable[Entry], opening: Collection[str] = ()) -> Shelf:
-    """Return a shelf of datasets, given in the order of their paths; the first of an id is served.
+def make_snapshot(entries: Iterable[Entry], opening: Collection[str] = ()) -> Snapshot:
+    """Return a snapshot of datasets. Of several with the same id, the first one is served.
 
     Args:
-        opening: Ids of datasets that are being opened and may come first.
+        entries: The opened or excluded datasets, in the order of their paths.
+        opening: Ids of datasets that are being opened. Opened datasets with these ids have to wait.
     """
     ready: dict[str, Dataset] = {}
-    left_out: list[LeftOut] = []
+    excluded: list[Excluded] = []
     for entry in entries:
-        if isinstance(entry, LeftOut):
-            left_out.append(entry)
+        if isinstance(entry, Excluded):
+            excluded.append(entry)
         elif entry.id not in opening and (first := ready.setdefault(entry.id, entry)) is not entry:
             reason = f"Duplicate id '{entry.id}': also in {first.path}"
-            left_out.append(LeftOut(entry.id, entry.path, "duplicate", reason, entry.manifest))
-    return Shelf(ready, tuple(left_out), frozenset(opening))
+            excluded.append(Excluded(entry.id, entry.path, "duplicate", reason, entry.manifest))
+    return Snapshot(ready, tuple(excluded), frozenset(opening))
 
 
 class Library:
-    """Keeps a `Shelf` that is at most *seconds* old while calls come.
+    """Keeps a `Snapshot` current: a call reads the folders again if it is older than *max_age*.
 
-    A call starts the reading of the folders. New datasets are opened in the background, so a
-    dataset that takes long to open does not delay searches of the others.
+    New datasets are opened in the background, so a dataset that takes long to open does not delay
+    searches of the others.
 
     Args:
         roots: The folder of the manifests, then further folders that may contain files.
-        group: The task group for the reading, which goes on if the caller is cancelled.
+        group: The task group that reads and opens datasets, even if the caller is cancelled.
     """
 
     def __init__(
         self,
         roots: Sequence[Path],
         pool: Pool,
-        seconds: float,
+        max_age: float,
         group: TaskGroup,
         log: logging.Logger,
     ) -> None:
         self._roots = roots
         self._pool = pool
-        self._seconds = seconds
+        self._max_age = max_age
         self._group = group
         self._log = log
         self._read_at = -float("inf")
-        self._reading: anyio.Event | None = None
-        self._sources: Sequence[Source | LeftOut] = ()
-        self._checked: dict[Source, Entry] = {}
-        self._opening: set[Source] = set()
+        self._pending_read: anyio.Event | None = None
+        self._sources: Sequence[Source | Excluded] = ()
+        self._entries: dict[Source, Entry] = {}
+        self._opening_sources: set[Source] = set()
         # One worker stays free for searches.
         self._limiter = anyio.CapacityLimiter(max(1, pool.size - 1))
-        self._shelf: Shelf | None = None
-        self._news = anyio.Event()
+        self._snapshot: Snapshot | None = None
+        self._snapshot_changed = anyio.Event()
 
-    async def current(self, patience: float) -> Shelf | None:
-        """Return the current datasets; None until the folders have been read once.
-
-        Args:
-            patience: Seconds to wait for the reading; then the datasets before it are returned.
-        """
-        if self._reading is None and anyio.current_time() - self._read_at >= self._seconds:
-            self._reading = anyio.Event()
-            self._group.start_soon(self._read, self._reading)
-        if self._reading is not None:
-            with anyio.move_on_after(patience):
-                await self._reading.wait()
-        return self._shelf
-
-    async def settled(self, patience: float | None, dataset: str | None = None) -> Shelf:
-        """Return the datasets when one of them, or all, have been opened.
+    async def refresh(self, max_wait: float) -> Snapshot | None:
+        """Read the folders again if necessary, and return the datasets; None before the first time.
 
         Args:
-            patience: Seconds to wait; None for no limit.
+            max_wait: Seconds to wait for the reading; then the previous datasets are returned.
         """
-        with anyio.move_on_after(patience):
-            while self._shelf is None or (
-                self._shelf.opening if dataset is None else dataset in self._shelf.opening
+        if self._pending_read is None and anyio.current_time() - self._read_at >= self._max_age:
+            self._pending_read = anyio.Event()
+            self._group.start_soon(self._read, self._pending_read)
+        if self._pending_read is not None:
+            with anyio.move_on_after(max_wait):
+                await self._pending_read.wait()
+        return self._snapshot
+
+    async def wait_until_opened(
+        self, max_wait: float | None, dataset: str | None = None
+    ) -> Snapshot:
+        """Wait until *dataset* is opened, by default all datasets, and return all datasets.
+
+        Args:
+            max_wait: Seconds to wait; None for no limit. A timeout is not an error.
+        """
+        with anyio.move_on_after(max_wait):
+            while self._snapshot is None or (
+                self._snapshot.opening if dataset is None else dataset in self._snapshot.opening
             ):
-                await self._news.wait()
-        return self._shelf or Shelf()
+                await self._snapshot_changed.wait()
+        return self._snapshot or Snapshot()
 
-    def leave_out(self, dataset: Dataset, error: DatasetError) -> None:
-        """Stop serving a dataset whose encoder does not fit; only a search can detect that."""
+    def exclude(self, dataset: Dataset, error: DatasetError) -> None:
+        """Stop serving a dataset if a search found that its encoder does not fit."""
         if error.kind == "encoder":
-            for source, entry in self._checked.items():
+            for source, entry in self._entries.items():
                 if entry is dataset:
-                    self._checked[source] = _breaking(source, error)
+                    self._entries[source] = _to_excluded(source, error)
             self._publish()
 
-    async def _read(self, done: anyio.Event) -> None:
+    async def _read(self, finished: anyio.Event) -> None:
         try:
             self._sources = await anyio.to_thread.run_sync(self._scan)
             valid = [source for source in self._sources if isinstance(source, Source)]
-            self._checked = {
-                source: self._checked[source] for source in valid if source in self._checked
+            self._entries = {
+                source: self._entries[source] for source in valid if source in self._entries
             }
             for source in valid:
-                if source not in self._opening and self._needs_check(source):
-                    self._opening.add(source)
+                if source not in self._opening_sources and self._needs_check(source):
+                    self._opening_sources.add(source)
                     self._group.start_soon(self._open, source)
             self._publish()
         except OSError as error:
             self._log.warning("datasets not read", extra={"reason": str(error)})
         finally:
             self._read_at = anyio.current_time()
-            self._reading = None
-            done.set()
+            self._pending_read = None
+            finished.set()
 
-    def _scan(self) -> list[Source | LeftOut]:
+    def _scan(self) -> list[Source | Excluded]:
         return [read_source(path, self._roots) for path in manifests_in(self._roots[0])]
 
     def _needs_check(self, source: Source) -> bool:
-        entry = self._checked.get(source)
-        if isinstance(entry, LeftOut):
+        entry = self._entries.get(source)
+        if isinstance(entry, Excluded):
             return entry.retry_at is not None and anyio.current_time() >= entry.retry_at
         return entry is None
 
     async def _open(self, source: Source) -> None:
         async with self._limiter:
-            entry = await look_into(self._pool, source)
-        self._opening.discard(source)
+            entry = await open_and_check(self._pool, source)
+        self._opening_sources.discard(source)
         if source in self._sources:
-            self._checked[source] = entry
+            self._entries[source] = entry
             self._publish()
 
     def _publish(self) -> None:
         entries: list[Entry] = []
         opening: set[str] = set()
         for source in self._sources:
-            entry = source if isinstance(source, LeftOut) else self._checked.get(source)
+            entry = source if isinstance(source, Excluded) else self._entries.get(source)
             if entry is not None:
                 entries.append(entry)
             elif isinstance(source, Source):
                 opening.add(source.id)
-        before = self._shelf or Shelf()
-        self._shelf = now = shelved(entries, opening)
-        if not now.opening and (before.opening or now.ready != before.ready):
-            self._pool.warm([dataset.files for dataset in now.ready.values()])
-        self._log_changes(before, now)
-        self._news.set()
-        self._news = anyio.Event()
+        old = self._snapshot or Snapshot()
+        self._snapshot = new = make_snapshot(entries, opening)
+        if not new.opening and (old.opening or new.ready != old.ready):
+            self._pool.warm([dataset.files for dataset in new.ready.values()])
+        self._log_changes(old, new)
+        self._snapshot_changed.set()
+        self._snapshot_changed = anyio.Event()
 
-    def _log_changes(self, before: Shelf, now: Shelf) -> None:
-        logged = {(entry.path, entry.reason) for entry in before.left_out}
-        for entry in now.left_out:
+    def _log_changes(self, old: Snapshot, new: Snapshot) -> None:
+        logged = {(entry.path, entry.reason) for entry in old.excluded}
+        for entry in new.excluded:
             if (entry.path, entry.reason) not in logged:
                 self._log.error(
                     "dataset left out",
@@ -243,6 +246,6 @@ class Library:
                         "reason": entry.reason,
                     },
                 )
-        for identifier, dataset in now.ready.items():
-            if not dataset.facts.documents and before.ready.get(identifier) != dataset:
+        for identifier, dataset in new.ready.items():
+            if not dataset.facts.documents and old.ready.get(identifier) != dataset:
                 self._log.warning("dataset has no documents", extra={"dataset": identifier})

@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 
 from .manifests import DatasetError
 
-SNIPPET: Final = 200
-"""Number of characters that a result shows of a content."""
+SNIPPET_LENGTH: Final = 200
+"""Number of characters of a default snippet."""
 
 
 class Passage(TypedDict, total=False):
@@ -29,7 +29,7 @@ class Passage(TypedDict, total=False):
 
 
 class Metadata(BaseModel):
-    """The documents, and the model of their vectors if it is named.
+    """The documents of a dataset, and the model of their vectors if the file names it.
 
     Further keys of builders, such as counts and dates, are ignored.
     """
@@ -40,14 +40,14 @@ class Metadata(BaseModel):
     model: str | None = None
 
 
-_LIST = TypeAdapter(list[Passage])
+_DOCUMENT_LIST = TypeAdapter(list[Passage])
 
 
 def read_metadata(path: Path) -> Metadata:
     """Read the documents of a dataset.
 
     Raises:
-        DatasetError: The file cannot be read, or has another shape.
+        DatasetError: The file cannot be read, or its format is invalid.
     """
     try:
         text = path.read_bytes()
@@ -57,7 +57,7 @@ def read_metadata(path: Path) -> Metadata:
         ) from error
     try:
         if text.lstrip()[:1] == b"[":
-            return Metadata.model_construct(documents=_LIST.validate_json(text))
+            return Metadata.model_construct(documents=_DOCUMENT_LIST.validate_json(text))
         return Metadata.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
@@ -67,7 +67,7 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def path_of(document: Passage, row: int, dataset: str) -> str:
-    """Return the path for citations; it is never empty."""
+    """Return the path to cite. Without a path, return the document's id."""
     return document.get("path") or _id_of(document, row, dataset)
 
 
@@ -76,7 +76,7 @@ def _id_of(document: Passage, row: int, dataset: str) -> str:
 
 
 Metric: TypeAlias = Literal["ip", "l2"]
-"""The measure of an index: inner product or squared distance."""
+"""The metric of an index: inner product or squared L2 distance."""
 
 
 class Hit(TypedDict):
@@ -105,7 +105,7 @@ def hits(
     """Return the results for the rows that an index returned, best first.
 
     Args:
-        rows: Rows with FAISS's distances. FAISS fills up missing ones with rows below 0.
+        rows: Row numbers with FAISS's distances. FAISS pads missing results with negative rows.
     """
     scored = [
         (score_of(distance, metric), row)
@@ -122,5 +122,5 @@ def _hit(document: Passage, row: int, score: float, dataset: str) -> Hit:
         "score": score,
         "title": document.get("title") or document.get("path") or f"Document {row}",
         "path": path_of(document, row, dataset),
-        "snippet": document.get("snippet") or (document.get("content") or "")[:SNIPPET],
+        "snippet": document.get("snippet") or (document.get("content") or "")[:SNIPPET_LENGTH],
     }

@@ -10,21 +10,21 @@ from pydantic import SecretStr
 
 from standards_mcp_encoders import SPECS, UnknownModelError, check_model
 
-from .manifests import DatasetError, Kind
+from .manifests import DatasetError, ErrorKind
 
-BUILT_IN: Final = "minilm"
+BUILT_IN_SPEC: Final = "minilm"
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
-_LONGEST: Final = 200
+_LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Encoders:
+class EncoderSettings:
     """Settings of encoders.
 
     Attributes:
-        specs: Specs of encoders by names of models.
-        key: The key for encoders at an address.
-        timeout: Seconds that an address has for an answer.
+        specs: Encoder specs by model name.
+        key: The API key for encoders at an address.
+        timeout: Deadline of a request to an address, in seconds.
     """
 
     specs: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -33,18 +33,18 @@ class Encoders:
 
 
 def spec_of(model: str, specs: Mapping[str, str]) -> str:
-    """Return the spec of the encoder for a model, in the form of the catalog's encoders.
+    """Return the spec of the encoder for a model, as `standards_mcp_encoders` defines it.
 
     Args:
-        model: Its name in metadata.
-        specs: Specs of the settings, which take precedence over the rules.
+        model: The name of the model in the metadata.
+        specs: Specs by model name from the settings. They take precedence over the built-in rule.
 
     Raises:
         DatasetError: No encoder is known for the model.
     """
     name = model.casefold().replace("\\", "/").rpartition("/")[2].rpartition(":")[2]
     if model not in specs and name.removesuffix("-int8") == "all-minilm-l6-v2":
-        return BUILT_IN
+        return BUILT_IN_SPEC
     spec = specs.get(model, model)
     try:
         check_model(spec)
@@ -55,6 +55,6 @@ def spec_of(model: str, specs: Mapping[str, str]) -> str:
     return spec
 
 
-def no_encoder(model: str, remedy: str, kind: Kind = "encoder") -> DatasetError:
+def no_encoder(model: str, remedy: str, kind: ErrorKind = "encoder") -> DatasetError:
     """Return the error for a dataset without a usable encoder."""
-    return DatasetError(kind, f"No encoder for model '{model[:_LONGEST]}'. {remedy}")
+    return DatasetError(kind, f"No encoder for model '{model[:_LONGEST_NAME]}'. {remedy}")

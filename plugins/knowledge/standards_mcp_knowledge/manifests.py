@@ -12,20 +12,20 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-Kind: TypeAlias = Literal[
+ErrorKind: TypeAlias = Literal[
     "manifest", "duplicate", "path", "index", "metadata", "encoder", "endpoint", "worker"
 ]
-"""The part of a dataset that has an error; an ``endpoint`` may answer the next search."""
+"""The faulty part of a dataset; an ``endpoint`` error may be over at the next search."""
 Stamp: TypeAlias = tuple[int, int, int]
-"""Inode, size and time of change of a file; a new content has a new stamp."""
+"""Inode, size and modification time of a file, to detect new content."""
 
 MAX_BYTES: Final = 10_240
-NAME: Final = "manifest.json"
-_ENDING: Final = ".manifest.json"
-_INDEX_ENDINGS: Final = (".index", ".faiss")
+MANIFEST_NAME: Final = "manifest.json"
+_MANIFEST_SUFFIX: Final = ".manifest.json"
+_INDEX_SUFFIXES: Final = (".index", ".faiss")
 _ID: Final = r"^[a-z0-9-]{1,64}$"
 _LONGEST_LINE: Final = 2000
-_EXPECTED: Final = {
+_EXPECTED_VALUES: Final = {
     "id": "1 to 64 characters of a-z, 0-9 and -",
     "name": "a text of 1 to 128 characters",
     "description": "a text of 1 to 512 characters",
@@ -36,17 +36,17 @@ _EXPECTED: Final = {
 
 
 class DatasetError(Exception):
-    """A dataset breaks a rule and is left out.
+    """A dataset breaks a rule, or its encoder fails.
 
     Attributes:
-        kind: The part that has an error.
+        kind: The faulty part.
         reason: The error, in one line.
     """
 
-    def __init__(self, kind: Kind, reason: str) -> None:
-        # Both are arguments, so that the error of a worker can be pickled.
+    def __init__(self, kind: ErrorKind, reason: str) -> None:
+        # Exception gets both arguments, so that the error of a worker can be pickled.
         super().__init__(kind, reason)
-        self.kind: Kind = kind
+        self.kind: ErrorKind = kind
         self.reason = reason
 
     def __str__(self) -> str:
@@ -58,9 +58,9 @@ class Manifest(BaseModel):
     """The description of a dataset, with the paths of its index and its metadata.
 
     Attributes:
-        id: Its id in searches.
-        name: Its name for people.
-        description: Its subject.
+        id: The dataset's id in searches.
+        name: The dataset's name for people.
+        description: The dataset's subject.
         index: A FAISS index, or a folder with one. A relative path starts at the manifest.
         metadata: A JSON file with the documents, in the order of the index.
         default_top_k: Number of results of a search without topK.
@@ -68,16 +68,16 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, title="Manifest")
 
-    id: Annotated[str, Field(pattern=_ID, description="Its id in searches.")]
+    id: Annotated[str, Field(pattern=_ID, description="The dataset's id in searches.")]
     name: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=128),
-        Field(description="Its name for people."),
+        Field(description="The dataset's name for people."),
     ]
     description: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
-        Field(description="Its subject."),
+        Field(description="The dataset's subject."),
     ]
     index: Annotated[
         str,
@@ -91,20 +91,20 @@ class Manifest(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Manifest:
-        """Return a manifest after checking its values.
+        """Return the manifest with these values.
 
         Raises:
-            DatasetError: It breaks a rule.
+            DatasetError: A value is missing or invalid.
         """
-        missing = [key for key in _EXPECTED if key != "defaultTopK" and key not in values]
+        missing = [key for key in _EXPECTED_VALUES if key != "defaultTopK" and key not in values]
         if missing:
             raise DatasetError("manifest", f"Required: {', '.join(missing)}")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             invalid = {str(entry["loc"][0]) for entry in error.errors(include_input=False)}
-            key = next(key for key in _EXPECTED if key in invalid)
-            raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED[key]}") from error
+            key = next(key for key in _EXPECTED_VALUES if key in invalid)
+            raise DatasetError("manifest", f"Invalid {key}: {_EXPECTED_VALUES[key]}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +134,12 @@ class Source:
 
     @property
     def id(self) -> str:
-        """Its id in searches."""
+        """The dataset's id in searches."""
         return self.manifest.id
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Excluded:
     """A dataset that is not served.
 
     Attributes:
@@ -147,63 +147,65 @@ class LeftOut:
         path: The manifest file.
         reason: The error, in one line.
         manifest: The manifest, if it is valid.
-        retry_at: The time of the next check without a change of files; None for no check.
-        cause: The exception from reading the files, for the log.
+        retry_at: The event loop's time to check unchanged files again; None for never.
+        cause: The exception to log with its traceback.
     """
 
     id: str
     path: Path
-    kind: Kind
+    kind: ErrorKind
     reason: str
     manifest: Manifest | None = None
     retry_at: float | None = None
     cause: BaseException | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Make id and reason printable: they may contain names of files in any encoding."""
+        """Make id and reason printable: they may contain file names in any encoding."""
         object.__setattr__(self, "id", printable_line(self.id))
         object.__setattr__(self, "reason", printable_line(self.reason))
 
 
 def manifests_in(root: Path) -> list[Path]:
-    """Return the manifests of a folder, in order; an empty list if it is missing."""
-    paths = [*root.glob(f"*/{NAME}"), *root.glob(f"*{_ENDING}")]
+    """Return the sorted paths of the manifests in a folder; [] if the folder is missing."""
+    paths = [*root.glob(f"*/{MANIFEST_NAME}"), *root.glob(f"*{_MANIFEST_SUFFIX}")]
     # Unlike Path.is_file, os.path.isfile returns False for unreadable folders.
     return sorted(path for path in paths if os.path.isfile(path))  # noqa: PTH113
 
 
-def read_source(path: Path, roots: Sequence[Path]) -> Source | LeftOut:
+def read_source(path: Path, roots: Sequence[Path]) -> Source | Excluded:
     """Return the dataset of a manifest after checking its values and paths.
 
     Args:
         roots: The folders that must contain the manifest and its files.
     """
     real_roots = [Path(os.path.realpath(root)) for root in roots]
-    name = path.parent.name if path.name == NAME else path.name.removesuffix(_ENDING)
+    name = (
+        path.parent.name if path.name == MANIFEST_NAME else path.name.removesuffix(_MANIFEST_SUFFIX)
+    )
     manifest: Manifest | None = None
     try:
         values = read_values(path)
-        valid_id = values.get("id")
-        if isinstance(valid_id, str) and re.fullmatch(_ID, valid_id):
-            name = valid_id
+        declared_id = values.get("id")
+        if isinstance(declared_id, str) and re.fullmatch(_ID, declared_id):
+            name = declared_id
         manifest = Manifest.of(values)
         return Source(path, manifest, _find_files(path, manifest, real_roots))
     except DatasetError as error:
-        return LeftOut(name, path, error.kind, error.reason, manifest, cause=error.__cause__)
+        return Excluded(name, path, error.kind, error.reason, manifest, cause=error.__cause__)
     except OSError as error:
-        return LeftOut(name, path, "path", _unreadable(error), manifest, cause=error)
+        return Excluded(name, path, "path", _read_failure(error), manifest, cause=error)
 
 
 def stamps_of(index: Path, metadata: Path) -> tuple[Stamp, Stamp]:
     """Return the stamps of the files of a dataset, to detect changes.
 
     Raises:
-        DatasetError: One is missing or cannot be read.
+        DatasetError: A file is missing or cannot be read.
     """
     try:
         return _stamp(index), _stamp(metadata)
     except OSError as error:
-        raise DatasetError("path", _unreadable(error)) from error
+        raise DatasetError("path", _read_failure(error)) from error
 
 
 def _stamp(path: Path) -> Stamp:
@@ -215,7 +217,7 @@ def read_values(path: Path) -> Mapping[str, object]:
     """Return the unchecked values of a manifest.
 
     Raises:
-        DatasetError: It is not a JSON object, or cannot be read.
+        DatasetError: The file is not a JSON object, is too large, or cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -242,15 +244,15 @@ def _find_files(path: Path, manifest: Manifest, roots: Sequence[Path]) -> Files:
     Raises:
         DatasetError: A file is missing, or outside of the roots.
     """
-    _resolved("manifest", path, roots)
-    index = _index_file(_resolved("index", path.parent / manifest.index, roots), roots)
-    metadata = _resolved("metadata", path.parent / manifest.metadata, roots)
+    _resolve("manifest", path, roots)
+    index = _index_file(_resolve("index", path.parent / manifest.index, roots), roots)
+    metadata = _resolve("metadata", path.parent / manifest.metadata, roots)
     if not metadata.is_file():
         raise DatasetError("metadata", f"Metadata file not found: {metadata}")
     return Files(index, metadata, stamps_of(index, metadata))
 
 
-def _resolved(key: str, path: Path, roots: Sequence[Path]) -> Path:
+def _resolve(key: str, path: Path, roots: Sequence[Path]) -> Path:
     try:
         real = Path(os.path.realpath(path))
     except ValueError:
@@ -263,18 +265,18 @@ def _resolved(key: str, path: Path, roots: Sequence[Path]) -> Path:
 def _index_file(path: Path, roots: Sequence[Path]) -> Path:
     if path.is_file():
         return path
-    if path.suffix in _INDEX_ENDINGS and not path.is_dir():
+    if path.suffix in _INDEX_SUFFIXES and not path.is_dir():
         raise DatasetError("index", f"Index file not found: {path}")
     if not path.is_dir():
         raise DatasetError("index", f"Index directory not found: {path}")
-    for ending in _INDEX_ENDINGS:
+    for ending in _INDEX_SUFFIXES:
         for file in sorted(path.glob(f"*{ending}")):
             if file.is_file():
-                return _resolved("index", file, roots)
+                return _resolve("index", file, roots)
     raise DatasetError("index", f"No FAISS index file (*.index, *.faiss) in {path}")
 
 
-def _unreadable(error: OSError) -> str:
+def _read_failure(error: OSError) -> str:
     return f"{error.filename} cannot be read: {error.strerror}"
 
 

@@ -1,4 +1,4 @@
-"""The plugin: its tools with their descriptions, its resource, health and commands."""
+"""The plugin class: tools with their descriptions, a resource, a health check and commands."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from standards_mcp import (
 )
 
 from .answers import HealthAnswer, ListAnswer, SearchAnswer
-from .service import ATTEMPTS, SEARCH_TOOL, Service, log_search, serving
+from .service import ATTEMPTS, SEARCH_TOOL, Service, log_search, running_service
 from .settings import KnowledgeSettings
 
-SEARCH: Final = """\
+SEARCH_TEXT: Final = """\
 Search a dataset of documentation by meaning. Answers with the passages that are nearest to the \
 query, the best first, each with the path of its file: cite it. Ask in whole words, as the \
 documentation would say it; a question works well. knowledge.listDatasets names the datasets, and \
 the resource knowledge://{dataset}/{path} has the whole document."""
-LIST: Final = """\
+LIST_TEXT: Final = """\
 List the datasets of documentation that can be searched, with their subjects. Call it before the \
 first search, to choose a dataset. With includeErrors, also list datasets with errors."""
-HEALTH: Final = """\
+HEALTH_TEXT: Final = """\
 Report the state of the datasets of documentation and of the processes that search them, with the \
 error of each dataset that is left out. For the operator of the server, not for questions."""
 _SPARE_SECONDS: Final = 5
@@ -67,21 +67,21 @@ class KnowledgePlugin(Plugin[KnowledgeSettings]):
 and cite the path of each passage that you use.
     """
 
-    _running: Service | None = None
+    _started_service: Service | None = None
 
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
         """Run the workers and keep the datasets current."""
         root = self.settings.root_in(self.context.state_dir)
-        async with serving(self.settings, root, self.context.log) as self._running:
+        async with running_service(self.settings, root, self.context.log) as self._started_service:
             yield
 
     @property
     def _service(self) -> Service:
-        if self._running is None:
+        if self._started_service is None:
             raise ApiError("Knowledge search has not started.")
-        return self._running
+        return self._started_service
 
     @hookimpl
     async def check_health(self) -> Health:
@@ -112,15 +112,15 @@ and cite the path of each passage that you use.
                 timeout=timeout,
             )
             for name, title, description, function in (
-                (SEARCH_TOOL, "Search documentation", SEARCH, self.search),
-                ("knowledge.listDatasets", "List datasets", LIST, self.list_datasets),
-                ("knowledge.health", "Health of the datasets", HEALTH, self.health),
+                (SEARCH_TOOL, "Search documentation", SEARCH_TEXT, self.search),
+                ("knowledge.listDatasets", "List datasets", LIST_TEXT, self.list_datasets),
+                ("knowledge.health", "Health of the datasets", HEALTH_TEXT, self.health),
             )
         ]
 
     @hookimpl
     def wrap_tool_call(self, call_next: ToolHandler) -> ToolHandler:
-        """Log searches with invalid arguments too, although the host refuses them by the schema."""
+        """Log searches with invalid arguments, whether the host or the service rejects them."""
 
         async def handle(call: ToolCall) -> ToolResult:
             if call.tool != SEARCH_TOOL:
@@ -164,11 +164,11 @@ and cite the path of each passage that you use.
         return await self._service.health()
 
     async def complete_dataset(self, typed: str, _: Mapping[str, str]) -> list[str]:
-        """Return the ids of datasets that begin with a text."""
+        """Return the dataset ids that begin with *typed*."""
         return await self._service.dataset_ids(typed)
 
     async def complete_path(self, typed: str, arguments: Mapping[str, str]) -> list[str]:
-        """Return the paths of documents that contain a text."""
+        """Return the document paths that contain *typed*."""
         return await self._service.document_paths(arguments.get("dataset", ""), typed)
 
     @resource(

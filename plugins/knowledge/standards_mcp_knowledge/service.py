@@ -1,4 +1,4 @@
-"""Answer the tools' calls with the datasets and the workers, and log searches."""
+"""Answer tool calls from the datasets, in worker processes, and log searches."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .answers import (
     ListAnswer,
     SearchAnswer,
     counts_of,
-    detail,
-    listed,
     search_answer,
+    to_detail,
+    to_listed,
 )
-from .datasets import Dataset, Library, Shelf
-from .encoders import Encoders
+from .datasets import Dataset, Library, Snapshot
+from .encoders import EncoderSettings
 from .manifests import DatasetError
 from .settings import KnowledgeSettings
 from .workers import tasks
@@ -36,15 +36,15 @@ T = TypeVar("T")
 SEARCH_TOOL: Final = "knowledge.search"
 LONGEST_QUERY: Final = 1024
 ATTEMPTS: Final = 2
-"""Number of workers that a call may try; each has the timeout of the settings."""
+"""Most attempts of a call, each in another worker with the configured timeout."""
 _MOST_COMPLETIONS: Final = 100
-_PATIENCE: Final = 2.0
-"""Seconds that a call waits for datasets that it can answer without."""
-_SHARE_OF_ADDRESSES: Final = 0.7
+_SHORT_WAIT: Final = 2.0
+"""Seconds that a call waits for datasets that it does not need."""
+_ENDPOINT_TIMEOUT_SHARE: Final = 0.7
 _LONGEST_LOGGED: Final = 100
 _LONGEST_ID: Final = 64
-_READ: Final = 2000
-"""Characters of a query that are searched for secrets: a refused one may have millions."""
+_LONGEST_SCANNED: Final = 2000
+"""Characters of a query that are searched for secrets; a rejected query may have millions."""
 _SECRETS: Final = re.compile(
     r"""
     (?<![^\W_])(?:sk|pk|pcsk|ghp|gho|ghs|github_pat|xox[a-z])[-_][\w-]+   # keys of known services
@@ -55,32 +55,32 @@ _SECRETS: Final = re.compile(
 )
 
 
-def pool_of(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
-    """Return the pool of these settings; it is not started."""
+def make_pool(settings: KnowledgeSettings, log: logging.Logger) -> Pool:
+    """Return a pool with these settings. The pool is not started."""
     times = Times(attempt=settings.timeout)
-    # The request to an address ends before the worker does, so the error names the address.
-    encoders = Encoders(
-        settings.encoders, settings.embedding_api_key, _SHARE_OF_ADDRESSES * settings.timeout
+    # The deadline of an address is shorter than the worker's, so the error names the address.
+    encoders = EncoderSettings(
+        settings.encoders, settings.embedding_api_key, _ENDPOINT_TIMEOUT_SHARE * settings.timeout
     )
     return Pool(settings.worker_memory, encoders, settings.workers, log, times)
 
 
 @asynccontextmanager
-async def serving(
+async def running_service(
     settings: KnowledgeSettings, root: Path, log: logging.Logger
 ) -> AsyncGenerator[Service]:
-    """Run a service: it reads the datasets and starts workers for them in the background.
+    """Run a service. It reads the datasets and starts workers in the background.
 
     Args:
         root: The folder of the datasets.
     """
     async with anyio.create_task_group() as group:
-        pool = pool_of(settings, log)
+        pool = make_pool(settings, log)
         roots = (root, *settings.extra_roots)
         library = Library(roots, pool, settings.reload_seconds, group, log)
         service = Service(settings.timeout, pool, library, log)
         group.start_soon(pool.serve)
-        group.start_soon(service.begin)
+        group.start_soon(service.load_datasets)
         try:
             yield service
         finally:
@@ -101,10 +101,10 @@ class Service:
         self._log = log
         self._began = perf_counter()
 
-    async def begin(self) -> None:
-        """Read the datasets, and log their numbers."""
-        await self._library.current(float("inf"))
-        counts = counts_of(await self._library.settled(None))
+    async def load_datasets(self) -> None:
+        """Read and open the datasets, then log their counts."""
+        await self._library.refresh(float("inf"))
+        counts = counts_of(await self._library.wait_until_opened(None))
         self._log.info(
             "knowledge ready",
             extra={
@@ -120,7 +120,7 @@ class Service:
         """Return the passages of a dataset that answer a query, and log the search.
 
         Raises:
-            InvalidInputError: The query is too short or too long. The caller logs that.
+            InvalidInputError: The query is too short or too long. `wrap_tool_call` logs that.
             ToolError: The search failed.
         """
         began = perf_counter()
@@ -143,10 +143,10 @@ class Service:
         return search_answer(dataset, query, results, milliseconds)
 
     async def document(self, dataset: str, path: str) -> str:
-        """Return a whole document, by the path that results cite.
+        """Return the whole document at a path that a search result cites.
 
         Raises:
-            ToolError: The document does not exist, or the search failed.
+            ToolError: The document does not exist, or the dataset cannot be read.
         """
         text = await self._answer(dataset, tasks.document, path)
         if text is None:
@@ -154,19 +154,19 @@ class Service:
         return text
 
     async def datasets(self, *, include_errors: bool) -> ListAnswer:
-        """List the datasets that are ready, or all."""
-        shelf = await self._current_shelf()
-        entries = shelf.entries if include_errors else shelf.ready.values()
-        rows = sorted(map(listed, entries), key=lambda row: row["id"])
-        return {"datasets": rows, "counts": counts_of(shelf)}
+        """List the ready datasets; with *include_errors*, also the excluded ones."""
+        snapshot = await self._current_snapshot()
+        entries = snapshot.entries if include_errors else snapshot.ready.values()
+        rows = sorted(map(to_listed, entries), key=lambda row: row["id"])
+        return {"datasets": rows, "counts": counts_of(snapshot)}
 
     async def dataset_ids(self, typed: str) -> list[str]:
-        """Return the ids of datasets that begin with a text."""
-        ready = (await self._current_shelf()).ready
+        """Return the ids of ready datasets that begin with *typed*."""
+        ready = (await self._current_snapshot()).ready
         return sorted(dataset for dataset in ready if dataset.startswith(typed))
 
     async def document_paths(self, dataset: str, typed: str) -> list[str]:
-        """Return the paths of documents that contain a text; an empty list if it cannot be read."""
+        """Return document paths that contain *typed*, or [] if the dataset cannot be read."""
         try:
             return await self._answer(dataset, tasks.paths, typed, _MOST_COMPLETIONS)
         except ToolError:
@@ -175,18 +175,18 @@ class Service:
     async def health(self) -> HealthAnswer:
         """Return the state of the datasets and the workers."""
         # Health is most useful while nothing starts, so it waits only briefly.
-        current = await self._library.current(_PATIENCE)
-        shelf = await self._library.settled(_PATIENCE)
+        current = await self._library.refresh(_SHORT_WAIT)
+        snapshot = await self._library.wait_until_opened(_SHORT_WAIT)
         pool = self._pool
         # No worker is needed before the first dataset.
-        has_workers = pool.state == "ready" or (current is not None and not pool.is_started)
-        is_well = has_workers and not shelf.left_out and not shelf.opening
+        has_needed_workers = pool.state == "ready" or (current is not None and not pool.is_started)
+        is_healthy = has_needed_workers and not snapshot.excluded and not snapshot.opening
         return {
-            "status": "failed" if pool.is_failing else "ok" if is_well else "degraded",
+            "status": "failed" if pool.is_failing else "ok" if is_healthy else "degraded",
             "version": version("standards-mcp-knowledge"),
             "uptimeSeconds": round(perf_counter() - self._began, 1),
-            "datasets": counts_of(shelf),
-            "details": [detail(entry) for entry in shelf.entries],
+            "datasets": counts_of(snapshot),
+            "details": [to_detail(entry) for entry in snapshot.entries],
             "worker": {
                 "state": pool.state,
                 "processes": pool.processes,
@@ -194,80 +194,82 @@ class Service:
             },
         }
 
-    async def _current_shelf(self, dataset: str | None = None) -> Shelf:
-        """Return the datasets as they are now.
+    async def _current_snapshot(self, dataset: str | None = None) -> Snapshot:
+        """Read the datasets if necessary, wait until they are opened, and return them.
 
         Args:
-            dataset: Wait for this one if it is new. If it is unknown, wait for all, but shorter if
-                others are ready.
+            dataset: The dataset that the call needs; only this one is waited for. If it is unknown,
+                all datasets are, but only briefly if some are ready.
 
         Raises:
-            ApiError: They have not been read yet.
+            ApiError: The datasets were not read in time, or *dataset* is still being opened.
         """
-        patience = self._timeout
-        current = await self._library.current(patience)
+        max_wait = self._timeout
+        current = await self._library.refresh(max_wait)
         if current is None:
-            raise _unavailable(1)
+            raise _search_unavailable(1)
         is_known = dataset in current.ready or dataset in current.opening
         if current.ready and not is_known:
-            patience = min(patience, _PATIENCE)
-        shelf = await self._library.settled(patience, dataset if is_known else None)
-        if dataset in shelf.opening and not self._pool.processes:
-            raise _unavailable(self._pool.next_start)
-        if dataset in shelf.opening:
+            max_wait = min(max_wait, _SHORT_WAIT)
+        snapshot = await self._library.wait_until_opened(max_wait, dataset if is_known else None)
+        if dataset in snapshot.opening and not self._pool.processes:
+            raise _search_unavailable(self._pool.next_start)
+        if dataset in snapshot.opening:
             raise ApiError(
-                f"Dataset '{dataset}' is being opened. Try again in 1 s. {_available(shelf)}",
+                f"Dataset '{dataset}' is being opened. Try again in 1 s. {_choices(snapshot)}",
                 retry_after=1,
             )
-        return shelf
+        return snapshot
 
     async def _answer(self, dataset: str, function: Callable[..., T], *arguments: object) -> T:
-        """Run a function of `tasks` on a dataset. It ends before the host ends the call.
+        """Run a function of `tasks` on a dataset, with a shorter deadline than the host's.
 
         Raises:
             ToolError: The dataset is unknown or left out, or the workers fail.
         """
         seconds = ATTEMPTS * self._timeout
         with anyio.move_on_after(seconds):
-            shelf = await self._current_shelf(dataset)
-            target = self._target(shelf, dataset)
+            snapshot = await self._current_snapshot(dataset)
+            target = self._ready_dataset(snapshot, dataset)
             try:
                 return await self._pool.run(function, target.files, target.manifest, *arguments)
             except DatasetError as error:
-                self._library.leave_out(target, error)
-                raise _not_available(shelf, dataset, error.reason) from error
+                self._library.exclude(target, error)
+                raise _dataset_unavailable(snapshot, dataset, error.reason) from error
             except UnavailableError as error:
-                raise _unavailable(error.seconds) from error
+                raise _search_unavailable(error.seconds) from error
             except OverdueError as error:
                 raise TimedOutError(
                     f"Search of '{dataset}' took longer than {self._timeout:g} s. "
                     "Try again, with a shorter query."
                 ) from error
         raise TimedOutError(
-            f"The workers did not answer within {seconds:g} s: they are busy or end. "
-            "Try again later; plugins.knowledge.workers adds more."
+            f"The workers did not answer within {seconds:g} s: they are busy or restarting. "
+            "Try again later, or raise plugins.knowledge.workers."
         )
 
-    def _target(self, shelf: Shelf, dataset: str) -> Dataset:
-        if dataset in shelf.ready:
-            return shelf.ready[dataset]
-        for entry in shelf.left_out:
+    def _ready_dataset(self, snapshot: Snapshot, dataset: str) -> Dataset:
+        if dataset in snapshot.ready:
+            return snapshot.ready[dataset]
+        for entry in snapshot.excluded:
             if entry.id == dataset and entry.kind == "worker" and self._pool.is_failing:
-                raise _unavailable(self._pool.next_start)
+                raise _search_unavailable(self._pool.next_start)
             if entry.id == dataset:
-                raise _not_available(shelf, dataset, entry.reason)
-        raise NotFoundError(f"Dataset '{dataset}' not found. {_available(shelf)}")
+                raise _dataset_unavailable(snapshot, dataset, entry.reason)
+        raise NotFoundError(f"Dataset '{dataset}' not found. {_choices(snapshot)}")
 
 
-def _available(shelf: Shelf, excluded: str = "") -> str:
-    return f"Available datasets: {', '.join(sorted({*shelf.ready} - {excluded})) or 'none'}"
+def _choices(snapshot: Snapshot, excluded: str = "") -> str:
+    return f"Available datasets: {', '.join(sorted({*snapshot.ready} - {excluded})) or 'none'}"
 
 
-def _not_available(shelf: Shelf, dataset: str, reason: str) -> ApiError:
-    return ApiError(f"Dataset '{dataset}' is not available: {reason}. {_available(shelf, dataset)}")
+def _dataset_unavailable(snapshot: Snapshot, dataset: str, reason: str) -> ApiError:
+    return ApiError(
+        f"Dataset '{dataset}' is not available: {reason}. {_choices(snapshot, dataset)}"
+    )
 
 
-def _unavailable(seconds: float) -> ApiError:
+def _search_unavailable(seconds: float) -> ApiError:
     return ApiError(
         f"Knowledge search is unavailable. Try again in {seconds:g} s.", retry_after=seconds
     )
@@ -276,24 +278,24 @@ def _unavailable(seconds: float) -> ApiError:
 def loggable(query: object) -> str:
     """Return the beginning of a query on one line, with likely secrets as ``***``.
 
-    A query that is not a text becomes the name of its type, a missing one an empty text.
+    A query that is not a string becomes the name of its type; None becomes an empty string.
     """
     if query is None:
         return ""
     text = query if isinstance(query, str) else f"({type(query).__name__})"
-    line = "".join(char if char.isprintable() else " " for char in text[:_READ])
+    line = "".join(char if char.isprintable() else " " for char in text[:_LONGEST_SCANNED])
     return _SECRETS.sub("***", line)[:_LONGEST_LOGGED]
 
 
 def log_search(
     log: logging.Logger, dataset: object, query: object, *, began: float, outcome: str, count: int
 ) -> float:
-    """Write the line of one search, and return its duration in milliseconds.
+    """Log one search, and return its duration in milliseconds.
 
     Args:
-        dataset: The unchecked argument of the client, as is the query.
-        began: The value of `perf_counter` at its beginning.
-        outcome: ``ok``, ``cancelled``, or the type of the error.
+        dataset: The client's argument. Like *query*, it may be invalid.
+        began: The value of `perf_counter` at the start of the search.
+        outcome: ``ok``, ``cancelled``, or the `error_type` of the error.
         count: Number of results.
     """
     is_id = isinstance(dataset, str) and len(dataset) <= _LONGEST_ID

@@ -11,10 +11,10 @@ from standards_mcp import PluginSettings
 from standards_mcp_encoders import check_model
 
 DEFAULT_MEMORY: Final = ByteSize(2 * 10**9)
-LEAST_MEMORY: Final = 256 * 10**6
+MIN_MEMORY: Final = 256 * 10**6
 
 
-def _spec(spec: str) -> str:
+def _checked_spec(spec: str) -> str:
     check_model(spec)
     return spec
 
@@ -23,26 +23,26 @@ class KnowledgeSettings(PluginSettings):
     """Settings.
 
     Attributes:
-        root: The folder of the datasets; by default datasets in the plugin's state folder.
+        root: The folder of the datasets; by default `datasets` in the plugin's state folder.
         extra_roots: Further folders that may contain indexes and metadata.
         workers: Number of processes that search.
         timeout: Seconds that a worker has for one call.
         worker_memory: Limit of a worker's address space (Linux), such as 2GB.
-        reload_seconds: Seconds between two checks of the folder, while calls come.
-        encoders: Text encoders by the names of models in metadata, such as
-            fastembed:BAAI/bge-small-en-v1.5.
-        embedding_api_key: The key for encoders at an address.
+        reload_seconds: Minimum seconds between two checks for changes; only calls trigger checks.
+        encoders: Specs of text encoders, such as fastembed:BAAI/bge-small-en-v1.5, by the model
+            names of the metadata.
+        embedding_api_key: The API key for encoders at an address.
     """
 
     root: Path | None = None
     extra_roots: tuple[Path, ...] = ()
     workers: int = Field(2, ge=1, le=16)
     timeout: float = Field(10, gt=0, le=600)
-    worker_memory: Annotated[ByteSize, Field(ge=LEAST_MEMORY)] = DEFAULT_MEMORY
+    worker_memory: Annotated[ByteSize, Field(ge=MIN_MEMORY)] = DEFAULT_MEMORY
     reload_seconds: float = Field(2, ge=0)
-    encoders: dict[str, Annotated[str, AfterValidator(_spec)]] = Field(default_factory=dict)
+    encoders: dict[str, Annotated[str, AfterValidator(_checked_spec)]] = Field(default_factory=dict)
     embedding_api_key: SecretStr | None = None
 
     def root_in(self, state_dir: Path) -> Path:
-        """Return the folder of the datasets."""
+        """Return `root`, or its default in the plugin's state folder."""
         return self.root or state_dir / "datasets"

@@ -24,7 +24,7 @@ from standards_mcp_encoders import Vectors, open_encoder
 from standards_mcp_knowledge import service
 from standards_mcp_knowledge.plugin import KnowledgePlugin
 from standards_mcp_knowledge.workers import tasks
-from standards_mcp_knowledge.workers.opened import Opened
+from standards_mcp_knowledge.workers.open_resources import OpenResources
 from standards_mcp_knowledge.workers.pool import Pool
 
 TEXTS = (
@@ -127,14 +127,14 @@ class WorkerHere:
 
     def __init__(self) -> None:
         self.is_usable = True
-        self._opened = Opened()
+        self._resources = OpenResources()
         self._ended = anyio.Event()
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if function is tasks.begin:
-            self._opened.encoders = arguments[1]  # and no limit of this process's memory
+            self._resources.encoder_settings = arguments[1]  # and no limit of this process's memory
             return None
-        return await anyio.to_thread.run_sync(partial(function, self._opened, *arguments))
+        return await anyio.to_thread.run_sync(partial(function, self._resources, *arguments))
 
     def end(self, _: str) -> None:
         self.is_usable = False
@@ -147,7 +147,7 @@ class WorkerHere:
     async def close(self) -> None:
         self.end("")
 
-    async def listen(self) -> None:
+    async def log_output(self) -> None:
         """Have no output."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from standards_mcp_knowledge.manifests import (
-    LeftOut,
+    Excluded,
     Manifest,
     Source,
     manifests_in,
@@ -21,9 +21,9 @@ from standards_mcp_knowledge.manifests import (
 MakeDataset = Callable[..., Path]
 
 
-def left_out(folder: Path, *roots: Path) -> LeftOut:
+def left_out(folder: Path, *roots: Path) -> Excluded:
     found = read_source(folder / "manifest.json", roots or [folder.parent])
-    assert isinstance(found, LeftOut)
+    assert isinstance(found, Excluded)
     return found
 
 
@@ -141,7 +141,7 @@ def test_manifests_are_found_one_level_deep_and_by_their_ending(
 
 def left_out_id(path: Path) -> str:
     found = read_source(path, [path.parent])
-    assert isinstance(found, LeftOut)
+    assert isinstance(found, Excluded)
     return found.id
 
 

@@ -16,8 +16,8 @@ import anyio
 import pytest
 
 from standards_mcp.cli import run
-from standards_mcp_knowledge.datasets import look_into
-from standards_mcp_knowledge.manifests import DatasetError, LeftOut, read_source
+from standards_mcp_knowledge.datasets import open_and_check
+from standards_mcp_knowledge.manifests import DatasetError, Excluded, read_source
 from standards_mcp_knowledge.workers.pool import OverdueError, Times, UnavailableError
 
 pytestmark = pytest.mark.anyio
@@ -225,8 +225,8 @@ async def test_errors_that_may_pass_are_checked_again_later(
 
     pool: Any = Pool()
     source: Any = read_source(make_dataset() / "manifest.json", [root])
-    entry = await look_into(pool, source)
-    assert isinstance(entry, LeftOut)
+    entry = await open_and_check(pool, source)
+    assert isinstance(entry, Excluded)
     expected = None if waits is None else pytest.approx(anyio.current_time() + waits, abs=60)
     assert entry.retry_at == (0 if waits == 0 else expected)
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from support.waiting import WAIT, until
 
-from standards_mcp_knowledge.encoders import Encoders
+from standards_mcp_knowledge.encoders import EncoderSettings
 from standards_mcp_knowledge.manifests import Files, stamps_of
 from standards_mcp_knowledge.workers import tasks
 from standards_mcp_knowledge.workers.pool import OverdueError, Pool, Times, UnavailableError
@@ -34,7 +34,7 @@ MakeDataset = Callable[..., Path]
 async def pool(
     size: int = 1, memory: int = MEMORY, start: Any = start_worker, **times: float
 ) -> AsyncGenerator[Pool]:
-    made = Pool(memory, Encoders(), size, LOG, Times(**times), start)
+    made = Pool(memory, EncoderSettings(), size, LOG, Times(**times), start)
     made.start()
     async with anyio.create_task_group() as group:
         group.start_soon(made.serve)
@@ -141,7 +141,7 @@ async def both_pids(workers: Pool) -> set[int]:
 
 
 async def test_workers_start_with_the_first_call():
-    made = Pool(MEMORY, Encoders(), 1, LOG, Times(hope=0.2), never_started)
+    made = Pool(MEMORY, EncoderSettings(), 1, LOG, Times(failing_wait=0.2), never_started)
     async with anyio.create_task_group() as group:
         group.start_soon(made.serve)
         await anyio.lowlevel.checkpoint()
@@ -157,7 +157,7 @@ async def test_who_has_time_waits_longer_for_a_worker_that_is_slow_to_start():
         await anyio.sleep(1)
         return await start_worker(log)
 
-    async with pool(start=start, attempt=0.2, hope=0.1) as workers:
+    async with pool(start=start, attempt=0.2, failing_wait=0.1) as workers:
         with pytest.raises(UnavailableError):
             await call(workers, os.getpid)
         assert await workers.run(tasks.call, os.getpid, seconds=WAIT)
@@ -192,7 +192,7 @@ async def test_a_caller_that_gives_up_leaves_no_answer_for_the_next():
 
 
 async def test_calls_wait_for_a_busy_worker_but_not_for_ever():
-    async with pool(attempt=1, hope=0.2) as workers:
+    async with pool(attempt=1, failing_wait=0.2) as workers:
         await until(lambda: workers.state == "ready", "the worker runs")
         with anyio.fail_after(WAIT):
             async with anyio.create_task_group() as group:
@@ -211,7 +211,7 @@ async def test_where_no_worker_can_start_calls_are_refused_soon_and_starts_get_r
         starts.append(anyio.current_time())
         raise OSError("no processes left")
 
-    async with pool(2, start=start, hope=0.2, most_between_starts=0.4) as workers:
+    async with pool(2, start=start, failing_wait=0.2, max_restart_pause=0.4) as workers:
         with pytest.raises(UnavailableError):
             await call(workers, os.getpid)
         assert workers.is_failing

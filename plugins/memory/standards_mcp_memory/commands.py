@@ -1,4 +1,4 @@
-"""Commands that list, show, search, delete and reembed, and the `Place` that commands work on."""
+"""Commands that list, show, search, delete and reembed memories, and their `MemoryLocation`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .records import LARGEST_ID
 from .reembedding import reembed
 from .rendering import document_for_terminal, one_line, previews_for_terminal
 from .schemas import (
+    DEFAULT_RESULTS,
     LONGEST_QUERY,
     MOST_RESULTS,
     SHORTEST_QUERY,
-    USUAL_RESULTS,
     CollectionsAnswer,
     check_name,
 )
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryLocation:
     """The settings and the state folder that locate the memories."""
 
     settings: MemorySettings
@@ -51,7 +51,7 @@ class Place:
 
         return anyio.run(run)
 
-    def check_kept(self) -> None:
+    def check_persistent(self) -> None:
         """Check that written memories outlive the command.
 
         Raises:
@@ -62,8 +62,8 @@ class Place:
                 "Nothing would be kept: [plugins.memory] path is :memory:. Name a folder."
             )
 
-    def bound(self, command: click.Command) -> click.Command:
-        """Return a command whose `pass_place` passes this place."""
+    def bind(self, command: click.Command) -> click.Command:
+        """Return a copy of a command that gets this location by `pass_location`."""
         result = copy(command)
         result.context_settings = {**command.context_settings, "obj": self}
         return result
@@ -79,34 +79,34 @@ def valid_name(
         raise click.BadParameter(str(error)) from None
 
 
-pass_place: Final = click.make_pass_decorator(Place)
+pass_location: Final = click.make_pass_decorator(MemoryLocation)
 collection_argument: Final = click.argument("collection", callback=valid_name)
 
 
 @click.command("list", epilog=examples("memory list", "memory list notes"))
 @click.argument("collection", required=False, callback=valid_name)
-@pass_place
+@pass_location
 @reports
-def list_memories(place: Place, collection: str | None) -> Report:
+def list_memories(location: MemoryLocation, collection: str | None) -> Report:
     """List the collections, or the memories of COLLECTION."""
     if collection is None:
-        answer = place.run(Memory.collections)
+        answer = location.run(Memory.collections)
         return Report(answer, lambda: _collections_text(answer), int(not answer["collections"]))
-    rows = place.run(lambda memory: _rows(memory, collection))
-    listed = {"collection": collection, "count": len(rows), "memories": rows}
+    rows = location.run(lambda memory: _rows(memory, collection))
+    listing = {"collection": collection, "count": len(rows), "memories": rows}
     lines = [f"{row['id']}: {one_line(str(row['title']))}" for row in rows]
     text = "\n".join(lines) or f"Collection {collection} is empty."
-    return Report(listed, lambda: text, int(not rows))
+    return Report(listing, lambda: text, int(not rows))
 
 
 @click.command("show", epilog=examples("memory show notes 3"))
 @collection_argument
 @click.argument("identifier", metavar="ID", type=click.IntRange(1, LARGEST_ID))
-@pass_place
+@pass_location
 @reports
-def show_memory(place: Place, collection: str, identifier: int) -> Report:
+def show_memory(location: MemoryLocation, collection: str, identifier: int) -> Report:
     """Print the memory of COLLECTION with this ID in full."""
-    answer = place.run(lambda memory: memory.fetch(identifier, collection))
+    answer = location.run(lambda memory: memory.fetch(identifier, collection))
     return Report(answer, lambda: document_for_terminal(answer))
 
 
@@ -116,16 +116,16 @@ def show_memory(place: Place, collection: str, identifier: int) -> Report:
 @click.option(
     "--limit",
     type=click.IntRange(1, MOST_RESULTS),
-    default=USUAL_RESULTS,
+    default=DEFAULT_RESULTS,
     help="The most previews.",
 )
-@pass_place
+@pass_location
 @reports
-def search_memories(place: Place, collection: str, query: str, *, limit: int) -> Report:
+def search_memories(location: MemoryLocation, collection: str, query: str, *, limit: int) -> Report:
     """Print previews of the memories of COLLECTION that are nearest to QUERY."""
     if not SHORTEST_QUERY <= len(query.strip()) <= LONGEST_QUERY:
         raise click.UsageError(f"QUERY has {SHORTEST_QUERY} to {LONGEST_QUERY} characters.")
-    answer, notes = place.run(lambda memory: memory.search(query, collection, limit))
+    answer, notes = location.run(lambda memory: memory.search(query, collection, limit))
     return Report(answer, lambda: previews_for_terminal(answer), int(not answer["results"]), notes)
 
 
@@ -133,12 +133,12 @@ def search_memories(place: Place, collection: str, query: str, *, limit: int) ->
 @collection_argument
 @click.argument("ids", metavar="ID...", nargs=-1, type=click.IntRange(1, LARGEST_ID))
 @click.option("--all", "is_all", is_flag=True, help="Delete the collection.")
-@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
-@pass_place
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
+@pass_location
 @click.pass_context
 def delete_memories(
     context: click.Context,
-    place: Place,
+    location: MemoryLocation,
     collection: str,
     ids: tuple[int, ...],
     *,
@@ -149,14 +149,14 @@ def delete_memories(
     if is_all == bool(ids):
         raise click.UsageError("Give ids, or --all.")
     if is_all:
-        versions = place.run(lambda memory: _versions(memory, collection))
+        versions = location.run(lambda memory: _versions(memory, collection))
         count = max(version.count for version in versions)
         if not is_sure:
             click.confirm(f"Delete {collection} with its {count} memories?", abort=True, err=True)
-        place.run(lambda memory: _drop(memory, collection))
+        location.run(lambda memory: _drop(memory, collection))
         print_text(f"{count} deleted")
         return
-    deleted = place.run(lambda memory: Writer(memory).delete(ids, collection))
+    deleted = location.run(lambda memory: Writer(memory).delete(ids, collection))
     print_text(f"{len(deleted)} deleted")
     for missing in sorted(set(ids) - set(deleted)):
         print_text(f"Document {missing} not found in collection {collection}.", err=True)
@@ -166,25 +166,25 @@ def delete_memories(
 @click.command("reembed", epilog=examples("memory reembed notes"))
 @collection_argument
 @click.option("--model", help="The model, as in the setting; by default the configured one.")
-@pass_place
-def reembed_memories(place: Place, collection: str, *, model: str | None) -> None:
+@pass_location
+def reembed_memories(location: MemoryLocation, collection: str, *, model: str | None) -> None:
     """Make new vectors for COLLECTION: with another model, or to let searches match words.
 
-    If it is interrupted, the same command continues.
+    To continue after an interruption, run the same command again.
     """
-    place.check_kept()
-    target = place
+    location.check_persistent()
+    target = location
     if model is not None:
         try:
-            values = {**place.settings.model_dump(), "model": model}
-            target = replace(place, settings=MemorySettings.model_validate(values))
+            values = {**location.settings.model_dump(), "model": model}
+            target = replace(location, settings=MemorySettings.model_validate(values))
         except ValidationError as error:  # its text has several lines, with the settings
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise click.BadParameter(reason, param_hint="--model") from None
     with progress_bar("Encoding") as progress:
-        done = target.run(lambda memory: reembed(memory, collection, progress))
-    print_text(f"{done.count} memories of {collection} have vectors of {done.model}.")
-    if model not in (None, place.settings.model):
+        result = target.run(lambda memory: reembed(memory, collection, progress))
+    print_text(f"{result.count} memories of {collection} have vectors of {result.model}.")
+    if model not in (None, location.settings.model):
         print_text(f"Now set [plugins.memory] model to {model}.")
 
 
@@ -220,10 +220,10 @@ async def _drop(memory: Memory, name: str) -> None:
 
 
 async def _versions(memory: Memory, name: str) -> list[Collection]:
-    """Return the collection and its unfinished copy by `reembed`, without the missing one.
+    """Return the collection and its unfinished copy by `reembed`, or the one that exists.
 
     Raises:
-        MissingCollectionError: Both are missing.
+        MissingCollectionError: Neither exists.
     """
     versions = [await memory.find(name), await memory.copy_of(name)]
     return [version for version in versions if version] or [await memory.describe(name)]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from standards_mcp_encoders import EmbeddingClient, EmbeddingError, TextEncoder
 
 Kind: TypeAlias = Literal["query", "document"]
-_DENIED: Final = (401, 403)
-_TOO_MANY: Final = 429
+_DENIED_STATUSES: Final = (401, 403)
+_RATE_LIMIT_STATUS: Final = 429
 
 
 class Encoder:
@@ -39,21 +39,21 @@ class Encoder:
         self._model: TextEncoder | EmbeddingClient | None = None
 
     async def name(self) -> str:
-        """Return the name of the model. Vectors of equal names can be compared.
+        """Return the name of the model. Vectors of models with equal names can be compared.
 
         Raises:
-            ApiError: It cannot be opened.
+            ApiError: The model cannot be opened.
         """
-        return self._spec if self._is_voyage else (await self._opened()).name
+        return self._spec if self._is_voyage else (await self._open_model_once()).name
 
     async def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Return a row for each text; *texts* has one text at least.
+        """Return a row for each text; *texts* is not empty.
 
         Raises:
-            ApiError: The model cannot be opened, or it fails.
+            ApiError: The model cannot be opened, or fails.
             TimedOutError: An endpoint does not answer in time.
         """
-        model = await self._opened()
+        model = await self._open_model_once()
         from standards_mcp_encoders import EmbeddingClient, EmbeddingError  # noqa: PLC0415  - NumPy
 
         if not isinstance(model, EmbeddingClient):
@@ -68,7 +68,7 @@ class Encoder:
             raise self._failure(EmbeddingError("a vector has no direction", "malformed"))
         return vectors
 
-    async def _opened(self) -> TextEncoder | EmbeddingClient:
+    async def _open_model_once(self) -> TextEncoder | EmbeddingClient:
         async with self._opening:
             if self._model is None:
                 try:
@@ -84,14 +84,14 @@ class Encoder:
         from standards_mcp_encoders import EmbeddingClient, open_encoder  # noqa: PLC0415  - NumPy
 
         settings = self._settings
-        url, key = settings.encoder()
+        url, key = settings.embedding_service()
         if url is None:
             return open_encoder(settings.model, threads=self._threads)
         spec = f"{url}#{settings.model.removeprefix(VOYAGE)}" if self._is_voyage else settings.model
         return EmbeddingClient(spec, key, timeout=settings.timeout)
 
     def _failure(self, error: EmbeddingError) -> ApiError | TimedOutError:
-        # The texts are from here, because the text of the error may be that of a library.
+        # These messages replace the error's own text, which may come from a library.
         if error.cause == "timeout":
             return TimedOutError(
                 f"The encoder {self._spec} did not answer within {self._settings.timeout:g} s. Try "
@@ -101,10 +101,10 @@ class Encoder:
             cause = "cannot be reached. Check the network and [plugins.memory] model."
         elif error.cause == "malformed":
             cause = "does not answer with a vector for each text. Check [plugins.memory] model."
-        elif error.status in _DENIED:
+        elif error.status in _DENIED_STATUSES:
             cause = f"refuses the key ({error.status}). Check [plugins.memory] embedding_api_key"
             cause += ", or VOYAGE_API_KEY." if self._is_voyage else "."
-        elif error.status == _TOO_MANY:
+        elif error.status == _RATE_LIMIT_STATUS:
             cause = "limits the rate of requests (429). Try again later."
         else:
             cause = f"answered {error.status}. Check [plugins.memory] model."

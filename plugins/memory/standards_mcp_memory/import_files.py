@@ -14,7 +14,7 @@ from standards_mcp import InvalidInputError
 
 from .import_markdown import Split, UnreadableError, read_markdown
 from .records import LARGEST_ID, SOURCE_KEY, STORED, Document, Draft, Origin, origins_in
-from .schemas import Skipped, no_surrogates
+from .schemas import Skipped, check_no_surrogates
 
 _JSONL: Final = ".jsonl"
 _ENDINGS: Final = (".md", ".markdown", _JSONL)
@@ -26,10 +26,10 @@ class Source:
 
     Attributes:
         path: The path from the command line.
-        root: Its absolute path.
+        root: The absolute path of *path*.
         files: The absolute paths of the files that were read.
         has_files: True if there are files, even unreadable ones.
-        is_damaged: True if memories may be missing because a file or a line could not be read.
+        is_incomplete: True if memories may be missing because a file or a line could not be read.
     """
 
     path: Path
@@ -38,22 +38,22 @@ class Source:
     has_files: bool = False
     drafts: list[Draft] = field(default_factory=list[Draft])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
-    is_damaged: bool = False
+    is_incomplete: bool = False
 
     def skip(self, where: str, reason: str) -> None:
-        """Report a part that holds no memory."""
+        """Report a part from which no memory is imported."""
         self.skipped.append({"where": where, "reason": reason})
 
-    def miss(self, where: str, reason: str) -> None:
-        """Report an unreadable part, which may hold memories."""
+    def skip_unreadable(self, where: str, reason: str) -> None:
+        """Report an unreadable part, which may contain memories."""
         self.skip(where, reason)
-        self.is_damaged = True
+        self.is_incomplete = True
 
-    def check(self) -> None:
+    def check_has_files(self) -> None:
         """Check that there are files to import.
 
         Raises:
-            InvalidInputError: The folder has no such files.
+            InvalidInputError: The folder has no files to import.
         """
         if not self.has_files:
             raise InvalidInputError(f"{self.path} has no files in {', '.join(_ENDINGS)}.")
@@ -76,9 +76,9 @@ def read_source(path: Path, split: Split = "headings") -> Source:
         try:
             _read(source, file, where, split)
         except (UnreadableError, OSError) as error:
-            source.miss(where, str(error))
+            source.skip_unreadable(where, str(error))
         except UnicodeDecodeError:
-            source.miss(where, "is not in UTF-8")
+            source.skip_unreadable(where, "is not in UTF-8")
         else:
             source.files.add(str(file.resolve()))
     _skip_replaced_lines(source)
@@ -86,7 +86,7 @@ def read_source(path: Path, split: Split = "headings") -> Source:
 
 
 def line_of(document: Document) -> str:
-    """Return a memory as a line that `read_source` reads."""
+    """Return a memory as a line of JSONL for `read_source`."""
     tags = {} if document.own_tags is None else {"tags": document.own_tags}
     texts = {"title": document.title, "preview": document.preview, "content": document.content}
     origins = document.origins
@@ -112,13 +112,13 @@ def _files(path: Path) -> list[Path]:
 def _read(source: Source, file: Path, where: str, split: Split) -> None:
     text = file.read_bytes().decode("utf-8-sig")
     if file.suffix.lower() == _JSONL:
-        items, report = _read_jsonl(text, where), source.miss
+        items, skip_invalid = _read_jsonl(text, where), source.skip_unreadable
     else:
         origin = Origin(source.root, str(file.resolve()))
-        items, report = read_markdown(text, where, origin, split), source.skip
+        items, skip_invalid = read_markdown(text, where, origin, split), source.skip
     for item in items:
         if not isinstance(item, Draft):
-            report(item["where"], item["reason"])
+            skip_invalid(item["where"], item["reason"])
         elif item.is_empty:
             source.skip(item.where, "is empty")
         else:
@@ -126,7 +126,7 @@ def _read(source: Source, file: Path, where: str, split: Split) -> None:
 
 
 def _skip_replaced_lines(source: Source) -> None:
-    """Leave out a draft if a later one has the same id and another text."""
+    """Skip a draft if a later one with the same id differs in a field."""
     last_by_id = {draft.id: draft for draft in source.drafts if draft.id is not None}
     drafts, source.drafts = source.drafts, []
     for draft in drafts:
@@ -134,10 +134,11 @@ def _skip_replaced_lines(source: Source) -> None:
         if replace(draft, where=last.where) == last:
             source.drafts.append(draft)
         else:
-            source.miss(draft.where, f"has the id {draft.id}, and {last.where} has it, too")
+            reason = f"has the id {draft.id}, and {last.where} has it, too"
+            source.skip_unreadable(draft.where, reason)
 
 
-_Text = Annotated[str, AfterValidator(no_surrogates)]
+_Text = Annotated[str, AfterValidator(check_no_surrogates)]
 
 
 class _Line(BaseModel):
@@ -157,21 +158,23 @@ def _read_jsonl(text: str, where: str) -> Iterator[Draft | Skipped]:
     for number, text_line in enumerate(text.split("\n"), 1):
         if not text_line.strip():
             continue
-        place = f"{where}:{number}"
+        position = f"{where}:{number}"
         try:
             line = _Line.model_validate(json.loads(text_line))
         except ValidationError as error:
-            yield {"where": place, "reason": _reason(error)}
+            yield {"where": position, "reason": _first_error(error)}
             continue
         except (ValueError, RecursionError):
-            yield {"where": place, "reason": "is not valid JSON"}
+            yield {"where": position, "reason": "is not valid JSON"}
             continue
         tags = None if line.tags is None else tuple(line.tags)
         origins = origins_in(line.source)
-        yield Draft(line.title, line.content, line.preview, tags, line.id, place, origins=origins)
+        yield Draft(
+            line.title, line.content, line.preview, tags, line.id, position, origins=origins
+        )
 
 
-def _reason(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    return f"{place}: {first['msg']}" if place else first["msg"]
+    position = ".".join(map(str, first["loc"]))
+    return f"{position}: {first['msg']}" if position else first["msg"]

@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 from .records import TAGS_MARK, Draft, Origin, preview_of, tags_in
 from .schemas import Skipped
 
-_FRONT: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
+_FRONT_MATTER: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _HEADING: Final = re.compile(r" {0,3}(#{1,2})(?:[ \t](.*))?")
 _CLOSING: Final = re.compile(r"(?:^|[ \t])#+$")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
@@ -28,10 +28,10 @@ Split: TypeAlias = Literal["file", "headings"]
 
 
 class UnreadableError(ValueError):
-    """A file is damaged; the message continues its name."""
+    """The front matter of a file is invalid. The message follows the file's name."""
 
 
-class _Front(NamedTuple):
+class _FrontMatter(NamedTuple):
     title: str | None = None
     preview: str | None = None
     tags: tuple[str, ...] | None = None
@@ -48,47 +48,47 @@ class _Section(NamedTuple):
 def read_markdown(text: str, where: str, origin: Origin, split: Split) -> Iterator[Draft | Skipped]:
     """Yield the memories of a file, and reports of texts outside of second-level headings.
 
-    A file without such headings is one memory. The description of the front matter begins the
-    preview of each heading.
+    A file without such headings is one memory. Otherwise, each preview begins with the description
+    in the front matter.
 
     Args:
         where: The file, for reports.
-        origin: The file, without heading, key and version.
+        origin: The origin of the file; the heading, key and version are set here.
 
     Raises:
         UnreadableError: The front matter is damaged.
     """
     whole = text.replace("\r\n", "\n").replace("\r", "\n")
-    front, body = _split_front(whole)
-    origin = origin._replace(key=front.key)
+    front_matter, body = _split_front_matter(whole)
+    origin = origin._replace(key=front_matter.key)
     sections = list(_sections(body))
     if split == "file" or all(section.level != _MEMORY_LEVEL for section in sections):
-        yield _whole_file(front, body, where).stated_by(origin)
+        yield _whole_file(front_matter, body, where).imported_from(origin)
         return
     first_line = whole.count("\n") - body.count("\n") + 1
     for section in sections:
         content = "\n".join(section.lines).strip("\n")
-        place = f"{where}:{section.line + first_line}"
+        position = f"{where}:{section.line + first_line}"
         if section.level == _MEMORY_LEVEL:
-            preview = front.preview and preview_of(content, front.preview)
-            draft = Draft(section.title, content, preview, front.tags, where=place)
-            yield draft.stated_by(origin._replace(heading=section.title))
+            preview = front_matter.preview and preview_of(content, front_matter.preview)
+            draft = Draft(section.title, content, preview, front_matter.tags, where=position)
+            yield draft.imported_from(origin._replace(heading=section.title))
         elif content.strip():
-            yield {"where": place, "reason": "is outside of the second-level headings"}
+            yield {"where": position, "reason": "is outside of the second-level headings"}
 
 
-def _whole_file(front: _Front, body: str, where: str) -> Draft:
-    if front == _Front(key=front.key) and (note := read_note(body)):
+def _whole_file(front_matter: _FrontMatter, body: str, where: str) -> Draft:
+    if front_matter == _FrontMatter(key=front_matter.key) and (note := read_note(body)):
         return replace(note, where=where)
     headings = (section.title for section in _sections(body) if section.level == 1)
     content = body.strip()
-    title = front.title or next(filter(None, headings), None)
+    title = front_matter.title or next(filter(None, headings), None)
     title = title or (PurePath(where).stem if content else "")
-    return Draft(title, content, front.preview, front.tags, where=where)
+    return Draft(title, content, front_matter.preview, front_matter.tags, where=where)
 
 
 def read_note(text: str) -> Draft | None:
-    """Return the fields of a note with bold field names; None for any other text.
+    """Return a draft of a note with bold field names, as below; None for any other text.
 
     **Title:** Retry on 502
     **Preview:** The gateway drops the first request after a deploy.
@@ -111,7 +111,7 @@ def read_note(text: str) -> Draft | None:
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """Yield the first- and second-level headings outside of fences, with their texts."""
+    """Yield the text before the first heading, then each heading of level 1 or 2 with its text."""
     section = _Section(0, "", 0, [])
     fence = ""
     for number, line in enumerate(text.split("\n")):
@@ -138,37 +138,39 @@ def _fence_after(fence: str, line: str) -> str:
     return "" if is_end else fence
 
 
-def _split_front(text: str) -> tuple[_Front, str]:
+def _split_front_matter(text: str) -> tuple[_FrontMatter, str]:
     """Return the front matter and the text after it."""
-    match = _FRONT.match(text)
+    match = _FRONT_MATTER.match(text)
     if not match:
-        return _Front(), text
+        return _FrontMatter(), text
     try:
         data: Any = YAML(typ="safe", pure=True).load(StringIO(match[1] or ""))  # pyright: ignore[reportUnknownMemberType]
     except (YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UnreadableError("has front matter that is not valid YAML") from error
     if not isinstance(data, dict | None):
-        return _Front(), text  # a text that begins with a thematic break
-    return _front(cast("dict[str, Any]", data or {})), text[match.end() :]
+        return _FrontMatter(), text  # a text that begins with a thematic break
+    return _parse_front_matter(cast("dict[str, Any]", data or {})), text[match.end() :]
 
 
-def _front(data: Mapping[str, Any]) -> _Front:
+def _parse_front_matter(data: Mapping[str, Any]) -> _FrontMatter:
     tags: Any = data.get("tags")
     if isinstance(tags, str):
         tags = tags.replace(",", " ").split()
     if not isinstance(tags, list | None):
         raise UnreadableError("has tags that are not a list")
     values = cast("list[object] | None", tags)
-    names = None if values is None else tuple(filter(None, map(_tag, values)))
-    preview = _text(data.get("preview")) or _text(data.get("description"))
-    return _Front(_text(data.get("title")), preview, names, _text(data.get("id")))
+    names = None if values is None else tuple(filter(None, map(_checked_tag, values)))
+    preview = _one_line_text(data.get("preview")) or _one_line_text(data.get("description"))
+    return _FrontMatter(
+        _one_line_text(data.get("title")), preview, names, _one_line_text(data.get("id"))
+    )
 
 
-def _tag(value: object) -> str | None:
-    return (_text(value) or "").lstrip("#") or None
+def _checked_tag(value: object) -> str | None:
+    return (_one_line_text(value) or "").lstrip("#") or None
 
 
-def _text(value: object) -> str | None:
+def _one_line_text(value: object) -> str | None:
     # Lists are not converted to text: YAML aliases can make them endless.
     if isinstance(value, list | Mapping):
         raise UnreadableError("has front matter with lists or tables in place of texts")

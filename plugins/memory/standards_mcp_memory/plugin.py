@@ -1,4 +1,4 @@
-"""The plugin: its tools with their descriptions, health and commands."""
+"""The plugin class: tools with their descriptions, a health check and commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from standards_mcp import Health, Plugin, Tool, ToolError, ToolResult, hookimpl
 from .records import Draft
 from .rendering import render_batch, render_document, render_search
 from .schemas import (
-    USUAL_RESULTS,
+    DEFAULT_RESULTS,
     BatchAnswer,
     CollectionName,
     CollectionsAnswer,
@@ -37,24 +37,24 @@ from .service import Memory, open_memory
 from .settings import MemorySettings
 from .writing import Writer
 
-SEARCH: Final = """\
+SEARCH_TEXT: Final = """\
 Search memories: past decisions, solved problems, known pitfalls. Answers with previews only, the \
 nearest first, each with its id. Read them as the results of a web search, then get the few that \
 you need in full with memory_fetch or memory_batch_fetch. Search before you solve a problem anew."""
-FETCH: Final = """\
+FETCH_TEXT: Final = """\
 Get one memory in full by its id, from an answer of memory_search in the same collection."""
-BATCH: Final = """\
+BATCH_TEXT: Final = """\
 Get up to 50 memories in full at once, also from several collections, by references from answers \
 of memory_search. Missing ones are listed in not_found."""
-LIST: Final = """\
+LIST_TEXT: Final = """\
 List the collections of memories, each with its count and the model of its vectors."""
-STORE: Final = """\
+STORE_TEXT: Final = """\
 Store a memory in a collection: a decision with its reason, or the solution of a problem. Give it \
 a title by which it is recognised. The same title and content are stored once: created is false \
 then. A missing collection is created."""
-UPDATE: Final = """\
+UPDATE_TEXT: Final = """\
 Change a memory by its id: the given fields replace the stored ones, and the rest stays."""
-DELETE: Final = """\
+DELETE_TEXT: Final = """\
 Delete a memory by its id, for good."""
 _SPARE_SECONDS: Final = 20
 """For the first call: Qdrant's library takes seconds to import, and a large store to open."""
@@ -75,7 +75,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Close the store and the encoder, which the first call opens."""
+        """Provide the memories to the tools, and close the store at the end."""
         # With one thread for the encoder, the other processors search the store meanwhile: ten
         # searches at once are faster.
         opened = open_memory(self.settings, self.context.state_dir, encoder_threads=1)
@@ -85,7 +85,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Check that a server answers. Opening an embedded store could lock out other programs."""
+        """Check that a Qdrant server answers. Opening an embedded store could lock out others."""
         if self.settings.url is None:
             return Health(status="ok", message="the first call opens the store")
         try:
@@ -112,34 +112,36 @@ class MemoryPlugin(Plugin[MemorySettings]):
                 **hints,
             )
 
-        reading = {"read_only": True, "destructive": False, "returns_untrusted_text": True}
-        again = {"idempotent": True}
-        yield tool(self.search, "Search memories", SEARCH, SearchAnswer, **reading, **again)
-        yield tool(self.fetch, "Fetch a memory", FETCH, DocumentAnswer, **reading, **again)
-        yield tool(self.batch_fetch, "Fetch several memories", BATCH, BatchAnswer, **reading)
+        batch_hints = {"read_only": True, "destructive": False, "returns_untrusted_text": True}
+        read_hints = {**batch_hints, "idempotent": True}
         list_tool = self.list_collections
-        yield tool(list_tool, "List collections", LIST, CollectionsAnswer, **reading, **again)
+        yield tool(self.search, "Search memories", SEARCH_TEXT, SearchAnswer, **read_hints)
+        yield tool(self.fetch, "Fetch a memory", FETCH_TEXT, DocumentAnswer, **read_hints)
+        yield tool(
+            self.batch_fetch, "Fetch several memories", BATCH_TEXT, BatchAnswer, **batch_hints
+        )
+        yield tool(list_tool, "List collections", LIST_TEXT, CollectionsAnswer, **read_hints)
         if self.settings.writable:
-            yield tool(self.store, "Store a memory", STORE, StoreAnswer, destructive=False, **again)
-            yield tool(
-                self.update, "Change a memory", UPDATE, UpdateAnswer, destructive=True, **again
-            )
-            yield tool(self.delete, "Delete a memory", DELETE, DeleteAnswer, destructive=True)
+            update_hints = {"destructive": True, "idempotent": True}
+            store_hints = {**update_hints, "destructive": False}
+            yield tool(self.store, "Store a memory", STORE_TEXT, StoreAnswer, **store_hints)
+            yield tool(self.update, "Change a memory", UPDATE_TEXT, UpdateAnswer, **update_hints)
+            yield tool(self.delete, "Delete a memory", DELETE_TEXT, DeleteAnswer, destructive=True)
 
     @hookimpl
     def register_commands(self) -> list[click.Command]:
         """Return the commands of ``standards-mcp memory``."""
-        from .commands import COLLECTION_COMMANDS, Place  # noqa: PLC0415  - unused by a server
+        from .commands import COLLECTION_COMMANDS, MemoryLocation  # noqa: PLC0415  - unused by a server
         from .import_commands import IMPORT_COMMANDS  # noqa: PLC0415
 
-        place = Place(self.settings, self.context.state_dir)
-        return [place.bound(command) for command in (*IMPORT_COMMANDS, *COLLECTION_COMMANDS)]
+        location = MemoryLocation(self.settings, self.context.state_dir)
+        return [location.bind(command) for command in (*IMPORT_COMMANDS, *COLLECTION_COMMANDS)]
 
     async def search(
         self,
         query: Query,
         collection: CollectionName,
-        limit: Limit = USUAL_RESULTS,
+        limit: Limit = DEFAULT_RESULTS,
         response_format: Format = "markdown",
     ) -> ToolResult:
         """Return previews of the memories that are nearest to a query."""
@@ -173,7 +175,7 @@ class MemoryPlugin(Plugin[MemorySettings]):
         preview: PreviewText | None = None,
         tags: Tags | None = None,
     ) -> ToolResult:
-        """Store a memory, if it is new."""
+        """Store a memory, unless its title and content exist."""
         draft = Draft(title, content, preview, _unique(tags))
         return _result(await self._writer.store(draft, collection))
 
@@ -204,10 +206,10 @@ def _unique(tags: list[str] | None) -> tuple[str, ...] | None:
 def _result(
     answer: Mapping[str, Any],
     markdown: str | None = None,
-    form: Format = "markdown",
+    response_format: Format = "markdown",
     notes: tuple[str, ...] = (),
 ) -> ToolResult:
-    """Return a result whose text is Markdown, or JSON if there is none or *form* asks for it."""
-    if markdown is None or form == "json":
+    """Return a result with Markdown as text, or JSON if requested or without Markdown."""
+    if markdown is None or response_format == "json":
         markdown = json.dumps(answer, ensure_ascii=False)
     return ToolResult(text=markdown, structured=dict(answer), notes=notes)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
-Replaced: TypeAlias = Literal["stated", "all", "origins"]
+ReplacedParts: TypeAlias = Literal["stated", "all", "origins"]
 LARGEST_ID: Final = 2**63 - 1
 TAGS_MARK: Final = "**Tags:**"
 """The beginning of a line of content that lists tags."""
@@ -31,16 +31,16 @@ SOURCE_KEY: Final = "source"
 class Origin(NamedTuple):
     """The file and heading that a memory was imported from.
 
-    Paths are absolute, so that a folder and one of its files give one memory. Another machine has
-    other paths; there, unchanged texts are found by their title and content.
+    Paths are absolute, so that imports of a folder and of one of its files give one memory. Another
+    machine has other paths; there, unchanged texts are found by their title and content.
 
     Attributes:
         root: The absolute path of the file or folder that was imported.
         file: The absolute path of the file; empty for `STORED`.
         heading: None for a memory that is a whole file.
         key: The `id` of the file's front matter.
-        version: The hash of the text at the time of the import. It is empty if another memory has
-            the text of this file and heading now.
+        version: The hash of the text at the time of the import; empty if this file and heading
+            belong to another memory now.
     """
 
     root: str = ""
@@ -65,21 +65,21 @@ class Origin(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str | None]:
-        """Its file and heading."""
+        """The file and the heading."""
         return self.file, self.heading
 
     @property
-    def statement(self) -> tuple[str, str | None, str]:
-        """Its place with the version of the text."""
+    def versioned_place(self) -> tuple[str, str | None, str]:
+        """The place with the version of the text."""
         return self.file, self.heading, self.version
 
     def is_within(self, path: str) -> bool:
-        """Return True if its file is at a path or below it."""
+        """Return True if the file is at *path* or below it."""
         return self != STORED and PurePath(self.file).is_relative_to(path)
 
 
-# It is one more origin, so that one rule decides about prunes. Memories of earlier versions have no
-# origin and count as stored, too.
+# An origin like the others, so that one rule decides about prunes. Memories of earlier versions,
+# which have no origins, get this one, too.
 STORED: Final = Origin()
 """The origin of a memory that a tool or a line of JSONL stored."""
 
@@ -93,18 +93,18 @@ class Document:
 
     @property
     def title(self) -> str:
-        """Its title; empty if it is missing."""
-        return _text(self.payload, "title")
+        """The title; empty if it is missing."""
+        return _text_field(self.payload, "title")
 
     @property
     def preview(self) -> str:
-        """Its preview; empty if it is missing."""
-        return _text(self.payload, "preview")
+        """The preview; empty if it is missing."""
+        return _text_field(self.payload, "preview")
 
     @property
     def content(self) -> str:
-        """Its content; empty if it is missing."""
-        return _text(self.payload, "content")
+        """The content; empty if it is missing."""
+        return _text_field(self.payload, "content")
 
     @property
     def own_tags(self) -> list[str] | None:
@@ -120,13 +120,13 @@ class Document:
 
     @cached_property
     def origins(self) -> tuple[Origin, ...]:
-        """The files that state it, and `STORED` if a tool stored it."""
+        """The files that contain the memory, and `STORED` if a tool stored it."""
         return origins_in(self.payload.get(SOURCE_KEY))
 
     @property
     def text(self) -> str:
         """The text that is embedded and whose words are matched."""
-        # A preview that repeats the content would take its place: an encoder reads 256 tokens.
+        # The encoder reads 256 tokens, so a preview that repeats the content would displace it.
         own = self.preview if self.preview != default_preview(self.content) else ""
         parts = (self.title, own, ", ".join(self.own_tags or []), self.content)
         return "\n".join(part for part in parts if part.strip())
@@ -148,10 +148,10 @@ class Draft:
 
     Attributes:
         where: The file and line for reports.
-        origin: The Markdown file that it was read from.
+        origin: The file and heading of Markdown that the draft was read from.
         origins: The origins to store.
-        replaces: The parts of a stored memory to replace: title, content and the other fields that
-            are not None; all of them; or only the origins.
+        replaces: The parts of a stored memory to replace. ``stated``: all fields that are not None;
+            ``all``: also the others, by their defaults; ``origins``: only the origins.
     """
 
     title: str
@@ -162,22 +162,22 @@ class Draft:
     where: str = ""
     origin: Origin | None = None
     origins: tuple[Origin, ...] | None = None
-    replaces: Replaced = "stated"
+    replaces: ReplacedParts = "stated"
 
-    def stated_by(self, origin: Origin) -> Draft:
-        """Return the draft of a Markdown file, with the version of its text."""
+    def imported_from(self, origin: Origin) -> Draft:
+        """Return the draft with an origin in Markdown, and the hash of the text as its version."""
         texts = json.dumps([self.title, self.content, self.preview, self.tags, origin.key])
         version = hashlib.sha256(texts.encode()).hexdigest()
         return replace(self, origin=origin._replace(version=version))
 
     @property
     def own_origins(self) -> tuple[Origin, ...]:
-        """The file and heading that it was read from, if it was."""
+        """The origin in Markdown, if there is one."""
         return (self.origin,) if self.origin else ()
 
     @property
     def is_empty(self) -> bool:
-        """True if it has neither a title nor a content."""
+        """True if the draft has neither a title nor a content."""
         return not (self.title.strip() or self.content.strip())
 
     def payload(self, stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -193,8 +193,8 @@ class Draft:
             payload = {key: payload[key] for key in payload.keys() - {"preview", "tags"}}
         preview = self.preview
         if preview is None:
-            preview = _text(payload, "preview")
-            if not preview or preview == default_preview(_text(payload, "content")):
+            preview = _text_field(payload, "preview")
+            if not preview or preview == default_preview(_text_field(payload, "content")):
                 preview = default_preview(self.content)
         tags = {} if self.tags is None else {"tags": list(self.tags)}
         own = {"title": self.title, "preview": preview, "content": self.content}
@@ -212,7 +212,7 @@ class Point:
 
 
 def origins_in(stored: object) -> tuple[Origin, ...]:
-    """Return the origins in a payload; `STORED` if it has no origin."""
+    """Return the origins of a payload's `SOURCE_KEY`; `STORED` if there are none."""
     entries = cast("list[object]", stored) if isinstance(stored, list) else [stored]
     origins = [
         Origin.read(cast("Mapping[str, Any]", entry))
@@ -252,6 +252,6 @@ def _shortened(text: str, length: int) -> str:
     return (cut.rpartition(" ")[0] or cut) + "…"
 
 
-def _text(payload: Mapping[str, Any], key: str) -> str:
+def _text_field(payload: Mapping[str, Any], key: str) -> str:
     value = payload.get(key)
     return value if isinstance(value, str) else ""

@@ -17,49 +17,49 @@ from .rendering import one_line
 from .service import Memory
 from .store import collections as collection_jobs
 from .store import points as point_jobs
-from .store.collections import REEMBEDDED, Collection
+from .store.collections import COPY_SUFFIX, Collection
 
 Progress: TypeAlias = Callable[[int, int], None]
-_BATCH: Final = 64
+_BATCH_SIZE: Final = 64
 
 
 async def reembed(memory: Memory, name: str, progress: Progress) -> Collection:
-    """Give the memories of a collection vectors of the encoder's model.
+    """Replace the vectors of a collection by vectors of the encoder's model.
 
     Args:
-        progress: Called with the number of encoded memories, and of all memories.
+        progress: Called after each copied batch with the numbers of copied and of all memories.
 
     Raises:
         MissingCollectionError: The collection does not exist.
-        ApiError: It has memories that would be lost, or another collection has the copy's name.
+        ApiError: Memories would be lost, or another collection has the name of the copy.
         ToolError: The store or the encoder fails.
     """
     async with memory.store.held():
-        form = (await memory.encoder.name(), True)
-        original, copy = await memory.find(name), await memory.find(name + REEMBEDDED)
-        if copy is not None and copy.reembedded != name:
+        target_form = (await memory.encoder.name(), True)
+        original, copy = await memory.find(name), await memory.find(name + COPY_SUFFIX)
+        if copy is not None and copy.reembed_source != name:
             raise ApiError(
                 f"Collection {one_line(copy.name)} is in the way: it was not made by reembed. "
                 "Export and delete it first."
             )
         if copy is not None and (original is None or original.form == copy.form):
-            # An earlier call has deleted the original, so the copy alone is complete.
+            # An earlier call was interrupted while replacing the original. The copy is complete.
             await _take_over(memory, copy, original, progress)
             original, copy = await memory.describe(name), None
         if original is None:
             return await memory.describe(name)  # raises with the existing names
-        if copy is not None and copy.form != form:  # an earlier call wanted another model
+        if copy is not None and copy.form != target_form:  # an earlier call wanted another model
             await memory.store.change(collection_jobs.drop, copy)
             copy = None
-        if original.form != form:
+        if original.form != target_form:
             count = len(await _read_all(memory, original))
-            if (odd_ids := await memory.count(name) - count) > 0:
+            if (lost_count := await memory.count(name) - count) > 0:
                 raise ApiError(
-                    f"Collection {one_line(name)} has {odd_ids} memories whose ids are not numbers "
-                    "from 1; they would be lost. Move them to another collection."
+                    f"Collection {one_line(name)} has {lost_count} memories whose ids are not "
+                    "numbers from 1; they would be lost. Move them to another collection."
                 )
             if copy is None:
-                copy = await memory.create(name + REEMBEDDED, reembedded=name)
+                copy = await memory.create(name + COPY_SUFFIX, reembed_source=name)
             await _copy(memory, original, copy, progress)
             await memory.store.change(collection_jobs.drop, original)
             await _take_over(memory, copy, None, progress)
@@ -73,22 +73,22 @@ async def _take_over(
 ) -> None:
     """Move the memories of the copy into the original, which is created if it is missing."""
     if original is None:
-        name = copy.name.removesuffix(REEMBEDDED)
-        original = replace(copy, name=name, reembedded=name)
+        name = copy.name.removesuffix(COPY_SUFFIX)
+        original = replace(copy, name=name, reembed_source=name)
         await memory.store.change(collection_jobs.create, original)
     await _copy(memory, copy, original, progress)
     await memory.store.change(collection_jobs.drop, copy)
 
 
 async def _copy(memory: Memory, source: Collection, target: Collection, progress: Progress) -> None:
-    """Give a collection the same memories as another one; equal ones stay."""
+    """Make the memories of *target* equal to the memories of *source*."""
     documents = await _read_all(memory, source)
     copied = {document.id: document for document in await _read_all(memory, target)}
-    if gone := copied.keys() - {document.id for document in documents}:
-        await memory.store.change(point_jobs.delete, target, [*gone])
+    if extra_ids := copied.keys() - {document.id for document in documents}:
+        await memory.store.change(point_jobs.delete, target, [*extra_ids])
     remaining = [document for document in documents if copied.get(document.id) != document]
-    for start in range(0, len(remaining), _BATCH):
-        batch = remaining[start : start + _BATCH]
+    for start in range(0, len(remaining), _BATCH_SIZE):
+        batch = remaining[start : start + _BATCH_SIZE]
         ids = [document.id for document in batch]
         if source.form == target.form:
             vectors = await memory.store.run(point_jobs.vectors_of, source.name, ids)

@@ -1,6 +1,6 @@
 """Render answers as Markdown for models and as plain text for terminals.
 
-Stored texts come from strangers, so nothing in them can pass for a part of the answer.
+Stored texts come from strangers. They are escaped, so that none can pass for a part of the answer.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 
 from .schemas import BatchAnswer, DocumentAnswer, SearchAnswer
 
-Shown: TypeAlias = Callable[[str], str]
+TextFormatter: TypeAlias = Callable[[str], str]
 _CONTROLS: Final = ("Cc", "Cf", "Cs")
 _LINE_CONTROLS: Final = (*_CONTROLS, "Zl", "Zp")
-_SPECIAL: Final = re.compile(r"[\\`*_{}\[\]<>()#+\-!|~]")
-_START: Final = re.compile(r"^([0-9]*)(\.(?=\s|$)|=+$)")
+_MARKDOWN_SYNTAX: Final = re.compile(r"[\\`*_{}\[\]<>()#+\-!|~]")
+_LINE_START_SYNTAX: Final = re.compile(r"^([0-9]*)(\.(?=\s|$)|=+$)")
 _TICKS: Final = re.compile(r"`+")
 _SHORTEST_FENCE: Final = 3
 
@@ -29,9 +29,9 @@ def one_line(text: str) -> str:
 
 def inline(text: str) -> str:
     """Return a text in one line, with all Markdown syntax escaped."""
-    line = _SPECIAL.sub(lambda match: "\\" + match[0], one_line(text))
+    line = _MARKDOWN_SYNTAX.sub(lambda match: "\\" + match[0], one_line(text))
     # List items and the underlines of headings are syntax only at the start of a line.
-    return _START.sub(r"\1\\\2", line)
+    return _LINE_START_SYNTAX.sub(r"\1\\\2", line)
 
 
 def fenced(text: str) -> str:
@@ -41,23 +41,25 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def no_collection(name: str, names: Iterable[str], shown: Shown = one_line) -> str:
+def missing_collection_text(
+    name: str, names: Iterable[str], format_text: TextFormatter = one_line
+) -> str:
     """Return the message for a missing collection, with the existing names.
 
     Args:
-        shown: Formats a name.
+        format_text: Formats a name.
     """
-    listed = ", ".join(map(shown, names))
+    listed = ", ".join(map(format_text, names))
     existing = f"There are: {listed}." if listed else "No collection exists yet."
-    return f"Collection {shown(name)} not found. {existing}"
+    return f"Collection {format_text(name)} not found. {existing}"
 
 
-def left_out(count: int) -> str:
+def left_out_note(count: int) -> str:
     """Return the note on memories of other programs, whose ids are UUIDs."""
     return f"Memories left out because their ids are not numbers: {count}."
 
 
-def without_words(collection: str) -> str:
+def without_words_note(collection: str) -> str:
     """Return the note on a collection that embeds contents only."""
     return (
         f"Collection {one_line(collection)} was made by an earlier version or another program, so "
@@ -75,7 +77,7 @@ def render_search(answer: SearchAnswer) -> str:
 
 def render_document(answer: DocumentAnswer, heading: str = "#") -> str:
     """Return a memory in full as Markdown, its content in a fence."""
-    parts = [f"{heading} {inline(answer['title']) or 'Untitled'}", _about(answer, inline)]
+    parts = [f"{heading} {inline(answer['title']) or 'Untitled'}", _facts_line(answer, inline)]
     if preview := inline(answer["preview"]):
         parts.append(f"> {preview}")
     return "\n\n".join([*parts, fenced(answer["content"])])
@@ -97,7 +99,7 @@ def previews_for_terminal(answer: SearchAnswer) -> str:
 
 def document_for_terminal(answer: DocumentAnswer) -> str:
     """Return a memory as plain text, without control characters."""
-    head = f"{one_line(answer['title'])}\n{_about(answer, one_line)}"
+    head = f"{one_line(answer['title'])}\n{_facts_line(answer, one_line)}"
     content = "".join(
         char if char in "\n\t" or unicodedata.category(char) not in _CONTROLS else " "
         for char in answer["content"]
@@ -105,22 +107,22 @@ def document_for_terminal(answer: DocumentAnswer) -> str:
     return "\n\n".join(filter(None, [head, one_line(answer["preview"]), content]))
 
 
-def _previews(answer: SearchAnswer, shown: Shown, mark: str = "") -> list[str]:
+def _previews(answer: SearchAnswer, format_text: TextFormatter, mark: str = "") -> list[str]:
     return [
-        f"{rank}. {mark}{shown(preview['title']) or 'Untitled'}{mark} "
+        f"{rank}. {mark}{format_text(preview['title']) or 'Untitled'}{mark} "
         f"(id {preview['id']}, score {preview['score']:.3f})\n"
-        f"   {shown(preview['preview'])}".rstrip()
+        f"   {format_text(preview['preview'])}".rstrip()
         for rank, preview in enumerate(answer["results"], 1)
     ]
 
 
-def _reason_for_none(answer: SearchAnswer, shown: Shown) -> str:
+def _reason_for_none(answer: SearchAnswer, format_text: TextFormatter) -> str:
     if "collections" in answer:
-        return no_collection(answer["collection"], answer["collections"], shown)
-    return "" if answer["results"] else f"Collection {shown(answer['collection'])} is empty."
+        return missing_collection_text(answer["collection"], answer["collections"], format_text)
+    return "" if answer["results"] else f"Collection {format_text(answer['collection'])} is empty."
 
 
-def _about(answer: DocumentAnswer, shown: Shown) -> str:
-    tags = ", ".join(map(shown, answer["tags"]))
-    about = f"id {answer['id']}, collection {shown(answer['collection'])}"
-    return f"{about}, tags: {tags}" if tags else about
+def _facts_line(answer: DocumentAnswer, format_text: TextFormatter) -> str:
+    tags = ", ".join(map(format_text, answer["tags"]))
+    facts = f"id {answer['id']}, collection {format_text(answer['collection'])}"
+    return f"{facts}, tags: {tags}" if tags else facts

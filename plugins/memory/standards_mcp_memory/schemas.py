@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from .records import LARGEST_ID
 
 MOST_RESULTS: Final = 100
-USUAL_RESULTS: Final = 20
+DEFAULT_RESULTS: Final = 20
 MOST_REFERENCES: Final = 50
 LONGEST_NAME: Final = 100
 SHORTEST_QUERY: Final = 2
@@ -19,10 +19,10 @@ LONGEST_QUERY: Final = 500
 
 
 def check_name(name: str) -> str:
-    """Return the name of a collection.
+    """Check the name of a collection, and return it.
 
     Raises:
-        ValueError: It is not valid.
+        ValueError: The name is not valid.
     """
     if not 1 <= len(name) <= LONGEST_NAME:
         raise ValueError(f"the name of a collection has 1 to {LONGEST_NAME} characters")
@@ -33,11 +33,11 @@ def check_name(name: str) -> str:
     return name
 
 
-def no_surrogates(text: str) -> str:
-    """Return a text without lone surrogates, which JSON can contain and UTF-8 cannot.
+def check_no_surrogates(text: str) -> str:
+    """Check a text for lone surrogates, which JSON can contain and UTF-8 cannot, and return it.
 
     Raises:
-        ValueError: It has one.
+        ValueError: The text has a lone surrogate.
     """
     try:
         text.encode()
@@ -46,7 +46,7 @@ def no_surrogates(text: str) -> str:
     return text
 
 
-def _not_blank(text: str) -> str:
+def _check_not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("it is white space only")
     return text
@@ -62,8 +62,8 @@ CollectionName = Annotated[
 Query = Annotated[
     str,
     StringConstraints(min_length=SHORTEST_QUERY, max_length=LONGEST_QUERY),
-    AfterValidator(_not_blank),
-    AfterValidator(no_surrogates),
+    AfterValidator(_check_not_blank),
+    AfterValidator(check_no_surrogates),
     Field(description="A question or a few words."),
 ]
 Limit = Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS, description="The most previews.")]
@@ -73,24 +73,26 @@ DocumentId = Annotated[
 Title = Annotated[
     str,
     StringConstraints(min_length=1, max_length=500),
-    AfterValidator(_not_blank),
-    AfterValidator(no_surrogates),
+    AfterValidator(_check_not_blank),
+    AfterValidator(check_no_surrogates),
     Field(description="The subject of the memory, in a line."),
 ]
 Content = Annotated[
     str,
     StringConstraints(max_length=200_000),
-    AfterValidator(no_surrogates),
+    AfterValidator(check_no_surrogates),
     Field(description="The whole text to remember, in Markdown."),
 ]
 PreviewText = Annotated[
     str,
     StringConstraints(max_length=2000),
-    AfterValidator(no_surrogates),
+    AfterValidator(check_no_surrogates),
     Field(description="Two or three sentences that help a reader to decide on a fetch."),
 ]
 _Tag = Annotated[
-    str, StringConstraints(pattern=r"^[^\s#,]+$", max_length=100), AfterValidator(no_surrogates)
+    str,
+    StringConstraints(pattern=r"^[^\s#,]+$", max_length=100),
+    AfterValidator(check_no_surrogates),
 ]
 Tags = Annotated[list[_Tag], Field(max_length=50, description="Words without # and spaces.")]
 

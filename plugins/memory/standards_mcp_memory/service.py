@@ -1,4 +1,4 @@
-"""Search and read memories: the `Memory` of a store and an encoder."""
+"""Search and read memories: `Memory` combines a store and an encoder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from standards_mcp import ApiError, NotFoundError
 
 from .encoders import Encoder, Kind
 from .records import Document, Vectors
-from .rendering import left_out, one_line, without_words
+from .rendering import left_out_note, one_line, without_words_note
 from .schemas import BatchAnswer, CollectionsAnswer, DocumentAnswer, Reference, SearchAnswer
 from .settings import MemorySettings
 from .store import RemoteStore, Store
 from .store import collections as collection_jobs
 from .store import points as point_jobs
-from .store.collections import REEMBEDDED, Collection, MissingCollectionError
+from .store.collections import COPY_SUFFIX, Collection, MissingCollectionError
 from .store.embedded import EmbeddedStore
 
 
@@ -45,15 +45,15 @@ class Memory:
         answer: SearchAnswer = {"collection": collection, "query": query, "count": 0, "results": []}
         try:
             # Both at once: opening the store and the encoder takes seconds at the first call.
-            described, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
-            await self.check_model(described)
-            vectors = await self.encode(described, [query], "query")
-            hits, odd_ids = await self.store.search(described, vectors[0], query, limit)
+            description, _ = await asyncio.gather(self.describe(collection), self.encoder.name())
+            await self.check_model(description)
+            vectors = await self.encode(description, [query], "query")
+            hits, uuid_count = await self.store.search(description, vectors[0], query, limit)
         except MissingCollectionError as error:
             return {**answer, "collections": error.names}, ()
-        notes = [left_out(odd_ids)] if odd_ids else []
-        if not described.has_words:
-            notes.append(without_words(collection))
+        notes = [left_out_note(uuid_count)] if uuid_count else []
+        if not description.has_words:
+            notes.append(without_words_note(collection))
         return {**answer, "count": len(hits), "results": hits}, tuple(notes)
 
     async def fetch(self, doc_id: int, collection: str) -> DocumentAnswer:
@@ -77,7 +77,7 @@ class Memory:
             with suppress(MissingCollectionError):
                 documents = await self._retrieve(name, list(ids))
                 stored |= {(doc_id, name): document for doc_id, document in documents.items()}
-        documents_found = [
+        found_documents = [
             _document_answer(stored[reference], reference[1])
             for reference in references
             if reference in stored
@@ -87,7 +87,7 @@ class Memory:
             for doc_id, name in dict.fromkeys(references)
             if (doc_id, name) not in stored
         ]
-        return {"count": len(documents_found), "documents": documents_found, "not_found": missing}
+        return {"count": len(found_documents), "documents": found_documents, "not_found": missing}
 
     async def collections(self) -> CollectionsAnswer:
         """Return all collections, by name."""
@@ -124,40 +124,40 @@ class Memory:
 
         Raises:
             MissingCollectionError: The collection does not exist.
-            ApiError: An interrupted `reembed` left its memories only in the copy.
+            ApiError: A `reembed` is copying the memories back, or was interrupted then.
         """
         try:
-            described = await self.store.run(collection_jobs.describe, collection)
+            description = await self.store.run(collection_jobs.describe, collection)
         except MissingCollectionError as error:
-            if collection + REEMBEDDED in error.names and await self.copy_of(collection):
-                raise _half_replaced(collection) from None
+            if collection + COPY_SUFFIX in error.names and await self.copy_of(collection):
+                raise _reembed_unfinished(collection) from None
             raise
-        if described.reembedded == collection:
+        if description.reembed_source == collection:
             copy = await self.copy_of(collection)
-            if copy is not None and copy.form == described.form:
-                raise _half_replaced(collection)
-        return described
+            if copy is not None and copy.form == description.form:
+                raise _reembed_unfinished(collection)
+        return description
 
     async def find(self, collection: str) -> Collection | None:
-        """Return the description of a collection, even after an interrupted `reembed`, or None."""
+        """Return the description of a collection, or None. Ignore an unfinished `reembed`."""
         with suppress(MissingCollectionError):
             return await self.store.run(collection_jobs.describe, collection)
         return None
 
     async def copy_of(self, collection: str) -> Collection | None:
-        """Return the copy that `reembed` made to replace a collection."""
-        copy = await self.find(collection + REEMBEDDED)
-        return copy if copy and copy.reembedded == collection else None
+        """Return the copy that `reembed` made to replace a collection, or None."""
+        copy = await self.find(collection + COPY_SUFFIX)
+        return copy if copy and copy.reembed_source == collection else None
 
-    async def create(self, name: str, reembedded: str | None = None) -> Collection:
+    async def create(self, name: str, reembed_source: str | None = None) -> Collection:
         """Create a collection for vectors of the encoder.
 
         Raises:
-            InvalidInputError: The store does not accept its name.
+            InvalidInputError: The store does not accept the name.
         """
         model = await self.encoder.name()
         vectors = await self.encoder.encode(["memory"], "document")
-        new = Collection(name, 0, model, vectors.shape[1], reembedded, has_words=True)
+        new = Collection(name, 0, model, vectors.shape[1], reembed_source, has_words=True)
         await self.store.change(collection_jobs.create, new)
         return new
 
@@ -166,10 +166,10 @@ class Memory:
         return await self.store.run(collection_jobs.count, collection)
 
     async def check_model(self, collection: Collection) -> None:
-        """Check that the encoder's model made the vectors of a collection.
+        """Check that no other model than the encoder's is recorded for a collection.
 
         Raises:
-            ApiError: Another model made them.
+            ApiError: Another model is recorded, or the vectors are not unnamed cosine vectors.
         """
         if collection.dimensions is None:
             raise ApiError(
@@ -179,17 +179,17 @@ class Memory:
         name = await self.encoder.name()
         if collection.model not in (None, name):
             vectors = await self.encoder.encode(["memory"], "query")
-            raise _other_model(collection, name, vectors.shape[1])
+            raise _model_mismatch(collection, name, vectors.shape[1])
 
     async def encode(self, collection: Collection, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return vectors of texts for a collection.
 
         Raises:
-            ApiError: They have another length than the vectors of the collection.
+            ApiError: The encoder's vectors have another length than the collection's.
         """
         vectors = await self.encoder.encode(texts, kind)
         if collection.dimensions != vectors.shape[1]:
-            raise _other_model(collection, await self.encoder.name(), vectors.shape[1])
+            raise _model_mismatch(collection, await self.encoder.name(), vectors.shape[1])
         return vectors
 
     async def _retrieve(self, collection: str, ids: Sequence[int]) -> dict[int, Document]:
@@ -197,7 +197,7 @@ class Memory:
         with suppress(MissingCollectionError):
             documents = await self.store.run(point_jobs.retrieve, collection, ids)
         if len(documents) < len(ids):
-            await self.describe(collection)  # raises if they may be in a copy
+            await self.describe(collection)  # raises if the missing ones may be in a copy
         return documents
 
 
@@ -205,7 +205,7 @@ class Memory:
 async def open_memory(
     settings: MemorySettings, state_dir: Path, *, encoder_threads: int | None = None
 ) -> AsyncGenerator[Memory]:
-    """Yield the memories of the settings, and close them at the end; the first call opens them.
+    """Yield the memories of the settings. The first call opens the store; the end closes it.
 
     Args:
         encoder_threads: Number of threads of the built-in encoder; None for one per processor.
@@ -243,17 +243,17 @@ def _document_answer(document: Document, collection: str) -> DocumentAnswer:
     }
 
 
-def _half_replaced(collection: str) -> ApiError:
+def _reembed_unfinished(collection: str) -> ApiError:
     return ApiError(
         f"Collection {one_line(collection)} is being reembedded. If that was interrupted, run "
         "`standards-mcp memory reembed` for it again."
     )
 
 
-def _other_model(collection: Collection, name: str, dimensions: int) -> ApiError:
+def _model_mismatch(collection: Collection, name: str, dimensions: int) -> ApiError:
     return ApiError(
         f"Collection '{one_line(collection.name)}' holds vectors of "
         f"{collection.model or 'an unnamed model'} ({collection.dimensions}), the configured model "
         f"is {name} ({dimensions}). Run `standards-mcp memory reembed` for this collection, or set "
-        "[plugins.memory] model to the one it has."
+        "[plugins.memory] model to the model of its vectors."
     )

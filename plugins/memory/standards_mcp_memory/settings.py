@@ -15,7 +15,7 @@ VOYAGE: Final = "voyage:"
 VOYAGE_URL: Final = "https://api.voyageai.com/v1/embeddings"
 
 
-def _folder(path: str) -> str:
+def _checked_folder(path: str) -> str:
     if path == IN_MEMORY:
         return path
     folder = Path(path).expanduser()
@@ -24,11 +24,11 @@ def _folder(path: str) -> str:
     return str(folder)
 
 
-def _check_spec(spec: str) -> str:
+def _checked_spec(spec: str) -> str:
     """Return the spec of an embedding model.
 
     Raises:
-        ValueError: It is not valid.
+        ValueError: The spec is not valid.
     """
     if spec.startswith(VOYAGE):
         if spec == VOYAGE:
@@ -44,7 +44,7 @@ class MemorySettings(PluginSettings):
     """Settings.
 
     Attributes:
-        path: The folder of the embedded store; by default one in the state folder. `:memory:`
+        path: The folder of the embedded store; by default `qdrant` in the state folder. `:memory:`
             keeps memories until the server ends.
         url: The address of a Qdrant server, in place of the embedded store.
         api_key: The key of that server.
@@ -62,10 +62,10 @@ class MemorySettings(PluginSettings):
         backend: The store's library.
     """
 
-    path: Annotated[str, AfterValidator(_folder)] | None = None
+    path: Annotated[str, AfterValidator(_checked_folder)] | None = None
     url: ServiceUrl | None = None
     api_key: ApiKey | None = None
-    model: Annotated[str, AfterValidator(_check_spec)] = Field("minilm", repr=False)
+    model: Annotated[str, AfterValidator(_checked_spec)] = Field("minilm", repr=False)
     embedding_api_key: ApiKey | None = None
     voyage_api_key: Annotated[ApiKey | None, Variable("VOYAGE_API_KEY")] = None
     voyage_url: ServiceUrl = VOYAGE_URL
@@ -76,16 +76,16 @@ class MemorySettings(PluginSettings):
     backend: Literal["qdrant"] = "qdrant"
 
     @model_validator(mode="after")
-    def _keys_are_sent_encrypted(self) -> Self:
+    def _check_keys_are_encrypted(self) -> Self:
         if self.api_key and self.url and is_unencrypted(self.url):
             raise ValueError("url: the key would be sent unencrypted: use https://")
-        url, key = self.encoder()
+        url, key = self.embedding_service()
         if key and url and is_unencrypted(url):
             raise ValueError("model: the key would be sent unencrypted: use https://")
         return self
 
-    def encoder(self) -> tuple[str | None, SecretStr | None]:
-        """Return the address of the embedding service and its key; None for a built-in encoder."""
+    def embedding_service(self) -> tuple[str | None, SecretStr | None]:
+        """Return address and key of the embedding service; None, None for a built-in encoder."""
         if self.model.startswith(VOYAGE):
             return self.voyage_url, self.embedding_api_key or self.voyage_api_key
         if is_address(self.model):

@@ -12,23 +12,23 @@ import anyio
 
 from standards_mcp import ApiError, InvalidInputError
 
-from .matching import Match, Matcher, Origins, Reading, with_origin
+from .matching import ImportedFiles, Match, Matcher, Origins, with_origin
 from .records import LARGEST_ID, STORED, Document, Draft, Point
 from .schemas import DeleteAnswer, Skipped, StoreAnswer, UpdateAnswer
 from .service import Memory, missing_document
 from .store import points as point_jobs
 from .store.collections import Collection, MissingCollectionError
 
-BATCH: Final = 64
-_CONFLICT: Final = 409
+_BATCH_SIZE: Final = 64
+_CONFLICT_STATUS: Final = 409
 
 
 @dataclass(slots=True)
-class Written:
+class WriteResult:
     """The result of an import.
 
     Attributes:
-        ids: The memories that the drafts are versions of.
+        ids: The ids of the memories that the drafts created or matched.
         skipped: The drafts that were not written.
     """
 
@@ -39,11 +39,11 @@ class Written:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
 
 
-class Stale(NamedTuple):
-    """A memory that a file no longer states, and its remaining origins."""
+class StaleMemory(NamedTuple):
+    """A memory that a file no longer contains, and its remaining origins."""
 
     document: Document
-    left: Origins
+    remaining_origins: Origins
 
 
 class Writer:
@@ -51,26 +51,26 @@ class Writer:
 
     All methods raise a `ToolError` if the store or the encoder fails.
 
-    It never gives the id of a deleted memory to a new one.
+    A new memory never gets the id of a memory that the writer has deleted.
     """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._writing = anyio.Lock()
-        self._highest: dict[str, int] = {}
+        self._write_lock = anyio.Lock()
+        self._highest_ids: dict[str, int] = {}
 
     async def store(self, draft: Draft, collection: str) -> StoreAnswer:
-        """Write a memory, if its title and content are new."""
-        async with self._writing, self._memory.store.held():
+        """Write a memory, or update the other fields of the one with its title and content."""
+        async with self._write_lock, self._memory.store.held():
             target = await self._prepare(collection)
             twin = await self._memory.store.run(
-                point_jobs.twin, collection, draft.title, draft.content
+                point_jobs.find_equal, collection, draft.title, draft.content
             )
             if twin is not None:
                 origins = with_origin(twin.origins, STORED)
                 await self._rewrite(target, twin, replace(draft, origins=origins))
                 return {"id": twin.id, "collection": collection, "created": False}
-            identifier = self._next(collection, await self._highest_in(collection))
+            identifier = self._next_id(collection, await self._highest_in(collection))
             new = replace(draft, id=identifier)
             (stored_id,) = await self._write_batch(target, [new], {identifier})
             return {"id": stored_id, "collection": collection, "created": True}
@@ -82,7 +82,7 @@ class Writer:
             NotFoundError: The memory or the collection does not exist.
             ToolError: The store or the encoder fails, or neither a title nor a content is left.
         """
-        async with self._writing, self._memory.store.held():
+        async with self._write_lock, self._memory.store.held():
             target = await self._memory.describe(collection)
             await self._memory.check_model(target)
             stored = await self._memory.store.run(point_jobs.retrieve, collection, [doc_id])
@@ -102,10 +102,10 @@ class Writer:
         Raises:
             MissingCollectionError: The collection does not exist.
         """
-        async with self._writing, self._memory.store.held():
+        async with self._write_lock, self._memory.store.held():
             target = await self._memory.describe(collection)
             highest = await self._highest_in(collection)
-            self._highest[collection] = max(self._highest.get(collection, 0), highest)
+            self._highest_ids[collection] = max(self._highest_ids.get(collection, 0), highest)
             return [*await self._memory.store.change(point_jobs.delete, target, ids)]
 
     async def delete_one(self, doc_id: int, collection: str) -> DeleteAnswer:
@@ -124,63 +124,68 @@ class Writer:
         collection: str,
         progress: Callable[[int, int], None],
         *,
-        is_dry: bool = False,
-    ) -> Written:
+        dry_run: bool = False,
+    ) -> WriteResult:
         """Write many memories in batches. Drafts that change nothing are not written.
 
         Args:
-            progress: Called after each batch with the number of drafts done, and of all drafts.
-            is_dry: Only count.
+            progress: Called after each batch with the numbers of processed and of all drafts.
+            dry_run: Only count.
 
         Raises:
             ToolError: The store or the encoder fails. Earlier batches are kept.
         """
-        written = Written()
-        async with self._writing, self._memory.store.held():
+        result = WriteResult()
+        async with self._write_lock, self._memory.store.held():
             stored: dict[int, Document] = {}
             with suppress(MissingCollectionError):
                 await self._memory.describe(collection)
                 documents = self._memory.read_all(collection)
                 stored = {document.id: document async for document in documents}
-            matcher = Matcher(stored, lambda highest: self._next(collection, highest), drafts)
+            matcher = Matcher(stored, lambda highest: self._next_id(collection, highest), drafts)
             matches = matcher.match()
             own_ids = {draft.id for draft in drafts}
             new_ids = {match.draft.id for match in matches} - stored.keys() - own_ids
-            target = None if is_dry else await self._prepare(collection)
-            for start in range(0, len(drafts), BATCH):
-                batch = matches[start : start + BATCH]
-                changed = [match.draft for match in batch if _is_change(match, stored, written)]
+            target = None if dry_run else await self._prepare(collection)
+            for start in range(0, len(drafts), _BATCH_SIZE):
+                batch = matches[start : start + _BATCH_SIZE]
+                changed = [match.draft for match in batch if _count_draft(match, stored, result)]
                 if target is not None:
-                    written.ids.update(await self._write_batch(target, changed, new_ids))
+                    result.ids.update(await self._write_batch(target, changed, new_ids))
                 progress(start + len(batch), len(drafts))
             if target is not None:
-                left_by_id = matcher.forgotten().items()
-                await self._forget(
-                    target, [Stale(stored[doc_id], left) for doc_id, left in left_by_id]
+                remaining_by_id = matcher.remaining_origins().items()
+                await self._store_origins(
+                    target,
+                    [
+                        StaleMemory(stored[doc_id], remaining)
+                        for doc_id, remaining in remaining_by_id
+                    ],
                 )
-        return written
+        return result
 
-    async def stale(
-        self, collection: str, ids: AbstractSet[int], reading: Reading, root: str
-    ) -> list[Stale]:
-        """Return the memories of a file or folder that lost origins.
+    async def find_stale(
+        self, collection: str, ids: AbstractSet[int], imported: ImportedFiles, root: str
+    ) -> list[StaleMemory]:
+        """Return the memories from *root* whose files no longer contain them.
 
         Args:
-            ids: The memories that the import has matched: they stay.
-            reading: The files that the import has read.
-            root: The file or folder.
+            ids: Ids of memories that the import has matched. They are returned only if they have
+                other origins remaining.
+            imported: The files that the import has read.
+            root: The imported file or folder.
         """
-        stale: list[Stale] = []
+        stale: list[StaleMemory] = []
         with suppress(MissingCollectionError):
             async for document in self._memory.read_all(collection):
                 origins = document.origins
-                left = tuple(origin for origin in origins if not reading.lacks(origin))
+                remaining = tuple(origin for origin in origins if not imported.is_removed(origin))
                 is_within = any(origin.is_within(root) for origin in origins)
-                if is_within and left != origins and (left or document.id not in ids):
-                    stale.append(Stale(document, left))
+                if is_within and remaining != origins and (remaining or document.id not in ids):
+                    stale.append(StaleMemory(document, remaining))
         return stale
 
-    async def prune(self, collection: str, stale: Sequence[Stale]) -> list[Document]:
+    async def prune(self, collection: str, stale: Sequence[StaleMemory]) -> list[Document]:
         """Delete memories without origins, and return them; update the origins of the others.
 
         Memories that were changed meanwhile stay as they are.
@@ -189,25 +194,27 @@ class Writer:
             ids = [memory.document.id for memory in stale]
             stored = await self._memory.store.run(point_jobs.retrieve, collection, ids)
             same = [memory for memory in stale if stored.get(memory.document.id) == memory.document]
-            gone = [memory.document for memory in same if not memory.left]
-            deleted = await self.delete([document.id for document in gone], collection)
-            async with self._writing:
+            orphans = [memory.document for memory in same if not memory.remaining_origins]
+            deleted = await self.delete([document.id for document in orphans], collection)
+            async with self._write_lock:
                 target = await self._memory.describe(collection)
-                await self._forget(target, [memory for memory in same if memory.left])
-            return [document for document in gone if document.id in deleted]
+                await self._store_origins(
+                    target, [memory for memory in same if memory.remaining_origins]
+                )
+            return [document for document in orphans if document.id in deleted]
 
-    async def _forget(self, target: Collection, stale: Sequence[Stale]) -> None:
+    async def _store_origins(self, target: Collection, stale: Sequence[StaleMemory]) -> None:
         """Store the remaining origins of memories."""
-        for start in range(0, len(stale), BATCH):
+        for start in range(0, len(stale), _BATCH_SIZE):
             drafts = [
                 Draft(
                     document.title,
                     document.content,
                     id=document.id,
-                    origins=left,
+                    origins=remaining,
                     replaces="origins",
                 )
-                for document, left in stale[start : start + BATCH]
+                for document, remaining in stale[start : start + _BATCH_SIZE]
             ]
             await self._write_batch(target, drafts)
 
@@ -219,7 +226,7 @@ class Writer:
             try:
                 await self._memory.create(collection)
             except ApiError as error:
-                if error.status != _CONFLICT:
+                if error.status != _CONFLICT_STATUS:
                     raise
                 # Another writer was faster, perhaps with another model.
             target = await self._memory.describe(collection)
@@ -251,13 +258,13 @@ class Writer:
             Document(doc_id, draft.payload(before[doc_id].payload if doc_id in before else None))
             for doc_id, draft in drafts_by_id.items()
         ]
-        points = await self._points(target, documents, before)
+        points = await self._embed_documents(target, documents, before)
         replacing = [point for point in points if point.id not in new_ids]
         await self._memory.store.change(point_jobs.upsert, target, replacing)
         new = [point for point in points if point.id in new_ids]
         return [point.id for point in replacing] + await self._insert(target, new)
 
-    async def _points(
+    async def _embed_documents(
         self, target: Collection, documents: Sequence[Document], before: Mapping[int, Document]
     ) -> list[Point]:
         """Return memories with their vectors; stored vectors are reused for unchanged texts."""
@@ -287,50 +294,50 @@ class Writer:
             lost = [point for point in points if not _is_stored(point, stored)]
             ids += [point.id for point in points if point not in lost]
             highest = await self._highest_in(target.name) if lost else 0
-            points = [replace(point, id=self._next(target.name, highest)) for point in lost]
+            points = [replace(point, id=self._next_id(target.name, highest)) for point in lost]
         return ids
 
     async def _rewrite(self, target: Collection, before: Document, draft: Draft) -> bool:
-        """Write a stored memory again if that changes it; return True if it does."""
+        """Write a draft over a stored memory if that changes it; return True if it does."""
         if draft.payload(before.payload) == before.payload:
             return False
         await self._write_batch(target, [replace(draft, id=before.id)])
         return True
 
-    def _next(self, collection: str, highest: int) -> int:
+    def _next_id(self, collection: str, highest: int) -> int:
         # Numbers and not UUIDs: they are in the contract of the tools, and models copy short ids
         # without mistakes.
-        identifier = max(highest, self._highest.get(collection, 0)) + 1
+        identifier = max(highest, self._highest_ids.get(collection, 0)) + 1
         if identifier > LARGEST_ID:
-            raise ApiError(f"Collection {collection} has no id left: its highest is the last.")
-        self._highest[collection] = identifier
+            raise ApiError(f"Collection {collection} has no free id: its highest is the limit.")
+        self._highest_ids[collection] = identifier
         return identifier
 
 
-def _is_change(match: Match, stored: dict[int, Document], written: Written) -> bool:
-    """Count a draft; return True if it must be written."""
+def _count_draft(match: Match, stored: dict[int, Document], result: WriteResult) -> bool:
+    """Count a draft in *result*; return True if it must be written to the store."""
     draft, identifier = match.draft, match.draft.id
     if match.problem is not None or identifier is None:
-        written.skipped.append({"where": draft.where, "reason": match.problem or "has no id"})
+        result.skipped.append({"where": draft.where, "reason": match.problem or "has no id"})
         return False
     before = stored.get(identifier)
-    written.ids.add(identifier)
+    result.ids.add(identifier)
     payload = draft.payload(before.payload if before else None)
     if match.is_repeated or (before and payload == before.payload):
-        written.unchanged += 1
+        result.unchanged += 1
         return False
     if before is None:
-        written.created += 1
+        result.created += 1
     else:
-        written.updated += 1
+        result.updated += 1
     stored[identifier] = Document(identifier, payload)
     return True
 
 
 def _is_stored(point: Point, stored: Mapping[int, Document]) -> bool:
-    """Return False if the id has another memory now, from another writer."""
-    now = stored.get(point.id)
-    return now is None or (now.title, now.content) == (
+    """Return False if another writer has stored another memory under the id of a point."""
+    current = stored.get(point.id)
+    return current is None or (current.title, current.content) == (
         point.payload["title"],
         point.payload["content"],
     )

@@ -26,7 +26,7 @@ from qdrant_client import QdrantClient, models
 from standards_mcp import ToolError
 from standards_mcp.cli import run as run_program
 from standards_mcp.testing import Connect
-from standards_mcp_memory.commands import COLLECTION_COMMANDS, Place
+from standards_mcp_memory.commands import COLLECTION_COMMANDS, MemoryLocation
 from standards_mcp_memory.import_commands import IMPORT_COMMANDS
 from standards_mcp_memory.plugin import MemoryPlugin
 from standards_mcp_memory.settings import MemorySettings
@@ -324,9 +324,11 @@ def run(
 
     def run(name: str, *arguments: str | Path, status: int = 0, **settings: str) -> Done:
         table = tomllib.loads(config.read_text("utf-8"))["plugins"]["memory"]
-        place = Place(MemorySettings.model_validate(table | settings), tmp_path / "state")
+        location = MemoryLocation(
+            MemorySettings.model_validate(table | settings), tmp_path / "state"
+        )
         try:
-            command = place.bound(COMMANDS[name])
+            command = location.bind(COMMANDS[name])
             code = command.main([*map(str, arguments)], name, standalone_mode=False) or 0
         except click.ClickException as error:
             error.show()

@@ -32,12 +32,12 @@ import os, random, signal, sys, time
 from pathlib import Path
 import qdrant_client
 from standards_mcp_encoders import EmbeddingClient
-from standards_mcp_memory.commands import Place
+from standards_mcp_memory.commands import MemoryLocation
 from standards_mcp_memory.import_commands import import_memories
 from standards_mcp_memory.settings import MemorySettings
 
 settings = MemorySettings(path=sys.argv[2], model=sys.argv[3])
-command = Place(settings, Path()).bound(import_memories)
+command = MemoryLocation(settings, Path()).bind(import_memories)
 chance = random.Random(17)
 
 def written():

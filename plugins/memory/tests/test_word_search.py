@@ -19,7 +19,7 @@ from qdrant_client import QdrantClient, models
 
 from standards_mcp_memory.records import Document
 from standards_mcp_memory.store.embedded import make_folder
-from standards_mcp_memory.store.words import WordIndex, fused, query_words, word_weights
+from standards_mcp_memory.store.words import WordIndex, fuse_scores, query_words, word_weights
 
 Run = Callable[..., Any]
 OpenMemory = Callable[..., AbstractAsyncContextManager[Client]]
@@ -101,9 +101,9 @@ def test_an_index_that_was_changed_scores_like_a_new_one(
 
 
 def test_a_query_that_fits_nothing_has_low_scores():
-    assert max(fused({1: 0.1, 2: 0.05}, {1: 3.0, 2: 0.0}).values()) == pytest.approx(0.1)
-    assert fused({1: 0.4, 2: 0.6}, {1: 0.0, 2: 0.0}) == {1: 0.4, 2: 0.6}
-    assert fused({1: -0.4}, {1: 2.0}) == {1: -0.4}
+    assert max(fuse_scores({1: 0.1, 2: 0.05}, {1: 3.0, 2: 0.0}).values()) == pytest.approx(0.1)
+    assert fuse_scores({1: 0.4, 2: 0.6}, {1: 0.0, 2: 0.0}) == {1: 0.4, 2: 0.6}
+    assert fuse_scores({1: -0.4}, {1: 2.0}) == {1: -0.4}
 
 
 async def told(client: Client, tool: str, /, **arguments: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Make a dataset of a folder of documents: read, cut into passages, encode, write as a whole.
+"""Make a dataset of a folder of documents: read, cut into passages, encode and write them.
 
-`build_dataset` imports no heavy library. It calls a `Work` for them, whose implementation runs the
-functions of `worker` in another process.
+`build_dataset` imports no heavy library. Only the functions of `worker` do, and a `BuildWorkers`
+runs them in another process.
 """
 
 from .build import build_dataset

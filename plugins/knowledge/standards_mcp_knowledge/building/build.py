@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from standards_mcp_knowledge.documents import SNIPPET, Passage
+from standards_mcp_knowledge.documents import SNIPPET_LENGTH, Passage
 
-from .dataset_files import known_vectors, replacing, to_encode, write_dataset
+from .dataset_files import locked_for_build, reusable_vectors, text_to_encode, write_dataset
 from .document import Document, DocumentError, cut
-from .options import BuildError, BuildOptions, BuildReport, Skipped, Vectors, Work
+from .options import BuildError, BuildOptions, BuildReport, BuildWorkers, Skipped, Vectors
 from .sources import find_sources, read_document
 
 _TEXTS_AT_ONCE: Final = 16
@@ -25,19 +25,19 @@ def build_dataset(
     folder: Path,
     out: Path,
     options: BuildOptions,
-    work: Work,
+    workers: BuildWorkers,
     progress: Progress,
     reusable: Sequence[Path] = (),
 ) -> BuildReport:
     """Make a dataset of the documents in *folder*, or bring the one at *out* up to date.
 
-    The dataset at *out* is replaced as a whole at the end, and stays if anything fails before.
-    Passages with the same title and text as in it, or in one of *reusable*, keep their vectors.
+    The dataset at *out* is replaced as a whole at the end; after an error, it is unchanged. The
+    vectors of passages with the same title and text are reused from *out* and *reusable*.
 
     Args:
         out: The dataset's folder.
         reusable: Folders of further datasets whose vectors can be reused.
-        progress: Called with the number of passages that have a vector, and of all passages.
+        progress: Called with the numbers of encoded and of all distinct passages.
 
     Raises:
         BuildError: *folder* is not a folder, or *out* cannot be replaced without loss.
@@ -47,15 +47,15 @@ def build_dataset(
     out = out.expanduser().resolve()
     identifier = options.manifest.id
     unchanged = 0
-    with replacing(out, identifier):
+    with locked_for_build(out, identifier):
         names, skipped = find_sources(folder, options.include)
-        passages = list(_read(folder, names, options, work, skipped))
+        passages = list(_read(folder, names, options, workers, skipped))
         if passages:
-            texts = list(map(to_encode, passages))
-            vectors = known_vectors((out, *reusable), options.model, set(texts), work)
+            texts = list(map(text_to_encode, passages))
+            vectors = reusable_vectors((out, *reusable), options.model, set(texts), workers)
             unchanged = sum(text in vectors for text in texts)
-            rows = _encode(texts, vectors, options.model, work, progress)
-            write_dataset(out, options, passages, rows, work)
+            rows = _encode(texts, vectors, options.model, workers, progress)
+            write_dataset(out, options, passages, rows, workers)
     return BuildReport(
         id=identifier,
         path=str(out),
@@ -67,12 +67,16 @@ def build_dataset(
 
 
 def _read(
-    folder: Path, names: Iterable[str], options: BuildOptions, work: Work, skipped: list[Skipped]
+    folder: Path,
+    names: Iterable[str],
+    options: BuildOptions,
+    workers: BuildWorkers,
+    skipped: list[Skipped],
 ) -> Iterator[Passage]:
     count = 0
     for name in names:
         try:
-            document = read_document(folder / name, work)
+            document = read_document(folder / name, workers)
         except DocumentError as error:
             skipped.append(Skipped(name, str(error)))
             continue
@@ -93,7 +97,7 @@ def _passages(path: str, document: Document, options: BuildOptions) -> Iterator[
             "title": full_title[:_LONGEST_TITLE],
             "path": path,
             "content": content,
-            "snippet": content[:SNIPPET],
+            "snippet": content[:SNIPPET_LENGTH],
             "chunk": number,
             "chunk_total": len(contents),
         }
@@ -103,15 +107,15 @@ def _encode(
     texts: Sequence[str],
     vectors: dict[str, Vectors],
     model: str,
-    work: Work,
+    workers: BuildWorkers,
     progress: Progress,
 ) -> Vectors:
-    """Return a row for each text, after adding the missing ones to *vectors*."""
+    """Return a row for each text. Encode texts that *vectors* lacks, and add them to it."""
     missing = list(dict.fromkeys(text for text in texts if text not in vectors))
     total = len(vectors) + len(missing)
     progress(len(vectors), total)
     for start in range(0, len(missing), _TEXTS_AT_ONCE):
         batch = missing[start : start + _TEXTS_AT_ONCE]
-        vectors.update(zip(batch, work.encode(batch, model), strict=True))
+        vectors.update(zip(batch, workers.encode(batch, model), strict=True))
         progress(len(vectors), total)
     return np.stack([vectors[text] for text in texts])

@@ -1,7 +1,7 @@
-"""Replace a dataset by a new one as a whole, and reuse the vectors of built ones.
+"""Replace a dataset as a whole, and reuse the vectors of built datasets.
 
-The new one is written into the sibling folder ``.NAME.build``, one level deeper than the manifests
-that are read. A killed build leaves that folder, and the next build clears it.
+A new dataset is written into the sibling folder ``.NAME.build``, one level too deep for a server to
+find its manifest. A killed build leaves that folder, and the next build removes it.
 """
 
 from __future__ import annotations
@@ -21,58 +21,61 @@ import filelock
 import numpy as np
 
 from standards_mcp_knowledge.documents import Passage, read_metadata
-from standards_mcp_knowledge.manifests import NAME as MANIFEST
-from standards_mcp_knowledge.manifests import DatasetError, read_values
+from standards_mcp_knowledge.manifests import MANIFEST_NAME, DatasetError, read_values
 
-from .options import BuildError, BuildOptions, Vectors, Work
+from .options import BuildError, BuildOptions, BuildWorkers, Vectors
 from .worker import read_vectors, write_index
 
 METADATA: Final = "metadata.json"
 INDEX: Final = "index/docs.index"
 _BUILT_BY: Final = "standards-mcp-knowledge"
-_OF_DESKTOPS: Final = frozenset((".DS_Store", "Thumbs.db", "desktop.ini"))
-_ALIKE: Final = 0.99
-"""The least cosine of two vectors of one text, because quantised encoders vary a little."""
-_HERE: Final = -100  # AT_FDCWD
-_EXCHANGE: Final = 2  # RENAME_EXCHANGE
+_DESKTOP_FILES: Final = frozenset((".DS_Store", "Thumbs.db", "desktop.ini"))
+_MIN_COSINE: Final = 0.99
+"""Minimum cosine of two vectors of the same text; quantised encoders vary a little."""
+_AT_FDCWD: Final = -100
+_RENAME_EXCHANGE: Final = 2
 
 
-def to_encode(passage: Passage) -> str:
-    """Return the text to embed. It has the title, because few passages name their subject."""
+def text_to_encode(passage: Passage) -> str:
+    """Return the text to embed, with the title, because few passages name their subject."""
     return f"{passage.get('title')}\n{passage.get('content')}"
 
 
 @contextmanager
-def replacing(out: Path, identifier: str) -> Generator[None]:
-    """Lock the folder of a dataset against other builds, for `write_dataset`.
+def locked_for_build(out: Path, identifier: str) -> Generator[None]:
+    """Lock the folder of a dataset against other builds, and prepare it for `write_dataset`.
 
-    It removes the files of a killed build, and at the end the files of this one.
+    Temporary files are removed at the start, after a killed build, and at the end.
 
     Raises:
-        BuildError: Another process builds it, or *out* holds other files or cannot be written.
+        BuildError: Another build writes *out*, or *out* holds other files or cannot be written.
     """
     lock = filelock.FileLock(out.with_name(f".{out.name}.lock"), timeout=0)
-    with _writing(out):
+    with _as_build_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock.acquire()
         except filelock.Timeout:
             raise BuildError(f"another build is writing {out}; try again when it is done") from None
     try:
-        with _writing(out):
-            _clear(out)
+        with _as_build_errors(out):
+            _remove_scratch(out)
             _check_replaceable(out, identifier)
         yield
     finally:
         with suppress(OSError):  # the next build tries again
-            _clear(out)
+            _remove_scratch(out)
         lock.release()
 
 
-# A mapped file that is cut short in its place ends the workers that read it, so files are never
+# Workers map index files into memory. Truncating a mapped file would crash them, so files are never
 # overwritten.
 def write_dataset(
-    out: Path, options: BuildOptions, passages: Sequence[Passage], vectors: Vectors, work: Work
+    out: Path,
+    options: BuildOptions,
+    passages: Sequence[Passage],
+    vectors: Vectors,
+    workers: BuildWorkers,
 ) -> None:
     """Replace a dataset; readers see the old one or the new one.
 
@@ -80,16 +83,16 @@ def write_dataset(
         vectors: Row i belongs to passage i.
 
     Raises:
-        BuildError: It cannot be written; the old one is still there.
+        BuildError: The dataset cannot be written; the old one is unchanged.
     """
-    new, old = _scratch(out) / "new", _scratch(out) / "old"
+    new, old = _scratch_folder(out) / "new", _scratch_folder(out) / "old"
     manifest = options.manifest.model_dump(exclude_unset=True, by_alias=True)
-    with _writing(out):
+    with _as_build_errors(out):
         (new / INDEX).parent.mkdir(parents=True)
-        work.call(write_index, vectors, new / INDEX)
+        workers.call(write_index, vectors, new / INDEX)
         _write_json(new / METADATA, _metadata(options, passages, vectors.shape[1]))
-        _write_json(new / MANIFEST, {**manifest, "builtBy": _BUILT_BY})
-        for name in (INDEX, METADATA, MANIFEST):
+        _write_json(new / MANIFEST_NAME, {**manifest, "builtBy": _BUILT_BY})
+        for name in (INDEX, METADATA, MANIFEST_NAME):
             with (new / name).open("rb+") as file:
                 os.fsync(file.fileno())
         if not out.exists():
@@ -99,8 +102,8 @@ def write_dataset(
             new.rename(out)
 
 
-def known_vectors(
-    datasets: Iterable[Path], model: str, texts: set[str], work: Work
+def reusable_vectors(
+    datasets: Iterable[Path], model: str, texts: set[str], workers: BuildWorkers
 ) -> dict[str, Vectors]:
     """Return the vectors of *texts* from built datasets, by text.
 
@@ -109,33 +112,39 @@ def known_vectors(
     vectors: dict[str, Vectors] = {}
     for folder in datasets:
         if missing := texts - vectors.keys():
-            vectors |= _vectors_in(folder, model, missing, work)
+            vectors |= _vectors_in(folder, model, missing, workers)
     return vectors
 
 
-def _vectors_in(folder: Path, model: str, texts: set[str], work: Work) -> dict[str, Vectors]:
+def _vectors_in(
+    folder: Path, model: str, texts: set[str], workers: BuildWorkers
+) -> dict[str, Vectors]:
     """Return the vectors of texts from one dataset.
 
     One of the texts is encoded again. If its vector differs, the encoder has changed under the same
     name, and no vector is returned.
     """
     try:
-        place = folder.stat()
+        status_before = folder.stat()
         metadata = read_metadata(folder / METADATA)
-        rows = list(map(to_encode, metadata.documents))
+        rows = list(map(text_to_encode, metadata.documents))
         if metadata.model != model or not _built_id(folder) or texts.isdisjoint(rows):
             return {}
-        vectors = work.call(read_vectors, folder / INDEX)
+        vectors = workers.call(read_vectors, folder / INDEX)
         # If another build replaced the folder meanwhile, the index belongs to other texts.
-        is_replaced = not os.path.samestat(place, folder.stat())
+        is_replaced = not os.path.samestat(status_before, folder.stat())
     except (OSError, DatasetError):
         return {}
     if is_replaced or len(rows) != len(vectors):
         return {}
     reused = {text: vector for text, vector in zip(rows, vectors, strict=True) if text in texts}
     text, vector = next(iter(reused.items()))
-    again = work.encode([text], model)[0]
-    return reused if again.shape == vector.shape and np.dot(again, vector) > _ALIKE else {}
+    new_vector = workers.encode([text], model)[0]
+    return (
+        reused
+        if new_vector.shape == vector.shape and np.dot(new_vector, vector) > _MIN_COSINE
+        else {}
+    )
 
 
 def _metadata(
@@ -168,7 +177,7 @@ def _check_replaceable(out: Path, identifier: str) -> None:
     """Check that the folder is empty or holds only a built dataset, which a build may replace.
 
     Raises:
-        BuildError: It holds other files.
+        BuildError: *out* is not a folder, or holds other files or another dataset.
     """
     if not out.exists():
         return
@@ -182,8 +191,8 @@ def _check_replaceable(out: Path, identifier: str) -> None:
     if built_id != identifier:
         raise BuildError(f"{out} holds the dataset '{built_id}'; choose another folder or that id")
     files = [path for path in out.rglob("*") if not path.is_dir()]
-    names = {path.relative_to(out).as_posix() for path in files if path.name not in _OF_DESKTOPS}
-    foreign = names - {MANIFEST, METADATA, INDEX}
+    names = {path.relative_to(out).as_posix() for path in files if path.name not in _DESKTOP_FILES}
+    foreign = names - {MANIFEST_NAME, METADATA, INDEX}
     if foreign:
         raise BuildError(f"{out} also holds {min(foreign)}, which would be lost; move it elsewhere")
 
@@ -191,19 +200,19 @@ def _check_replaceable(out: Path, identifier: str) -> None:
 def _built_id(folder: Path) -> str | None:
     """Return the id of a dataset that a build has written, else None."""
     try:
-        values = read_values(folder / MANIFEST)
+        values = read_values(folder / MANIFEST_NAME)
     except DatasetError:
         return None
     return str(values.get("id")) if values.get("builtBy") == _BUILT_BY else None
 
 
-def _scratch(out: Path) -> Path:
+def _scratch_folder(out: Path) -> Path:
     return out.with_name(f".{out.name}.build")
 
 
-def _clear(out: Path) -> None:
-    """Remove the sibling folder; if no dataset was published, restore the old one."""
-    scratch = _scratch(out)
+def _remove_scratch(out: Path) -> None:
+    """Remove the sibling folder; first restore the old dataset if the new one was not put there."""
+    scratch = _scratch_folder(out)
     if (scratch / "old").exists() and not out.exists():
         (scratch / "old").rename(out)
     if scratch.exists():
@@ -211,8 +220,8 @@ def _clear(out: Path) -> None:
 
 
 @contextmanager
-def _writing(out: Path) -> Generator[None]:
-    """Convert errors of the file system for users."""
+def _as_build_errors(out: Path) -> Generator[None]:
+    """Raise errors of the file system as `BuildError`, with a remedy."""
     try:
         yield
     except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
@@ -231,5 +240,7 @@ def _exchange(one: Path, other: Path) -> bool:
         rename = ctypes.CDLL(None).renameat2
     except AttributeError:
         return False
-    result: int = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    result: int = rename(
+        _AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE
+    )
     return result == 0

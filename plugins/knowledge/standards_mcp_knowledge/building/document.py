@@ -1,4 +1,4 @@
-"""A document: the text of a file in sections, each below a heading, and its cut into passages."""
+"""Documents as sections of text below headings, and their division into passages."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 
-WHOLE_CODE: Final = 4
+MAX_CODE_FACTOR: Final = 4
 """Code stays whole up to this multiple of the words of a passage."""
 
 # Chinese and Japanese have no spaces between words; very long words are usually data.
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]{1,60}")
-_BETWEEN: Final = "\n\n"
+_BLOCK_SEPARATOR: Final = "\n\n"
 
 
 class DocumentError(Exception):
-    """A file cannot be read as a document; the text is the reason in a few words."""
+    """A file cannot be read as a document; the message is the reason in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text between two headings, with the line of the first if the file has it as text.
+    """A heading and the text below it; the first block is the heading's line, if there is one.
 
     Attributes:
         heading: Plain text, empty before the first heading.
@@ -74,7 +74,7 @@ class Outline:
 
         Args:
             level: 1 for the most important headings, 0 for a heading that is not in the text.
-            line: The line of the heading in the text.
+            line: The heading as it is in the text; empty if it is not.
         """
         if self._has_text:
             self._close()
@@ -109,12 +109,12 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return *text* with its white space as single spaces."""
+    """Return *text* with each run of white space as one space."""
     return " ".join(clean(text).split())
 
 
 class _Piece(NamedTuple):
-    """A word or a block of code, which is not cut; start and end are offsets in the section."""
+    """An unbreakable unit: a word or a block of code. Start and end are offsets in the section."""
 
     start: int
     end: int
@@ -123,17 +123,17 @@ class _Piece(NamedTuple):
 
 
 def cut(blocks: Sequence[Block], words: int, overlap: int) -> list[str]:
-    """Return passages of at most *words* words, in order.
+    """Return passages of at most *words* words, in order; one with a block of code may be longer.
 
-    A passage begins with the last *overlap* words of the one before it, but repeats no code.
+    A passage begins with the last *overlap* words of the previous one, but repeats no code.
     """
-    text = _BETWEEN.join(block.text for block in blocks)
-    pieces = list(_pieces(blocks, words * WHOLE_CODE))
+    text = _BLOCK_SEPARATOR.join(block.text for block in blocks)
+    pieces = list(_pieces(blocks, words * MAX_CODE_FACTOR))
     passages: list[str] = []
     first = end = 0
     while end < len(pieces):
-        first = end - _repeated(pieces[first:end], min(overlap, words - pieces[end].words))
-        end = _end_of(pieces, first, end, words)
+        first = end - _repeated_words(pieces[first:end], min(overlap, words - pieces[end].words))
+        end = _passage_end(pieces, first, end, words)
         passages.append(text[pieces[first].start : pieces[end - 1].end])
     return passages
 
@@ -147,18 +147,18 @@ def _pieces(blocks: Sequence[Block], longest_code: int) -> Iterator[_Piece]:
         else:
             for left, right in spans:
                 yield _Piece(start + left, start + right, 1, is_code=False)
-        start += len(block.text) + len(_BETWEEN)
+        start += len(block.text) + len(_BLOCK_SEPARATOR)
 
 
-def _repeated(passage: Sequence[_Piece], most: int) -> int:
+def _repeated_words(passage: Sequence[_Piece], limit: int) -> int:
     """Return the number of words at the end of a passage that the next one repeats."""
     count = 0
-    while count < min(most, len(passage) - 1) and not passage[-1 - count].is_code:
+    while count < min(limit, len(passage) - 1) and not passage[-1 - count].is_code:
         count += 1
     return count
 
 
-def _end_of(pieces: Sequence[_Piece], first: int, end: int, words: int) -> int:
+def _passage_end(pieces: Sequence[_Piece], first: int, end: int, words: int) -> int:
     """Return the end of a passage that begins at *first* and includes the piece at *end*."""
     count = end - first + pieces[end].words
     end += 1

@@ -1,4 +1,4 @@
-"""Options and report of a build, and the work that it needs of another process."""
+"""Options and report of a build, and the interface of its worker processes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class BuildOptions:
         manifest: The manifest to write.
         model: Name of the encoder, stored with the vectors.
         chunk_words: The most words of a passage.
-        overlap_words: Number of words that a passage repeats of the one before it in its section,
-            at most half of its words.
+        overlap_words: Number of words that a passage repeats from the previous one of its section;
+            at most half of *chunk_words*.
         include: Globs of paths relative to the folder; empty for all files. ``*`` also matches
             ``/``.
 
@@ -79,20 +79,21 @@ class BuildReport:
     skipped: list[Skipped]
 
 
-class Work(Protocol):
-    """Heavy work, done in worker processes.
+class BuildWorkers(Protocol):
+    """Runs the heavy functions of a build in worker processes.
 
-    An exception that is not named here ends the build and reaches its caller unchanged.
+    Exceptions that are not listed below end the build, and reach its caller unchanged.
     """
 
     def encode(self, texts: Sequence[str], model: str) -> Vectors:
-        """Return a row of length 1 for each text; *texts* has one text at least."""
+        """Return a row of length 1 for each text; *texts* is not empty."""
         ...
 
     def call(self, function: Callable[..., T], *arguments: object) -> T:
         """Call a function of `worker`.
 
         Raises:
-            OSError: The file cannot be read or written, or ends the worker, or takes too long.
+            DocumentError: The file cannot be read as a document.
+            OSError: The file cannot be read or written, or the worker crashes or takes too long.
         """
         ...

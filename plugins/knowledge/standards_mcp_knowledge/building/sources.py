@@ -1,4 +1,4 @@
-"""Find the documents in a folder, and read each by the ending of its name."""
+"""Find the documents in a folder, and read each with the reader for its suffix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stat import S_ISREG
 from typing import Final
 
 from .document import Document, DocumentError
-from .options import Skipped, Work
+from .options import BuildWorkers, Skipped
 from .text_readers import decode, read_html, read_markdown, read_rst, read_text
 from .worker import read_docx, read_pdf
 
@@ -18,9 +18,9 @@ from .worker import read_docx, read_pdf
 def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[str], list[Skipped]]:
     """Return the documents in a folder, and the skipped files and folders.
 
-    Documents are paths relative to the folder, with ``/``, in order. Links to folders are not
-    followed, because a folder inside is read at its own path. Files of other kinds and files that
-    no glob includes are not reported.
+    Documents are sorted paths relative to the folder, with ``/``. Links to folders are not
+    followed: a target inside the folder is read at its own path. Files of other types and files
+    that no glob includes are not reported as skipped.
     """
     folder = folder.resolve()
     names: list[str] = []
@@ -29,7 +29,7 @@ def find_sources(folder: Path, include: Sequence[str]) -> tuple[list[str], list[
         name = path.relative_to(folder).as_posix()
         if path.suffix.lower() not in _SUFFIXES or not _is_included(name, include):
             continue
-        if reason := _refusal(path, folder):
+        if reason := _skip_reason(path, folder):
             skipped.append(Skipped(_printable(name), reason))
         else:
             names.append(name)
@@ -43,15 +43,15 @@ def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
     def skip_unreadable(error: OSError) -> None:
         skip(Path(error.filename), f"cannot be read: {error.strerror}")
 
-    for place, folders, files in os.walk(folder, onerror=skip_unreadable):
-        for path in [Path(place, name) for name in folders]:
-            if reason := _refusal_of_folder(path, folder):
+    for directory, folders, files in os.walk(folder, onerror=skip_unreadable):
+        for path in [Path(directory, name) for name in folders]:
+            if reason := _folder_skip_reason(path, folder):
                 folders.remove(path.name)  # so that os.walk does not enter it
                 skip(path, reason)
-        yield from (Path(place, name) for name in files)
+        yield from (Path(directory, name) for name in files)
 
 
-def _refusal_of_folder(path: Path, folder: Path) -> str:
+def _folder_skip_reason(path: Path, folder: Path) -> str:
     if path.name.startswith("."):
         return "hidden"
     if path.is_symlink():
@@ -59,7 +59,7 @@ def _refusal_of_folder(path: Path, folder: Path) -> str:
     return ""
 
 
-def _refusal(path: Path, folder: Path) -> str:
+def _skip_reason(path: Path, folder: Path) -> str:
     if path.name.startswith("."):
         return "hidden"
     if not _is_inside(path, folder):
@@ -102,22 +102,22 @@ _HEAVY_READERS: Final[Mapping[str, Callable[[Path], Document]]] = {
 _SUFFIXES: Final = frozenset((*_READERS, *_HEAVY_READERS))
 _MEGABYTE: Final = 1_000_000
 _LARGEST_TEXT: Final = 10 * _MEGABYTE
-_LARGEST_PACKED: Final = 100 * _MEGABYTE
+_LARGEST_BINARY: Final = 100 * _MEGABYTE
 
 
-def read_document(path: Path, work: Work) -> Document:
-    """Return the document of a file; it has one section at least.
+def read_document(path: Path, workers: BuildWorkers) -> Document:
+    """Read a file as a document with at least one section.
 
     Raises:
-        DocumentError: It cannot be read, or has no text.
+        DocumentError: The file is too large, cannot be read, or has no text.
     """
     suffix = path.suffix.lower()
-    largest = _LARGEST_TEXT if suffix in _READERS else _LARGEST_PACKED
+    largest = _LARGEST_TEXT if suffix in _READERS else _LARGEST_BINARY
     try:
         if path.stat().st_size > largest:
             raise DocumentError(f"is larger than {largest // _MEGABYTE} MB; split it")
         if suffix in _HEAVY_READERS:
-            document = work.call(_HEAVY_READERS[suffix], path)
+            document = workers.call(_HEAVY_READERS[suffix], path)
         else:
             with path.open("rb") as file:
                 document = _READERS[suffix](file.read(largest))  # it may have grown since

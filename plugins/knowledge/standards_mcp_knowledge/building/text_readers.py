@@ -17,8 +17,8 @@ from markdownify import MarkdownConverter
 
 from .document import Document, DocumentError, Outline, clean, one_line
 
-_MARKS: Final = (
-    # The mark of UTF-32 begins with the mark of UTF-16, so it comes first.
+_BYTE_ORDER_MARKS: Final = (
+    # UTF-32 comes first, because its mark begins with the mark of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -31,9 +31,9 @@ def decode(data: bytes, declared: str | None = None) -> str:
     """Return *data* as text: by its byte order mark, as declared, as UTF-8, else Windows-1252.
 
     Raises:
-        DocumentError: It is not text.
+        DocumentError: *data* is not text, or is UTF-16 without a byte order mark.
     """
-    for mark, encoding in _MARKS:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if b"\0" in data:
@@ -54,57 +54,57 @@ def read_text(text: str) -> Document:
 
 
 # Only headings need inline parsing, so it is off for blocks.
-_BLOCKS: Final = MarkdownIt("commonmark").disable("inline")
-_INLINE: Final = MarkdownIt("commonmark")
+_BLOCK_PARSER: Final = MarkdownIt("commonmark").disable("inline")
+_INLINE_PARSER: Final = MarkdownIt("commonmark")
 _FRONT_MATTER: Final = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TITLE: Final = re.compile(r"^title:[ \t]*(.+)$", re.MULTILINE)
 _ANCHOR: Final = re.compile(r"\s*\{:?\s*#[^}]*\}$")
 _LONGEST_HEADING: Final = 1_000
-_CODE: Final = ("fence", "code_block")
+_CODE_TOKENS: Final = ("fence", "code_block")
 
 
 def read_markdown(text: str, title: str = "") -> Document:
-    """Return the sections of *text*, which end at its headings.
+    """Read Markdown as a document with a section for each heading.
 
     Args:
         title: The title if *text* has none in its front matter or as a heading.
     """
     text = clean(text)
-    stated = ""
+    front_title = ""
     if front := _FRONT_MATTER.match(text):
         text = text[front.end() :]
         title_line = _TITLE.search(front[1] or "")
-        stated = title_line[1].strip().strip("\"'") if title_line else ""
-    outline = Outline(stated)
+        front_title = title_line[1].strip().strip("\"'") if title_line else ""
+    outline = Outline(front_title)
     lines = text.split("\n")
-    done = 0
-    for token, heading in _landmarks(_BLOCKS.parse(text)):
-        start, end = token.map or (done, done)
-        outline.add("\n".join(lines[done:start]))
-        here = "\n".join(lines[start:end])
+    next_line = 0
+    for token, heading in _code_and_headings(_BLOCK_PARSER.parse(text)):
+        start, end = token.map or (next_line, next_line)
+        outline.add("\n".join(lines[next_line:start]))
+        block = "\n".join(lines[start:end])
         if heading is None:
-            outline.add(here, is_code=True)
+            outline.add(block, is_code=True)
         else:
-            outline.start(_plain(heading), int(token.tag[1:]), here)
-        done = end
-    outline.add("\n".join(lines[done:]))
+            outline.start(_plain_text(heading), int(token.tag[1:]), block)
+        next_line = end
+    outline.add("\n".join(lines[next_line:]))
     document = outline.document()
     return Document(document.title or one_line(title), document.sections)
 
 
-def _landmarks(tokens: Sequence[Token]) -> Iterator[tuple[Token, str | None]]:
-    """Yield code, and top headings with their Markdown."""
+def _code_and_headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, str | None]]:
+    """Yield code with None, and headings outside of lists and quotes with their Markdown."""
     for position, token in enumerate(tokens):
-        if token.type in _CODE:
+        if token.type in _CODE_TOKENS:
             yield token, None
         elif token.type == "heading_open" and token.level == 0:
             yield token, tokens[position + 1].content
 
 
-def _plain(heading: str) -> str:
+def _plain_text(heading: str) -> str:
     """Return the text of a heading without markup."""
     heading = _ANCHOR.sub("", heading[:_LONGEST_HEADING])
-    children = _INLINE.parseInline(heading)[0].children or []
+    children = _INLINE_PARSER.parseInline(heading)[0].children or []
     return "".join(
         " " if child.type == "softbreak" else child.content
         for child in children
@@ -112,17 +112,17 @@ def _plain(heading: str) -> str:
     )
 
 
-_MAIN: Final = ("main", "[role=main]", "article", "body")
-_NOT_TEXT: Final = (
+_MAIN_SELECTORS: Final = ("main", "[role=main]", "article", "body")
+_REMOVED_SELECTORS: Final = (
     "script, style, noscript, template, svg, nav, footer, form, iframe, head, title, a.headerlink"
 )
 
 
 def read_html(data: bytes) -> Document:
-    """Return the sections of a page, without its navigation.
+    """Read an HTML page as a document, without the navigation.
 
     Raises:
-        DocumentError: It is not HTML, or its elements are nested too deep.
+        DocumentError: The page is not HTML, or its elements are nested too deep.
     """
     text = decode(data, EncodingDetector.find_declared_encoding(data, is_html=True))
     with warnings.catch_warnings():
@@ -133,7 +133,7 @@ def read_html(data: bytes) -> Document:
             raise DocumentError("is damaged or not HTML") from error
     title = soup.title.get_text() if soup.title else ""
     try:
-        for element in soup.select(_NOT_TEXT):
+        for element in soup.select(_REMOVED_SELECTORS):
             element.decompose()
         return read_markdown(_markdown(soup), title)
     except RecursionError:
@@ -141,7 +141,7 @@ def read_html(data: bytes) -> Document:
 
 
 def _markdown(soup: BeautifulSoup) -> str:
-    parts = (soup.select_one(selector) for selector in _MAIN)
+    parts = (soup.select_one(selector) for selector in _MAIN_SELECTORS)
     main = next((part for part in parts if part is not None), soup)
     converter = MarkdownConverter(
         heading_style="ATX",
@@ -159,37 +159,37 @@ _DIRECTIVE: Final = re.compile(r"\s*\.\. ")
 
 
 def read_rst(text: str) -> Document:
-    """Return the sections of *text*, which end at its headings.
+    """Read reStructuredText as a document with a section for each heading.
 
-    Docutils is not used: most such files have directives of Sphinx, which it takes for errors and
-    leaves out with their contents.
+    Docutils is not used, because it reports the directives of Sphinx as errors and drops their
+    contents.
     """
     lines = clean(text).split("\n")
     outline = Outline()
     styles: list[tuple[str, bool]] = []
-    done = position = 0
+    next_line = position = 0
     while position < len(lines):
         height = _height_of_heading(lines, position)
         end = position + height if height else _end_of_code(lines, position)
         if end == position:
             position += 1
             continue
-        outline.add("\n".join(lines[done:position]))
-        here = "\n".join(lines[position:end])
+        outline.add("\n".join(lines[next_line:position]))
+        block = "\n".join(lines[position:end])
         if height:
-            style = lines[end - 1][0], height > _UNDERLINED
+            style = lines[end - 1][0], height > _UNDERLINED_HEIGHT
             if style not in styles:
                 styles.append(style)
-            outline.start(lines[end - 2], styles.index(style) + 1, here)
+            outline.start(lines[end - 2], styles.index(style) + 1, block)
         else:
-            outline.add(here, is_code=True)
-        done = position = end
-    outline.add("\n".join(lines[done:]))
+            outline.add(block, is_code=True)
+        next_line = position = end
+    outline.add("\n".join(lines[next_line:]))
     return outline.document()
 
 
-_UNDERLINED: Final = 2
-_OVERLINED: Final = 3
+_UNDERLINED_HEIGHT: Final = 2
+_OVERLINED_HEIGHT: Final = 3
 
 
 def _height_of_heading(lines: Sequence[str], start: int) -> int:
@@ -197,10 +197,10 @@ def _height_of_heading(lines: Sequence[str], start: int) -> int:
     if start and lines[start - 1].strip():
         return 0
     if _is_underlined(lines, start) and not lines[start][0].isspace():
-        return _UNDERLINED
+        return _UNDERLINED_HEIGHT
     over = lines[start].rstrip()
     if _is_underlined(lines, start + 1) and over == lines[start + 2].rstrip():
-        return _OVERLINED
+        return _OVERLINED_HEIGHT
     return 0
 
 

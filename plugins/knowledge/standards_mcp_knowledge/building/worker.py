@@ -1,7 +1,7 @@
 """Read PDF and Word files, and read and write FAISS indexes, in a worker process.
 
-The host names these functions in requests, so each imports its library when it is called. A damaged
-file may end the process of the library that reads it.
+The host imports this module to name its functions in requests, so each function imports its library
+itself. A damaged file may crash the library, and the process with it.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     from docx.document import Document as WordDocument
     from docx.table import Table
 
-_MOST_PAGES: Final = 5_000
-_MOST_CHARACTERS: Final = 20_000_000
+_MAX_PAGES: Final = 5_000
+_MAX_CHARACTERS: Final = 20_000_000
 _DEEPEST_BOOKMARK: Final = 15
 _HYPHEN: Final = re.compile(r"[\x02\ufffe](\r\n)?")
 """PDFium's characters for the hyphen of a word that continues in the next line."""
 _LARGEST_UNPACKED: Final = 200_000_000
 """Bytes of all parts of a Word document together."""
-_MOST_PARTS: Final = 10_000
+_MAX_PARTS: Final = 10_000
 _HEADING: Final = re.compile(r"Heading ([1-9])")
 
 
 def read_pdf(path: Path) -> Document:
-    """Return a section for each page, with its bookmark and number as heading.
+    """Read a PDF file: one section for each page, with bookmark and page number as heading.
 
     Raises:
-        DocumentError: It is damaged, protected or too large, or its pages have no text.
+        DocumentError: The file is damaged, protected or too large, or its pages have no text.
     """
     import pypdfium2  # type: ignore[import-untyped]  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     pdf: Any
     try:
         with closing(pypdfium2.PdfDocument(path)) as pdf:
-            if len(pdf) > _MOST_PAGES:
-                raise DocumentError(f"has more than {_MOST_PAGES:,} pages; split it")
+            if len(pdf) > _MAX_PAGES:
+                raise DocumentError(f"has more than {_MAX_PAGES:,} pages; split it")
             document = _read_pages(pdf)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
@@ -56,10 +56,10 @@ def read_pdf(path: Path) -> Document:
 
 
 def read_docx(path: Path) -> Document:
-    """Return the sections of a Word document: its paragraphs, lists and tables in order.
+    """Read a Word file: its paragraphs, lists and tables, in sections below its headings.
 
     Raises:
-        DocumentError: It is damaged or too large.
+        DocumentError: The file is damaged or too large.
     """
     import docx  # noqa: PLC0415
 
@@ -76,7 +76,7 @@ def read_vectors(path: Path) -> Vectors:
     """Return the vectors of an index that `write_index` wrote.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The index cannot be read.
     """
     import faiss  # noqa: PLC0415
 
@@ -92,7 +92,7 @@ def write_index(vectors: Vectors, path: Path) -> None:
     """Write a new file with an exact index by inner product.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     import faiss  # noqa: PLC0415
 
@@ -107,15 +107,15 @@ def _read_pages(pdf: Any) -> Document:
     bookmarks = defaultdict[int, list[str]](list)
     for number, title in _bookmarks(pdf):
         bookmarks[number].append(title)
-    above, characters = "", 0
+    last_bookmark, characters = "", 0
     for number in range(len(pdf)):
         text = _text_of(pdf, number)
         characters += len(text)
-        if characters > _MOST_CHARACTERS:
-            raise DocumentError(f"has more than {_MOST_CHARACTERS:,} characters; split it")
+        if characters > _MAX_CHARACTERS:
+            raise DocumentError(f"has more than {_MAX_CHARACTERS:,} characters; split it")
         page = f"page {number + 1}"
-        titles = bookmarks.get(number, [above])
-        bookmark, above = titles[0], titles[-1]
+        titles = bookmarks.get(number, [last_bookmark])
+        bookmark, last_bookmark = titles[0], titles[-1]
         outline.start(f"{bookmark} ({page})" if bookmark else page)
         outline.add(text)
     return outline.document()
@@ -135,10 +135,10 @@ def _text_of(pdf: Any, number: int) -> str:
 
 
 def _check_unpacked_size(path: Path) -> None:
-    """Refuse a document that would fill the memory: parts unpack to their stated size at most."""
+    """Raise an error for a document that would fill the memory. The stated sizes are limits."""
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
-    if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _LARGEST_UNPACKED:
+    if len(parts) > _MAX_PARTS or sum(part.file_size for part in parts) > _LARGEST_UNPACKED:
         raise DocumentError(f"unpacks to more than {_LARGEST_UNPACKED // 1_000_000} MB; split it")
 
 

@@ -1,5 +1,6 @@
 """Worker processes for FAISS and text encoders.
 
-`tasks` has the functions that run in them, on the datasets and encoders of `opened`; `process` is
-one process, with its protocol; `pool` keeps the processes running and gives them their calls.
+`tasks` has the functions that workers run, `open_resources` the datasets and encoders that a worker
+keeps open, and `process` one process with its protocol. `pool` keeps the processes running and
+assigns calls to them.
 """

@@ -1,8 +1,8 @@
 """Keep worker processes running, and run each call in one of them, with a deadline.
 
-Workers of `anyio.to_process` are shared by all plugins, end when idle and have no limit of memory;
-a `ProcessPoolExecutor` breaks as a whole if one process ends, cannot end one overdue call, and lets
-its processes write to the stdout of the server.
+Other pools do not fit. Workers of `anyio.to_process` are shared by all plugins, end when idle and
+have no memory limit. A `ProcessPoolExecutor` breaks as a whole if one process ends, cannot end one
+overdue call, and lets its processes write to the stdout of the server.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 
-from standards_mcp_knowledge.encoders import Encoders
+from standards_mcp_knowledge.encoders import EncoderSettings
 from standards_mcp_knowledge.manifests import DatasetError, Files
 
 from . import tasks
@@ -26,15 +26,15 @@ T = TypeVar("T")
 Start: TypeAlias = Callable[[logging.Logger], Awaitable[Worker]]
 State: TypeAlias = Literal["starting", "ready", "restarting", "stopped"]
 _ATTEMPTS: Final = 2
-_LAST_WORDS: Final = 2.0
-"""Seconds that a worker has to end by itself once it has broken off an answer."""
+_EXIT_WAIT: Final = 2.0
+"""Seconds that a worker has to end by itself after an incomplete answer."""
 
 
 class UnavailableError(OSError):
-    """No worker is available, or two have ended with the call.
+    """No worker is available, or two workers have ended during the call.
 
     Attributes:
-        seconds: Seconds until one may be available again.
+        seconds: Seconds until a worker may be available again.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -54,16 +54,16 @@ class Times:
     """Deadlines and pauses of a pool, in seconds.
 
     Attributes:
-        attempt: For a worker to become free, and for its answer.
-        start: For a worker to load what it needs.
-        hope: For a worker, while every start fails.
-        most_between_starts: Longest pause between failing starts; pauses double up to it.
+        attempt: Deadline for a worker to become free, and again for its answer.
+        start: Deadline for a new worker to load its encoder and datasets.
+        failing_wait: Wait of a call for a worker, while no worker can be started.
+        max_restart_pause: Longest pause between failed starts; pauses double up to it.
     """
 
     attempt: float = 10
     start: float = 60
-    hope: float = 2
-    most_between_starts: float = 30
+    failing_wait: float = 2
+    max_restart_pause: float = 30
 
 
 @dataclass(eq=False, slots=True)
@@ -71,8 +71,8 @@ class _Job:
     """A call of a function in a worker, and its result or error.
 
     Attributes:
-        attempts_left: Number of workers that may still begin with it; 0 if its caller gave up.
-        wait_until: The time until which it may wait for a worker.
+        attempts_left: Number of workers that may still start the call; 0 if the caller gave up.
+        wait_until: The time until which the job may wait for a worker.
     """
 
     function: Callable[..., Any]
@@ -82,7 +82,7 @@ class _Job:
     wait_until: float = 0
     value: Any = None
     error: Exception | None = None
-    done: anyio.Event = field(default_factory=anyio.Event)
+    finished: anyio.Event = field(default_factory=anyio.Event)
 
 
 # Workers of `anyio.to_process` are not faster: both kinds take 1.1 s to start with FAISS and an
@@ -102,25 +102,25 @@ class Pool:
     def __init__(
         self,
         memory: int,
-        encoders: Encoders,
+        encoders: EncoderSettings,
         size: int,
         log: logging.Logger,
         times: Times,
         start: Start = start_worker,
     ) -> None:
-        self._settings = memory, encoders
+        self._worker_arguments = memory, encoders
         self.size = size
         self._log = log
         self.times = times
-        self._start_one = start
+        self._start_worker = start
         self.restarts = 0
         self._is_serving = False
-        self._wanted = anyio.Event()
-        self._news = anyio.Event()
+        self._start_requested = anyio.Event()
+        self._jobs_changed = anyio.Event()
         self._jobs: deque[_Job] = deque()
         self._workers: list[Worker] = []
-        self._failing: dict[int, float] = {}
-        self._warm: tuple[Files, ...] = ()
+        self._next_starts: dict[int, float] = {}
+        self._warm_datasets: tuple[Files, ...] = ()
 
     @property
     def processes(self) -> int:
@@ -129,41 +129,41 @@ class Pool:
 
     @property
     def is_started(self) -> bool:
-        """True after `start`."""
-        return self._wanted.is_set()
+        """True after `start` or the first call."""
+        return self._start_requested.is_set()
 
     @property
     def state(self) -> State:
-        """The state of the workers: ready if all run."""
+        """The state of the workers: ready if all of them run."""
         if not self._is_serving or not self.is_started:
             return "stopped"
         if len(self._workers) == self.size:
             return "ready"
-        return "restarting" if self.restarts or self._failing else "starting"
+        return "restarting" if self.restarts or self._next_starts else "starting"
 
     @property
     def is_failing(self) -> bool:
-        """True if every start fails."""
-        return len(self._failing) == self.size
+        """True if no worker can be started."""
+        return len(self._next_starts) == self.size
 
     @property
     def next_start(self) -> float:
         """Seconds until a worker may be available again."""
-        soonest = min(self._failing.values(), default=0) - anyio.current_time()
+        soonest = min(self._next_starts.values(), default=0) - anyio.current_time()
         return max(1.0, round(soonest, 1))
 
     def start(self) -> None:
         """Start the workers; the first call does the same."""
-        self._wanted.set()
+        self._start_requested.set()
 
     async def serve(self) -> None:
-        """Keep all workers running after `start`, until this is cancelled."""
+        """Wait for `start`, then keep all workers running until cancelled."""
         self._is_serving = True
         try:
-            await self._wanted.wait()
+            await self._start_requested.wait()
             async with anyio.create_task_group() as group:
-                for number in range(self.size):
-                    group.start_soon(self._keep, number)
+                for slot in range(self.size):
+                    group.start_soon(self._keep_running, slot)
         finally:
             self._is_serving = False
 
@@ -172,15 +172,15 @@ class Pool:
     ) -> T:
         """Run a function of `tasks` in a worker, and again in another one if the first ends.
 
-        A worker that ends before it begins with the call does not count as an attempt. If all have
-        ended, the call waits for the next one.
+        A worker that ends before it starts the call does not count as an attempt. If all workers
+        have ended, the call waits for the next one.
 
         Args:
             seconds: Deadline for a free worker and for its answer, in place of `Times.attempt`.
 
         Raises:
-            OverdueError: The worker did not answer in time, and was ended.
-            UnavailableError: No worker is available, or two have ended.
+            OverdueError: No worker became free in time, or the worker took too long and was killed.
+            UnavailableError: No worker is available, or two workers have ended.
             Exception: The error of the function.
         """
         self.start()
@@ -189,9 +189,9 @@ class Pool:
         self._jobs.append(job)
         self._wake()
         try:
-            while not job.done.is_set():
-                with anyio.move_on_after(min(self.times.hope, job.seconds)):
-                    await job.done.wait()
+            while not job.finished.is_set():
+                with anyio.move_on_after(min(self.times.failing_wait, job.seconds)):
+                    await job.finished.wait()
                 if job in self._jobs:
                     self._check_wait(job)
         finally:
@@ -204,18 +204,20 @@ class Pool:
 
     def warm(self, datasets: Sequence[Files]) -> None:
         """Open these datasets in every worker, now and after a restart, and close all others."""
-        self._warm = tuple(datasets)
+        self._warm_datasets = tuple(datasets)
         self._wake()
 
-    def _warming(self) -> deque[_Job]:
-        """Return jobs for one worker. They are separate, so that searches can run between them."""
-        calls: list[tuple[Callable[..., object], object]] = [(tasks.close_others, self._warm)]
-        calls += [(tasks.inspect, files) for files in self._warm]
+    def _warming_jobs(self) -> deque[_Job]:
+        """Return jobs that open the datasets in one worker; searches can run between them."""
+        calls: list[tuple[Callable[..., object], object]] = [
+            (tasks.close_others, self._warm_datasets)
+        ]
+        calls += [(tasks.check, files) for files in self._warm_datasets]
         return deque(_Job(function, (files,), self.times.start, 0) for function, files in calls)
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = anyio.Event()
+        self._jobs_changed.set()
+        self._jobs_changed = anyio.Event()
 
     def _check_wait(self, job: _Job) -> None:
         """Raise an error if a waiting job cannot get a worker in time."""
@@ -225,40 +227,40 @@ class Pool:
         if is_late or self.is_failing or not self._is_serving:
             raise UnavailableError(self.next_start)
 
-    async def _keep(self, number: int) -> None:
-        """Keep one worker running, and start the next when it has ended."""
+    async def _keep_running(self, slot: int) -> None:
+        """Keep a worker running in one slot: start a new one whenever it has ended."""
         failures = 0
         while True:
-            failures = 0 if await self._live(number, failures) else failures + 1
+            failures = 0 if await self._run_worker(slot, failures) else failures + 1
             self.restarts += 1
             # The first restart is immediate; later ones wait 1, 2, 4 s and so on.
-            pause = min(2.0 ** (failures - 2), self.times.most_between_starts)
+            pause = min(2.0 ** (failures - 2), self.times.max_restart_pause)
             if failures > 1:
-                self._failing[number] = anyio.current_time() + pause
+                self._next_starts[slot] = anyio.current_time() + pause
                 await anyio.sleep(pause)
 
-    async def _live(self, number: int, failures: int) -> bool:
-        """Start a worker and wait for its end; return True if it answered a call."""
+    async def _run_worker(self, slot: int, failures: int) -> bool:
+        """Run a worker until it ends; return True if it answered a call."""
         worker: Worker | None = None
         # A start that is cancelled halfway would leave a process and its pipes behind.
         with anyio.CancelScope(shield=True):
             try:
-                worker = await self._start_one(self._log)
+                worker = await self._start_worker(self._log)
             except OSError as error:
                 self._log_end(None, f"it cannot be started: {error}")
         if worker is None:
             return False
         has_answered = False
         async with anyio.create_task_group() as group:
-            group.start_soon(worker.listen)
+            group.start_soon(worker.log_output)
             try:
-                warmed = self._warm
+                warmed = self._warm_datasets
                 # After a failure nothing is warmed: a dataset may be the cause.
                 if await self._load(worker, () if failures else warmed):
-                    self._failing.pop(number, None)
+                    self._next_starts.pop(slot, None)
                     self._workers.append(worker)
                     group.start_soon(self._wake_at_end, worker)
-                    has_answered = await self._work(worker, warmed)
+                    has_answered = await self._run_jobs(worker, warmed)
                 self._log_end(worker, await worker.wait())
             finally:
                 if worker in self._workers:
@@ -269,10 +271,10 @@ class Pool:
     async def _load(self, worker: Worker, datasets: Sequence[Files]) -> bool:
         try:
             with anyio.fail_after(self.times.start):
-                await worker.run(tasks.begin, *self._settings)
+                await worker.run(tasks.begin, *self._worker_arguments)
                 for files in datasets:
                     with suppress(DatasetError):  # a search reports it
-                        await worker.run(tasks.inspect, files)
+                        await worker.run(tasks.check, files)
         except TimeoutError:
             worker.end(f"it was not ready within {self.times.start:g} s")
             return False
@@ -286,21 +288,21 @@ class Pool:
         await worker.wait()
         self._wake()
 
-    async def _work(self, worker: Worker, warmed: Sequence[Files]) -> bool:
-        """Run jobs in a worker until it ends; return True if it has answered one."""
+    async def _run_jobs(self, worker: Worker, warmed: Sequence[Files]) -> bool:
+        """Run jobs in a worker until it ends; return True if it has answered a job."""
         has_answered = False
         warming: deque[_Job] = deque()
         while worker.is_usable:
-            if warmed is not self._warm:
-                warmed, warming = self._warm, self._warming()
+            if warmed is not self._warm_datasets:
+                warmed, warming = self._warm_datasets, self._warming_jobs()
             if jobs := self._jobs or warming:
-                has_answered |= await self._run_in(worker, jobs.popleft())
+                has_answered |= await self._run_job(worker, jobs.popleft())
             else:
-                await self._news.wait()
+                await self._jobs_changed.wait()
         return has_answered
 
-    async def _run_in(self, worker: Worker, job: _Job) -> bool:
-        """Run a job, even if its caller gives up meanwhile; return True if it was answered."""
+    async def _run_job(self, worker: Worker, job: _Job) -> bool:
+        """Run a job, even if its caller gives up meanwhile; return True if the worker answered."""
         scope = anyio.move_on_after(job.seconds)
         try:
             with scope:
@@ -310,8 +312,8 @@ class Pool:
                 job.error = OverdueError(job.seconds)
         except WorkerEndedError as error:
             self._retry(job, has_begun=error.has_begun)
-            # Its exit status has the cause, which a kill would hide.
-            with anyio.move_on_after(_LAST_WORDS):
+            # The worker's own exit status shows the cause; a kill would hide it.
+            with anyio.move_on_after(_EXIT_WAIT):
                 await worker.wait()
             worker.end("it broke off an answer")
             return False
@@ -319,9 +321,9 @@ class Pool:
             job.error = error
         except BaseException:
             job.error = UnavailableError(self.next_start)
-            job.done.set()
+            job.finished.set()
             raise
-        job.done.set()
+        job.finished.set()
         return not scope.cancelled_caught
 
     def _retry(self, job: _Job, *, has_begun: bool) -> None:
@@ -332,7 +334,7 @@ class Pool:
             self._wake()
         else:
             job.error = UnavailableError(self.next_start)
-            job.done.set()
+            job.finished.set()
 
     def _log_end(self, worker: Worker | None, cause: str) -> None:
         fields = {"pid": worker and worker.pid, "cause": cause, "restarts": self.restarts + 1}

@@ -1,8 +1,8 @@
-"""One worker process: `Worker` is the side of the host, `main` the loop in the process.
+"""One worker process: `Worker` is the handle in the host, `main` the loop in the process.
 
-A request is a function with its arguments, and an answer its result or error, both pickled, with
-their length in 8 bytes before them. Requests come on stdin, answers go to stdout. A worker sends
-`_BEGUN` before it runs a request, so the host knows if a worker that ended had begun with a call.
+A request is a function with its arguments; an answer is the result or the error. Both are pickled,
+after their length in 8 bytes. Requests come on stdin, answers go to stdout. A worker sends `_BEGUN`
+before it runs a request, so the host knows whether a worker that ended had started the call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.text import TextReceiveStream
 
 if TYPE_CHECKING:
-    from .opened import Opened
+    from .open_resources import OpenResources
 
 T = TypeVar("T")
 Request: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -33,10 +33,10 @@ Request: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 LENGTH: Final = 8
 _BEGUN: Final = b"\x01"
 _OUT_OF_MEMORY: Final = 77
-"""The exit status of a worker that exceeds its limit of memory."""
+"""The exit status of a worker that exceeds its memory limit."""
 _PROGRAM: Final = "from standards_mcp_knowledge.workers.process import main; main()"
 _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-_MOST_OF_A_LINE: Final = 1000
+_LONGEST_LINE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Answer:
     error: Exception | None = None
 
 
-def framed(message: object) -> bytes:
-    """Return a message as both sides send it.
+def to_frame(message: object) -> bytes:
+    """Return a message as bytes: the length of its pickle, then the pickle.
 
     An error that cannot be pickled is replaced by its text.
     """
@@ -63,7 +63,7 @@ def framed(message: object) -> bytes:
         plain = RuntimeError(f"{type(message.error).__name__}: {message.error}")
         for note in message.error.__notes__:
             plain.add_note(note)
-        return framed(Answer(error=plain))
+        return to_frame(Answer(error=plain))
     return len(data).to_bytes(LENGTH) + data
 
 
@@ -71,7 +71,7 @@ class WorkerEndedError(Exception):
     """A worker ended before it answered.
 
     Attributes:
-        has_begun: True if it had begun with the call.
+        has_begun: True if the worker had started the call.
     """
 
     def __init__(self, *, has_begun: bool) -> None:
@@ -80,7 +80,7 @@ class WorkerEndedError(Exception):
 
 
 class Worker:
-    """A process that runs one function at a time, as the host sees it."""
+    """The host's handle of a process that runs one function at a time."""
 
     def __init__(self, process: Process, log: logging.Logger) -> None:
         assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101  - pipes
@@ -98,19 +98,19 @@ class Worker:
 
     @property
     def is_usable(self) -> bool:
-        """True until it has ended or is being killed."""
+        """True until the process has ended or is being killed."""
         return self._process.returncode is None and not self._cause
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function of `tasks` in the process, and return its result.
 
         Raises:
-            WorkerEndedError: It ended.
+            WorkerEndedError: The process ended.
             Exception: The error of the function, with the traceback as a note.
         """
         has_begun = False
         try:
-            await self._requests.send(framed((function, arguments)))
+            await self._requests.send(to_frame((function, arguments)))
             await self._answers.receive_exactly(len(_BEGUN))
             has_begun = True
             size = int.from_bytes(await self._answers.receive_exactly(LENGTH))
@@ -135,7 +135,7 @@ class Worker:
             self._process.kill()
 
     async def wait(self) -> str:
-        """Wait until it has ended, and return the cause."""
+        """Wait until the process has ended, and return the cause."""
         code = await self._process.wait()
         if self._cause:
             return self._cause
@@ -144,27 +144,27 @@ class Worker:
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
 
     async def close(self) -> None:
-        """Kill the process, and wait until it is gone."""
+        """Kill the process, and wait until it has ended."""
         self.end("the host ends")
         with anyio.CancelScope(shield=True):
             await self._process.aclose()
 
-    async def listen(self) -> None:
-        """Write its output to the log, until it ends."""
+    async def log_output(self) -> None:
+        """Log the output of the process until it ends."""
         try:
             async for text in self._output:
                 for line in filter(str.strip, text.splitlines()):
-                    fields = {"pid": self.pid, "text": line[:_MOST_OF_A_LINE]}
+                    fields = {"pid": self.pid, "text": line[:_LONGEST_LINE]}
                     self._log.info("worker output", extra=fields)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
 
 
 async def start_worker(log: logging.Logger) -> Worker:
-    """Start a process. Its output goes to the log while `Worker.listen` runs.
+    """Start a process. Its output goes to the log while `Worker.log_output` runs.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The process cannot be started.
     """
     # -P: the client chooses the working directory, so nothing must be imported from it.
     command = [sys.executable, "-P", "-c", _PROGRAM]
@@ -176,8 +176,8 @@ async def start_worker(log: logging.Logger) -> Worker:
 
 
 def main() -> None:
-    """Answer the requests of one host, in their order, until it ends."""
-    from .opened import Opened  # noqa: PLC0415  - the host imports this module without NumPy
+    """Answer the requests of the host, in order, until the host ends."""
+    from .open_resources import OpenResources  # noqa: PLC0415  - the host needs no NumPy
 
     answers = os.fdopen(os.dup(1), "wb")
     # Prints of libraries go to stderr, which the host writes to its log.
@@ -186,25 +186,25 @@ def main() -> None:
     requests: SimpleQueue[Request] = SimpleQueue()
     # A separate thread notices the end of the host while a function runs.
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
-    opened = Opened()
+    resources = OpenResources()
     while True:
         request = requests.get()
         _write(answers, _BEGUN)
         try:
-            _write(answers, framed(answer_to(request, opened)))
+            _write(answers, to_frame(answer_to(request, resources)))
         except MemoryError:
             os._exit(_OUT_OF_MEMORY)
 
 
-def answer_to(request: Request, opened: Opened) -> Answer:
+def answer_to(request: Request, resources: OpenResources) -> Answer:
     """Run the function of a request, and return its result or its error.
 
     Raises:
-        MemoryError: It exceeds the limit of memory.
+        MemoryError: The function exceeds the memory limit.
     """
     function, arguments = request
     try:
-        return Answer(function(opened, *arguments))
+        return Answer(function(resources, *arguments))
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  - the host raises it

@@ -1,4 +1,4 @@
-"""Functions that run in a worker. Each gets the worker's `Opened` as its first argument.
+"""Functions that run in a worker. Each gets the worker's `OpenResources` as its first argument.
 
 The host names these functions in its requests, so this module imports nothing heavy.
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from standards_mcp_knowledge.documents import Hit, hits, path_of
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, EncoderSettings
 from standards_mcp_knowledge.manifests import Files, Manifest
 
 if TYPE_CHECKING:
     from standards_mcp_encoders import Vectors
 
-    from .opened import Opened
+    from .open_resources import OpenResources
 
 
 T = TypeVar("T")
@@ -25,15 +25,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts of a dataset that was opened."""
+    """Facts of an open dataset."""
 
     documents: int
     dimension: int
     model: str
 
 
-def begin(opened: Opened, memory: int, encoders: Encoders) -> None:
-    """Apply the settings, load the encoder of most datasets, and encode a word.
+def begin(resources: OpenResources, memory: int, encoders: EncoderSettings) -> None:
+    """Apply the settings, and load the default encoder by encoding a word.
 
     Args:
         memory: Limit of the worker's address space, in bytes.
@@ -44,80 +44,82 @@ def begin(opened: Opened, memory: int, encoders: Encoders) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         limit = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    opened.encoders = encoders
-    opened.encode(["word"], DEFAULT_MODEL)
+    resources.encoder_settings = encoders
+    resources.encode(["word"], DEFAULT_MODEL)
 
 
-def inspect(opened: Opened, files: Files) -> Facts:
-    """Open a dataset, and search it once, without a request to an encoder at an address.
+def check(resources: OpenResources, files: Files) -> Facts:
+    """Open a dataset and search it once, without a request to an encoder at an address.
 
     Raises:
-        DatasetError: It breaks a rule.
+        DatasetError: The dataset breaks a rule.
     """
-    dataset = opened.dataset(files)
+    dataset = resources.dataset(files)
     return Facts(len(dataset.documents), dataset.dimension, dataset.model)
 
 
-def try_out(opened: Opened, files: Files) -> Facts:
-    """Open a dataset, and search it like a client, with its encoder.
+def check_with_encoder(resources: OpenResources, files: Files) -> Facts:
+    """Open a dataset and search it as a client does, with its encoder.
 
     Raises:
-        DatasetError: It breaks a rule, or its encoder does not answer.
+        DatasetError: The dataset breaks a rule, or its encoder does not answer.
     """
-    opened.dataset(files).nearest("word", 1)
-    return inspect(opened, files)
+    resources.dataset(files).nearest("word", 1)
+    return check(resources, files)
 
 
-def close_others(opened: Opened, datasets: Sequence[Files]) -> None:
+def close_others(resources: OpenResources, datasets: Sequence[Files]) -> None:
     """Close all datasets but these."""
-    opened.keep_only(datasets)
+    resources.keep_only(datasets)
 
 
 def search(
-    opened: Opened, files: Files, manifest: Manifest, query: str, k: int | None
+    resources: OpenResources, files: Files, manifest: Manifest, query: str, k: int | None
 ) -> list[Hit]:
     """Return the passages of a dataset that are nearest to a query.
 
     Args:
-        k: The most passages; None for the number of the manifest.
+        k: Maximum number of passages; None for the manifest's default.
 
     Raises:
-        DatasetError: Its encoder fails or does not fit, or it has changed and breaks a rule now.
+        DatasetError: The encoder fails or does not fit, or changed files break a rule.
     """
-    dataset = opened.dataset(files)
+    dataset = resources.dataset(files)
     nearest = dataset.nearest(query, k or manifest.default_top_k)
     return hits(nearest, dataset.metric, dataset.documents, manifest.id)
 
 
-def document(opened: Opened, files: Files, manifest: Manifest, path: str) -> str | None:
-    """Return all chunks of the document with this path, in order, or None."""
+def document(resources: OpenResources, files: Files, manifest: Manifest, path: str) -> str | None:
+    """Return the chunks of the document with this path as one text; None if there are none."""
     chunks = [
         (chunk.get("chunk") or 0, row, chunk.get("content") or chunk.get("snippet") or "")
-        for row, chunk in enumerate(opened.dataset(files).documents)
+        for row, chunk in enumerate(resources.dataset(files).documents)
         if path_of(chunk, row, manifest.id) == path
     ]
     return "\n\n".join(text for _, _, text in sorted(chunks)) if chunks else None
 
 
-def paths(opened: Opened, files: Files, manifest: Manifest, typed: str, most: int) -> list[str]:
-    """Return paths of documents that contain *typed*; the ones that begin with it first."""
-    documents = opened.dataset(files).documents
+def paths(
+    resources: OpenResources, files: Files, manifest: Manifest, typed: str, most: int
+) -> list[str]:
+    """Return document paths that contain *typed*; first the paths that begin with it."""
+    documents = resources.dataset(files).documents
     all_paths = {path_of(document, row, manifest.id) for row, document in enumerate(documents)}
     typed = typed.casefold()
     fitting = (path for path in all_paths if typed in path.casefold())
     return sorted(fitting, key=lambda path: (not path.casefold().startswith(typed), path))[:most]
 
 
-def encode(opened: Opened, texts: Sequence[str], model: str) -> Vectors:
+def encode(resources: OpenResources, texts: Sequence[str], model: str) -> Vectors:
     """Return a row of length 1 for each text.
 
     Raises:
         DatasetError: No encoder is known for the model.
         ServiceError: The encoder fails.
     """
-    return opened.encode(texts, model)
+    return resources.encode(texts, model)
 
 
-def call(_: Opened, function: Callable[..., T], *arguments: object) -> T:
+def call(_: OpenResources, function: Callable[..., T], *arguments: object) -> T:
     """Call a function that needs no dataset."""
     return function(*arguments)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from standards_mcp_knowledge.building.document import WHOLE_CODE, Block, cut
+from standards_mcp_knowledge.building.document import MAX_CODE_FACTOR, Block, cut
 
 SIZES = st.integers(2, 30).flatmap(
     lambda words: st.tuples(st.just(words), st.integers(0, words // 2))
@@ -39,7 +39,7 @@ def test_a_passage_is_no_longer_than_asked_for_unless_it_is_one_piece_of_code(sh
     for passage in cut(blocks, *sizes):
         count = len(passage.split())
         assert 0 < count <= sizes[0] or (
-            count <= WHOLE_CODE * sizes[0] and Block(passage, is_code=True) in blocks
+            count <= MAX_CODE_FACTOR * sizes[0] and Block(passage, is_code=True) in blocks
         )
 
 
@@ -49,7 +49,7 @@ def test_code_stays_whole_up_to_four_times_the_length(shapes, sizes):
     passages = cut(blocks, *sizes)
 
     for block in blocks:
-        if block.is_code and 0 < len(block.text.split()) <= WHOLE_CODE * sizes[0]:
+        if block.is_code and 0 < len(block.text.split()) <= MAX_CODE_FACTOR * sizes[0]:
             assert sum(block.text in passage for passage in passages) == 1
 
 

@@ -1,4 +1,4 @@
-"""The interface of both Qdrant stores, and the store on a server. `embedded` has the other one."""
+"""Base class of both Qdrant stores, and the store on a server. `embedded` has the other store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from standards_mcp import ApiError, TimedOutError, may_use_proxy
 from standards_mcp_memory.records import Document, Vectors
 
 from . import points as point_jobs
-from .collections import Collection, existing
+from .collections import Collection, missing_collection_errors
 from .points import Hits
 
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 Changes: TypeAlias = Mapping[int, Document | None] | None
-"""The memories that a job wrote, None for deleted ones; None for a job on a whole collection."""
+"""Written memories by id, with None for deleted ones; None if a whole collection was changed."""
 ChangesT = TypeVar("ChangesT", bound=Changes)
 _THREADS: Final = 16
-_DENIED: Final = (401, 403)
+_DENIED_STATUSES: Final = (401, 403)
 
 
 class Store(ABC):
     """Runs jobs on Qdrant's client in threads of its own, because the client blocks.
 
-    A job that outlives its call keeps its thread. So the threads stay few, even if a server never
-    ends its answers: later jobs wait for one in vain, and time out.
+    A job that outlives its call keeps its thread. The number of threads is limited, so if a server
+    never ends its answers, later jobs wait for a thread in vain, and time out.
 
     Args:
         name: The subject of messages, with the folder or the address.
@@ -57,25 +57,28 @@ class Store(ABC):
     ) -> T:
         """Run a job with these arguments, and return its result.
 
-        The first argument of a job is the collection or its name.
+        The first argument of a job, if it has any, is the collection or its name.
 
         Raises:
             ApiError: The store cannot be reached or opened.
-            TimedOutError: It does not answer in time.
+            TimedOutError: The store does not answer in time.
             MissingCollectionError: The collection does not exist.
         """
 
-        def translated() -> T:
+        def run_job() -> T:
             client, name = self._client, args[0] if args else ""
             assert client is not None  # noqa: S101  - `_open` has opened it
-            with self._translated(), existing(client, getattr(name, "name", str(name))):
+            with (
+                self._translate_errors(),
+                missing_collection_errors(client, getattr(name, "name", str(name))),
+            ):
                 return job(client, *args, **kwargs)
 
         async with self.held():
             try:
                 await self._open()
                 with anyio.fail_after(self._timeout):
-                    return await self._in_thread(translated)
+                    return await self._in_thread(run_job)
             except TimeoutError:
                 raise TimedOutError(
                     f"{self.name} did not answer within {self._timeout:g} s. Try again, or "
@@ -113,11 +116,11 @@ class Store(ABC):
 
     @abstractmethod
     async def _open(self) -> None:
-        """Set the client, if it is not open."""
+        """Open the client, unless it is open."""
 
     @abstractmethod
-    def _translated(self) -> AbstractContextManager[None]:
-        """Convert the errors of the client for users."""
+    def _translate_errors(self) -> AbstractContextManager[None]:
+        """Raise errors of the client as errors with a message for users."""
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
@@ -158,7 +161,7 @@ class RemoteStore(Store):
 
     @override
     @contextmanager
-    def _translated(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         import httpx  # noqa: PLC0415  - as the client
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse  # noqa: PLC0415
         from qdrant_client.http.exceptions import (  # noqa: PLC0415
@@ -174,7 +177,7 @@ class RemoteStore(Store):
         except UnexpectedResponse as error:
             status = error.status_code or 0
             cause = f"answered {status}. Check [plugins.memory] url, and the server's log."
-            if status in _DENIED:
+            if status in _DENIED_STATUSES:
                 cause = f"refuses the key ({status}). Check [plugins.memory] api_key."
             raise ApiError(f"{self.name} {cause}", status=status) from None
         except (ResponseHandlingException, ValueError, AssertionError, RecursionError) as error:

@@ -9,19 +9,19 @@ from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Final
 
 from standards_mcp import InvalidInputError, NotFoundError
-from standards_mcp_memory.rendering import no_collection
+from standards_mcp_memory.rendering import missing_collection_text
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-REEMBEDDED: Final = ".reembed"
+COPY_SUFFIX: Final = ".reembed"
 """The suffix of the copy that `reembed` makes of a collection."""
 WORDS: Final = "words"
 """The name of the sparse vectors of a server."""
 _MODEL_KEY: Final = "standards_mcp_model"
-_REEMBEDDED_KEY: Final = "standards_mcp_reembedded"
+_REEMBED_KEY: Final = "standards_mcp_reembedded"
 _SEARCH_KEY: Final = "standards_mcp_search"
-_WITH_WORDS: Final = "words"
+_SEARCH_WITH_WORDS: Final = "words"
 _NOT_FOUND: Final = 404
 
 
@@ -34,7 +34,7 @@ class MissingCollectionError(NotFoundError):
 
     def __init__(self, name: str, names: Sequence[str]) -> None:
         self.names = list(names)
-        super().__init__(no_collection(name, names))
+        super().__init__(missing_collection_text(name, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Collection:
     """The description of a collection.
 
     Attributes:
-        model: The name of the model of its vectors; None if another program made them.
-        dimensions: The length of its vectors; None unless it has one unnamed vector with the
-            distance cosine.
-        reembedded: For a copy of `reembed`, the name of its original; for an original that the copy
-            is replacing, its own name.
+        model: The name of the model of the vectors; None if another program made them.
+        dimensions: The length of the vectors; None unless each memory has one unnamed vector with
+            the distance cosine.
+        reembed_source: For a copy by `reembed`, the name of the original; for an original that the
+            copy is replacing, its own name.
         has_words: True if titles, previews and tags are embedded with contents, and searches match
             words. False for a collection of an earlier version or another program.
     """
@@ -55,7 +55,7 @@ class Collection:
     count: int
     model: str | None
     dimensions: int | None
-    reembedded: str | None = None
+    reembed_source: str | None = None
     has_words: bool = False
 
     @property
@@ -70,8 +70,8 @@ def names(client: QdrantClient) -> list[str]:
 
 
 @contextmanager
-def existing(client: QdrantClient, name: str) -> Generator[None]:
-    """Convert the client's errors for a missing collection.
+def missing_collection_errors(client: QdrantClient, name: str) -> Generator[None]:
+    """Raise the client's error for a missing collection as `MissingCollectionError`.
 
     Raises:
         MissingCollectionError: The collection does not exist.
@@ -82,7 +82,7 @@ def existing(client: QdrantClient, name: str) -> Generator[None]:
         yield
     except (UnexpectedResponse, ValueError) as error:
         status = error.status_code if isinstance(error, UnexpectedResponse) else None
-        # The embedded store has no status.
+        # Errors of the embedded store have no status.
         if status != _NOT_FOUND and str(error) != f"Collection {name} not found":
             raise
         raise MissingCollectionError(name, names(client)) from None
@@ -92,16 +92,16 @@ def describe(client: QdrantClient, name: str) -> Collection:
     """Return the description of a collection."""
     info = client.get_collection(name)
     metadata = info.config.metadata or {}
-    model, reembedded = metadata.get(_MODEL_KEY), metadata.get(_REEMBEDDED_KEY)
+    model, reembed_source = metadata.get(_MODEL_KEY), metadata.get(_REEMBED_KEY)
     return Collection(
         name=name,
         count=info.points_count or 0,
         model=model if isinstance(model, str) else None,
         dimensions=_dimensions(info.config.params.vectors),
-        reembedded=reembedded if isinstance(reembedded, str) else None,
+        reembed_source=reembed_source if isinstance(reembed_source, str) else None,
         # Within a collection, all vectors have one form of text: mixed ones would rank old memories
         # below new ones.
-        has_words=metadata.get(_SEARCH_KEY) == _WITH_WORDS,
+        has_words=metadata.get(_SEARCH_KEY) == _SEARCH_WITH_WORDS,
     )
 
 
@@ -118,14 +118,14 @@ def create(client: QdrantClient, collection: Collection) -> None:
     """Create a collection.
 
     Raises:
-        InvalidInputError: The store does not accept its name.
+        InvalidInputError: The store does not accept the name.
     """
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     metadata = {
         _MODEL_KEY: collection.model,
-        _SEARCH_KEY: _WITH_WORDS if collection.has_words else None,
-        _REEMBEDDED_KEY: collection.reembedded,
+        _SEARCH_KEY: _SEARCH_WITH_WORDS if collection.has_words else None,
+        _REEMBED_KEY: collection.reembed_source,
     }
     vectors = models.VectorParams(size=collection.dimensions or 0, distance=models.Distance.COSINE)
     words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}

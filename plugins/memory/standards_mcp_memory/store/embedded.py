@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 _POLL: Final = 0.05
-_LOCK: Final = "standards-mcp.lock"
-_FOLDER: Final = 0o700
-_FILE: Final = 0o600
+_LOCK_NAME: Final = "standards-mcp.lock"
+_FOLDER_MODE: Final = 0o700
+_FILE_MODE: Final = 0o600
 
 
-# The asynchronous client would block the event loop here, with the same answers and errors.
+# In local mode, the asynchronous client would block the event loop.
 # qdrant-edge-py searches faster, but is before 1.0 and takes 37 s to optimise 21,000 points.
 class EmbeddedStore(Store):
     """Qdrant in this process. One thread uses it, because its searches are not thread-safe.
@@ -49,14 +49,14 @@ class EmbeddedStore(Store):
     def __init__(self, settings: MemorySettings, path: str) -> None:
         super().__init__(f"The memory store in {path}", settings.timeout, threads=1)
         self._path, self._settings = path, settings
-        self._calls = 0
+        self._active_calls = 0
         self._is_closed = False
-        self._closing: asyncio.TimerHandle | None = None
-        # By name of the collection. Only the thread changes it.
-        self._words: dict[str, WordIndex] = {}
+        self._close_timer: asyncio.TimerHandle | None = None
+        # Word indexes by the name of the collection. Only the store's thread changes them.
+        self._word_indexes: dict[str, WordIndex] = {}
         # Qdrant locks the folder only after it has read it, so a waiting program would miss the
         # writes of the other one. This lock is taken before Qdrant reads the folder.
-        self._lock = FileLock(Path(path, _LOCK))
+        self._lock = FileLock(Path(path, _LOCK_NAME))
 
     @override
     async def change(
@@ -68,13 +68,13 @@ class EmbeddedStore(Store):
     ) -> ChangesT:
         def change(client: QdrantClient, collection: Collection) -> ChangesT:
             # The index is dropped first, because a failed job may have written some memories.
-            index = self._words.pop(collection.name, None)
+            index = self._word_indexes.pop(collection.name, None)
             changes = job(client, collection, *args, **kwargs)
             if changes is None:
                 self._make_private()
             elif index is not None:
                 index.change(changes)
-                self._words[collection.name] = index
+                self._word_indexes[collection.name] = index
             return changes
 
         return await self.run(change, collection)
@@ -83,86 +83,88 @@ class EmbeddedStore(Store):
     async def search(self, collection: Collection, vector: Vectors, query: str, limit: int) -> Hits:
         if not collection.has_words:
             return await super().search(collection, vector, query, limit)
-        if collection.name not in self._words:
+        if collection.name not in self._word_indexes:
             # A large index takes seconds to make, so this is a job with its own deadline.
-            await self.run(self._index, collection.name)
+            await self.run(self._word_index, collection.name)
 
         def search(client: QdrantClient, name: str) -> Hits:
-            return search_embedded(client, name, vector, query, limit, self._index(client, name))
+            return search_embedded(
+                client, name, vector, query, limit, self._word_index(client, name)
+            )
 
         return await self.run(search, collection.name)
 
     @override
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
-        self._calls += 1
-        if self._closing is not None:
-            self._closing.cancel()
+        self._active_calls += 1
+        if self._close_timer is not None:
+            self._close_timer.cancel()
         try:
             yield
         finally:
-            self._calls -= 1
-            if self._calls == 0 and self._path != IN_MEMORY and not self._is_closed:
+            self._active_calls -= 1
+            if self._active_calls == 0 and self._path != IN_MEMORY and not self._is_closed:
                 loop = asyncio.get_running_loop()
-                self._closing = loop.call_later(self._settings.idle_close, self._close_if_idle)
+                self._close_timer = loop.call_later(self._settings.idle_close, self._close_if_idle)
 
     @override
     async def aclose(self) -> None:
         self._is_closed = True
-        if self._closing is not None:
-            self._closing.cancel()
+        if self._close_timer is not None:
+            self._close_timer.cancel()
         await self._in_thread(self._close)
         await asyncio.to_thread(self._threads.shutdown)
 
     @override
     async def _open(self) -> None:
         def open_client() -> None:
-            with self._translated():
+            with self._translate_errors():
                 if self._client is None:
                     in_memory = self._path == IN_MEMORY
-                    self._client = _client(self._path) if in_memory else self._open_folder(until)
+                    self._client = _client(self._path) if in_memory else self._open_folder(deadline)
 
         lock_wait = self._settings.lock_wait
-        until = time.monotonic() + lock_wait
+        deadline = time.monotonic() + lock_wait
         # The thread may still run the job of an earlier call that timed out.
         with anyio.fail_after(lock_wait + self._timeout):
             await self._in_thread(open_client)
 
     @override
     @contextmanager
-    def _translated(self) -> Generator[None]:
+    def _translate_errors(self) -> Generator[None]:
         try:
             yield
         except RuntimeError as error:
             if "already accessed" not in str(error):
                 raise
-            raise self._in_use() from None
+            raise self._in_use_error() from None
         except (OSError, sqlite3.Error, JSONDecodeError, UnpicklingError) as error:
             cause = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise self._unusable(cause) from error
+            raise self._unusable_error(cause) from error
 
-    def _index(self, client: QdrantClient, name: str) -> WordIndex:
-        if name not in self._words:
-            # One page, because the client sorts all ids for each of them.
+    def _word_index(self, client: QdrantClient, name: str) -> WordIndex:
+        if name not in self._word_indexes:
+            # One page, because the client sorts all ids for each page.
             documents, _ = page(client, name, None, count(client, name) or 1)
-            self._words[name] = WordIndex(documents)
+            self._word_indexes[name] = WordIndex(documents)
             return_memory()
-        return self._words[name]
+        return self._word_indexes[name]
 
     def _close_if_idle(self) -> None:
-        if self._calls == 0:
+        if self._active_calls == 0:
             self._threads.submit(self._close)
 
-    def _open_folder(self, until: float) -> QdrantClient:
+    def _open_folder(self, deadline: float) -> QdrantClient:
         folder = Path(self._path)
         make_folder(folder)
         self._make_private()
         try:
-            self._lock.acquire(timeout=max(0.0, until - time.monotonic()), poll_interval=_POLL)
+            self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()), poll_interval=_POLL)
         except Timeout:
-            raise self._in_use() from None
+            raise self._in_use_error() from None
         try:
-            self._wait_for_others(folder, until)
+            self._wait_for_others(folder, deadline)
             _repair(folder)
             client = _client(self._path)
         except (StandardsMcpError, OSError, RuntimeError, sqlite3.Error):
@@ -170,25 +172,25 @@ class EmbeddedStore(Store):
             raise
         except Exception as error:  # damaged files cause errors of nearly any type
             self._lock.release()
-            raise self._unusable(f"{type(error).__name__}: {error}") from error
+            raise self._unusable_error(f"{type(error).__name__}: {error}") from error
         return_memory()
         return client
 
-    def _wait_for_others(self, folder: Path, until: float) -> None:
+    def _wait_for_others(self, folder: Path, deadline: float) -> None:
         """Wait for other programs of Qdrant, which do not know the lock of this plugin."""
         import portalocker  # noqa: PLC0415  - comes with qdrant-client
 
-        wait = max(0.0, until - time.monotonic())
+        wait = max(0.0, deadline - time.monotonic())
         lock = portalocker.Lock(folder / ".lock", "r+", timeout=wait, check_interval=_POLL)
         try:
             with suppress(FileNotFoundError), lock:
                 pass
         except portalocker.LockException:
-            raise self._in_use() from None
+            raise self._in_use_error() from None
 
     def _close(self) -> None:
         client, self._client = self._client, None
-        self._words.clear()
+        self._word_indexes.clear()
         if client is not None:
             try:
                 client.close()
@@ -206,15 +208,15 @@ class EmbeddedStore(Store):
         for path in (Path(self._path), *Path(self._path).rglob("*")):
             with suppress(PermissionError, FileNotFoundError):
                 if not path.is_symlink():
-                    path.chmod(_FOLDER if path.is_dir() else _FILE)
+                    path.chmod(_FOLDER_MODE if path.is_dir() else _FILE_MODE)
 
-    def _unusable(self, cause: object) -> ApiError:
+    def _unusable_error(self, cause: object) -> ApiError:
         return ApiError(f"{self.name} cannot be used: {cause}. Check [plugins.memory] path.")
 
-    def _in_use(self) -> ApiError:
+    def _in_use_error(self) -> ApiError:
         return ApiError(
-            f"{self.name} is in use by another process. Try again when that has been idle for "
-            "[plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
+            f"{self.name} is in use by another process. Try again when that process has been idle "
+            "for [plugins.memory] idle_close seconds, close it, or share a Qdrant server by url."
         )
 
 
@@ -229,10 +231,10 @@ def _client(path: str) -> QdrantClient:
 
 
 def _repair(folder: Path) -> None:
-    """Finish what a killed process has begun: to create the store, or to delete collections.
+    """Complete the creation of the store, or deletions of collections, by a killed process.
 
-    The client deletes the files of a collection before its entry. At the next start it would create
-    the collection again, empty.
+    The client deletes the files of a collection before its entry in ``meta.json``. At the next
+    start, it would create the collection again, empty.
 
     Raises:
         Exception: The list of collections is damaged; errors of nearly any type are possible.
@@ -244,17 +246,17 @@ def _repair(folder: Path) -> None:
         file.unlink()
         return
     meta: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    gone = {name for name in meta["collections"] if _is_gone(collections / name)}
-    if gone:
+    missing = {name for name in meta["collections"] if _is_deleted(collections / name)}
+    if missing:
         for table in (meta["collections"], meta.get("text_indexes", {})):
-            for name in gone & table.keys():
+            for name in missing & table.keys():
                 del table[name]
-        written = file.with_suffix(".tmp")
-        written.write_text(json.dumps(meta), "utf-8")
-        written.replace(file)
+        new_file = file.with_suffix(".tmp")
+        new_file.write_text(json.dumps(meta), "utf-8")
+        new_file.replace(file)
 
 
-def _is_gone(collection: Path) -> bool:
+def _is_deleted(collection: Path) -> bool:
     # SQLite's own temporary files do not count. Older clients use another name for the database.
     return all(file.name.startswith("storage.sqlite-") for file in collection.glob("*"))
 
@@ -263,11 +265,11 @@ def make_folder(folder: Path) -> None:
     """Create a folder and its missing parents, readable for the owner only.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The folder cannot be created.
     """
     if not folder.parent.exists():  # mkdir would create parents with the default mode
         make_folder(folder.parent)
-    folder.mkdir(_FOLDER, exist_ok=True)
+    folder.mkdir(_FOLDER_MODE, exist_ok=True)
 
 
 def return_memory() -> None:

@@ -12,7 +12,7 @@ from standards_mcp_memory.records import Document, Point, Vectors
 from standards_mcp_memory.schemas import Preview
 
 from .collections import WORDS, Collection, is_server
-from .words import fused, query_words, word_weights
+from .words import fuse_scores, query_words, word_weights
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from .words import WordIndex
 
 PAGE: Final = 1000
-_SHOWN: Final = ["title", "preview"]
+_PREVIEW_KEYS: Final = ["title", "preview"]
 _DIGITS: Final = 3
-_CANDIDATES: Final = 100
-_MORE_CANDIDATES: Final = 20
+_MIN_CANDIDATES: Final = 100
+_EXTRA_CANDIDATES: Final = 20
 _INSERT_ONLY_SINCE: Final = (1, 17)
 
 
 Hits: TypeAlias = tuple[list[Preview], int]
-"""The previews of a search, best first, and the number of hits left out for their UUIDs."""
+"""The previews of a search, best first, and the number of hits left out because of UUIDs."""
 
 
 def search(client: QdrantClient, name: str, vector: Vectors, limit: int) -> Hits:
@@ -43,11 +43,11 @@ def search_server(client: QdrantClient, name: str, vector: Vectors, query: str, 
     words = query_words(query)
     if not words:
         return search(client, name, vector, limit)
-    depth = max(_CANDIDATES, 2 * limit)
+    candidates = max(_MIN_CANDIDATES, 2 * limit)
     sparse = models.SparseVector(indices=words, values=[1.0] * len(words))
     lists = [
-        models.Prefetch(query=vector.tolist(), limit=depth),
-        models.Prefetch(query=sparse, using=WORDS, limit=depth),
+        models.Prefetch(query=vector.tolist(), limit=candidates),
+        models.Prefetch(query=sparse, using=WORDS, limit=candidates),
     ]
     fusion = models.FusionQuery(fusion=models.Fusion.RRF)
     return _hits(_query(client, name, limit, prefetch=lists, query=fusion))
@@ -57,20 +57,20 @@ def search_embedded(
     client: QdrantClient, name: str, vector: Vectors, query: str, limit: int, index: WordIndex
 ) -> Hits:
     """Return the memories of an embedded store that are nearest by meaning and words."""
-    depth = limit + _MORE_CANDIDATES
-    points = _query(client, name, depth, query=vector.tolist())
+    candidates = limit + _EXTRA_CANDIDATES
+    points = _query(client, name, candidates, query=vector.tolist())
     documents = _by_id(points)
-    cosines = {point.id: point.score for point in points if is_number(point.id)}
-    words = index.scores(query_words(query), depth, [*cosines])
-    # Hits by words alone get the lowest cosine of the hits by vectors, which they cannot exceed. To
-    # read their vectors would take as long as the search.
+    cosines = {point.id: point.score for point in points if is_number_id(point.id)}
+    words = index.scores(query_words(query), candidates, [*cosines])
+    # Hits by words alone get the lowest cosine of the hits by vectors, because their own cosines
+    # are not higher. Reading their vectors would take as long as the search.
     farthest = min(cosines.values(), default=0.0)
-    scores = fused({**dict.fromkeys(words, farthest), **cosines}, words)
+    scores = fuse_scores({**dict.fromkeys(words, farthest), **cosines}, words)
     best = sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))[:limit]
-    documents |= retrieve(client, name, [*{*best} - documents.keys()], _SHOWN)
+    documents |= retrieve(client, name, [*{*best} - documents.keys()], _PREVIEW_KEYS)
     best_documents = [documents[doc_id] for doc_id in best if doc_id in documents]
-    odd_ids = sum(not is_number(point.id) for point in points[:limit])
-    return _previews(best_documents, scores), odd_ids
+    uuid_count = sum(not is_number_id(point.id) for point in points[:limit])
+    return _previews(best_documents, scores), uuid_count
 
 
 def retrieve(
@@ -100,8 +100,8 @@ def vectors_of(client: QdrantClient, name: str, ids: Sequence[int]) -> dict[int,
     return vectors
 
 
-def twin(client: QdrantClient, name: str, title: str, content: str) -> Document | None:
-    """Return the memory with this title and content, if it exists."""
+def find_equal(client: QdrantClient, name: str, title: str, content: str) -> Document | None:
+    """Return a memory with this title and content, or None."""
     from qdrant_client import models  # noqa: PLC0415  - takes seconds
 
     # The stored hash does not help: other programs edit texts without updating it.
@@ -134,7 +134,7 @@ def page(
 def upsert(
     client: QdrantClient, collection: Collection, points: Sequence[Point]
 ) -> dict[int, Document]:
-    """Write memories, and return them; they replace the ones with their ids."""
+    """Write memories in place of memories with the same ids, and return them."""
     _write(client, collection, points)
     return {point.id: Document(point.id, point.payload) for point in points}
 
@@ -174,7 +174,7 @@ def _query(
     client: QdrantClient, name: str, limit: int, **query: Any
 ) -> Sequence[models.ScoredPoint]:
     return client.query_points(
-        name, limit=limit, with_payload=_SHOWN, with_vectors=False, **query
+        name, limit=limit, with_payload=_PREVIEW_KEYS, with_vectors=False, **query
     ).points
 
 
@@ -216,7 +216,7 @@ def _struct(client: QdrantClient, collection: Collection, point: Point) -> model
 
 
 def _hits(points: Sequence[models.ScoredPoint]) -> Hits:
-    scores = {point.id: point.score for point in points if is_number(point.id)}
+    scores = {point.id: point.score for point in points if is_number_id(point.id)}
     return _previews(_by_id(points).values(), scores), len(points) - len(scores)
 
 
@@ -234,11 +234,11 @@ def _previews(documents: Iterable[Document], scores: Mapping[int, float]) -> lis
 
 
 def _by_id(rows: Sequence[models.Record | models.ScoredPoint]) -> dict[int, Document]:
-    return {row.id: Document(row.id, row.payload or {}) for row in rows if is_number(row.id)}
+    return {row.id: Document(row.id, row.payload or {}) for row in rows if is_number_id(row.id)}
 
 
-def is_number(identifier: object) -> TypeGuard[int]:
-    """Return True if an id is a number; other programs also use UUIDs."""
+def is_number_id(identifier: object) -> TypeGuard[int]:
+    """Return True if an id is a number from 1; other programs also use UUIDs."""
     return isinstance(identifier, int) and identifier >= 1
 
 

@@ -24,7 +24,7 @@ Number = TypeVar("Number", float, "npt.NDArray[Any]")
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _IDENTIFIER_CHARACTERS: Final = "_+#"
-_PARTS: Final = re.compile(
+_PART_BOUNDARIES: Final = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
     r"|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_+|[+#]+(?=[A-Za-z0-9])"
 )
@@ -39,7 +39,7 @@ _MEAN_LENGTH: Final = 100
 
 
 class _Separators(dict[int, int]):
-    """Map characters between words to spaces, for `str.translate`."""
+    """Maps characters between words to spaces, for `str.translate`."""
 
     def __missing__(self, code: int) -> int:
         character = chr(code)
@@ -55,10 +55,10 @@ _SEPARATORS: Final = _Separators()
 
 
 def word_weight(count: Number, length: Number) -> Number:
-    """Return the BM25 weight of a word, without its rarity.
+    """Return the BM25 weight of a word in a text, without the factor for its rarity.
 
     Args:
-        count: Its number of occurrences in the text.
+        count: The number of occurrences of the word in the text.
         length: The number of words in the text.
     """
     norm = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * length / _MEAN_LENGTH)
@@ -66,19 +66,19 @@ def word_weight(count: Number, length: Number) -> Number:
 
 
 def word_counts(text: str) -> Counter[int]:
-    """Return the words of a text, and the parts of identifiers, with their numbers."""
-    return Counter([number for word in _split(text) for number in _numbers(word)])
+    """Count the words of a text and the parts of identifiers, by the hash of the word."""
+    return Counter([word_hash for word in _split(text) for word_hash in _word_hashes(word)])
 
 
 def word_weights(text: str) -> dict[int, float]:
-    """Return the words of a stored text with their weights."""
+    """Return the BM25 weights of the words of a stored text, by the hash of the word."""
     counts = word_counts(text)
     length = float(counts.total())
-    return {number: word_weight(float(count), length) for number, count in counts.items()}
+    return {word_hash: word_weight(float(count), length) for word_hash, count in counts.items()}
 
 
 def query_words(text: str) -> list[int]:
-    """Return the words of a query, each once, in a stable order."""
+    """Return the hashes of the words of a query, each once, in a stable order."""
     return sorted(word_counts(text))
 
 
@@ -91,25 +91,25 @@ def _split(text: str) -> list[str]:
 
 # The words of a language repeat: a store of 20,000 memories has some thousands.
 @lru_cache(100_000)
-def _numbers(word: str) -> tuple[int, ...]:
-    return tuple(_number(form) for form in _forms(word))
+def _word_hashes(word: str) -> tuple[int, ...]:
+    return tuple(_stable_hash(form) for form in _forms(word))
 
 
 def _forms(word: str) -> list[str]:
     """Return a word, the parts of an identifier, and pairs of characters in unspaced scripts."""
     forms: list[str] = []
     for run in _UNSPACED.findall(word):
-        forms += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+        forms += [run[position : position + 2] for position in range(max(1, len(run) - 1))]
     for spaced in _UNSPACED.sub(" ", word).split():
         # "#retry" is a tag, "C#" is a name.
         whole = spaced.lstrip(_IDENTIFIER_CHARACTERS).rstrip("_")
-        parts = [part for part in _PARTS.split(whole) if part]
+        parts = [part for part in _PART_BOUNDARIES.split(whole) if part]
         forms += [name.casefold() for name in dict.fromkeys([whole, *parts]) if name]
     return forms
 
 
-def _number(form: str) -> int:
-    # Servers store these numbers, so the hash must be the same in all versions.
+def _stable_hash(form: str) -> int:
+    # Servers store these hashes, so the hash must be the same in all versions.
     return int.from_bytes(blake2b(form.encode("utf-8", "surrogatepass"), digest_size=4).digest())
 
 
@@ -164,7 +164,8 @@ class WordIndex:
     ) -> dict[int, float]:
         """Return the scores of memories that have one of the words, by id.
 
-        These are the best *limit*, all of *extra_ids* and all that were changed.
+        The best *limit* memories are included, *extra_ids* and all changed memories, if they have
+        one of the words.
         """
         import numpy as np  # noqa: PLC0415  - as above
 
@@ -172,9 +173,9 @@ class WordIndex:
         changed = dict.fromkeys(self._changed, 0.0)
         count = int(self._is_current.sum()) + len(changed)
         for word in words:
-            at = int(np.searchsorted(self._words, np.uint32(word)))
-            is_indexed = at < len(self._words) and self._words[at] == word
-            start, end = self._bounds[at : at + 2] if is_indexed else (0, 0)
+            position = int(np.searchsorted(self._words, np.uint32(word)))
+            is_indexed = position < len(self._words) and self._words[position] == word
+            start, end = self._bounds[position : position + 2] if is_indexed else (0, 0)
             rows = self._rows[start:end]
             is_current = self._is_current[rows]
             rows = rows[is_current]
@@ -203,14 +204,15 @@ class WordIndex:
 WORD_WEIGHT: Final = 0.3
 
 
-def fused(cosines: Mapping[int, float], words: Mapping[int, float]) -> dict[int, float]:
-    """Fuse both scores of each memory into one between 0 and 1.
+def fuse_scores(cosines: Mapping[int, float], words: Mapping[int, float]) -> dict[int, float]:
+    """Fuse both scores of each memory into one.
 
-    Both are divided by their best and added with weights. The cosine of the nearest vector bounds
-    the result, so a query that fits no memory has low scores.
+    The scores by words are scaled so that the best equals the highest cosine, then both are added
+    with weights. So a query that fits no memory has low scores. If cosines or words have no
+    positive score, return the cosines.
 
     Args:
-        words: Scores by words of the memories of *cosines*.
+        words: Scores by words; memories that are not in *cosines* are ignored.
     """
     nearest = max(0.0, min(1.0, max(cosines.values(), default=0.0)))
     best = max(words.values(), default=0.0)

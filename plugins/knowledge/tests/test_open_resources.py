@@ -17,10 +17,10 @@ import pytest
 
 from standards_mcp_encoders import Vectors
 from standards_mcp_knowledge.documents import read_metadata
-from standards_mcp_knowledge.encoders import Encoders
+from standards_mcp_knowledge.encoders import EncoderSettings
 from standards_mcp_knowledge.manifests import DatasetError, Files, Manifest, stamps_of
 from standards_mcp_knowledge.workers import process, tasks
-from standards_mcp_knowledge.workers.opened import Opened
+from standards_mcp_knowledge.workers.open_resources import OpenResources
 
 MakeDataset = Callable[..., Path]
 GUIDE = Manifest(id="guide", name="Guide", description="What", index="i", metadata="m")
@@ -33,48 +33,50 @@ def files_of(folder: Path) -> Files:
 
 
 @pytest.fixture
-def opened() -> Opened:
-    return Opened(Encoders({"nowhere": "http://127.0.0.1:9/v1/embeddings#m"}))
+def resources() -> OpenResources:
+    return OpenResources(EncoderSettings({"nowhere": "http://127.0.0.1:9/v1/embeddings#m"}))
 
 
-def test_a_dataset_is_inspected_searched_and_read(opened: Opened, make_dataset: MakeDataset):
+def test_a_dataset_is_inspected_searched_and_read(
+    resources: OpenResources, make_dataset: MakeDataset
+):
     files = files_of(make_dataset())
-    tasks.encode(opened, ["word"], "all-MiniLM-L6-v2")
-    facts = tasks.inspect(opened, files)
+    tasks.encode(resources, ["word"], "all-MiniLM-L6-v2")
+    facts = tasks.check(resources, files)
     assert facts == tasks.Facts(5, 384, "sentence-transformers/all-MiniLM-L6-v2")
-    assert tasks.search(opened, files, GUIDE, QUERY, 1)[0]["path"] == "docs/3.md"
-    assert tasks.document(opened, files, GUIDE, "docs/1.md") == "Dogs bark at night"
-    assert tasks.document(opened, files, GUIDE, "docs/9.md") is None
-    assert tasks.paths(opened, files, GUIDE, "DOCS/", 2) == ["docs/0.md", "docs/1.md"]
-    tasks.close_others(opened, [])
-    assert tasks.encode(opened, ["a"], "minilm").shape == (1, 384)
-    assert tasks.call(opened, divmod, 7, 2) == (3, 1)
+    assert tasks.search(resources, files, GUIDE, QUERY, 1)[0]["path"] == "docs/3.md"
+    assert tasks.document(resources, files, GUIDE, "docs/1.md") == "Dogs bark at night"
+    assert tasks.document(resources, files, GUIDE, "docs/9.md") is None
+    assert tasks.paths(resources, files, GUIDE, "DOCS/", 2) == ["docs/0.md", "docs/1.md"]
+    tasks.close_others(resources, [])
+    assert tasks.encode(resources, ["a"], "minilm").shape == (1, 384)
+    assert tasks.call(resources, divmod, 7, 2) == (3, 1)
 
 
 @pytest.mark.parametrize("kind", ["HNSW8", "IVF2,Flat", "PCA16,Flat"])
 def test_indexes_that_search_in_part_look_far_enough(
-    opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
+    resources: OpenResources, make_dataset: MakeDataset, vectors: Vectors, kind: str
 ):
     noise = np.random.default_rng(5).standard_normal((95, 384))
     rows = np.vstack([vectors, noise / np.linalg.norm(noise, axis=1, keepdims=True)])
     rows = rows.astype("float32")
     files = files_of(make_dataset(kind=kind, rows=rows, metadata=[{}] * len(rows)))
-    assert len(tasks.search(opened, files, GUIDE, QUERY, 90)) == 90
+    assert len(tasks.search(resources, files, GUIDE, QUERY, 90)) == 90
 
 
 @pytest.mark.parametrize("kind", ["HNSW8", "PCA16,HNSW8", "IDMap,HNSW8"])
 def test_graphs_look_far_enough_also_within_other_indexes(
-    opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
+    resources: OpenResources, make_dataset: MakeDataset, vectors: Vectors, kind: str
 ):
     rows = np.vstack([vectors] * 10)
     files = files_of(make_dataset(kind=kind, rows=rows, metadata=[{}] * len(rows)))
-    tasks.search(opened, files, GUIDE, QUERY, 1)
-    assert opened.dataset(files)._graph.hnsw.efSearch == 64
+    tasks.search(resources, files, GUIDE, QUERY, 1)
+    assert resources.dataset(files)._hnsw_layer.hnsw.efSearch == 64
 
 
 @pytest.mark.parametrize("kind", ["IDMap,Flat", "IVF1,Flat", "PCA4,IVF1,Flat"])
 def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
-    opened: Opened, make_dataset: MakeDataset, vectors: Vectors, kind: str
+    resources: OpenResources, make_dataset: MakeDataset, vectors: Vectors, kind: str
 ):
     folder = make_dataset()
     index = faiss.index_factory(384, kind, faiss.METRIC_INNER_PRODUCT)
@@ -84,15 +86,15 @@ def test_ids_of_an_index_that_are_not_the_places_of_documents_are_refused(
         index.add_with_ids(vectors, np.arange(first, first + 5))
         faiss.write_index(index, str(folder / "docs.index"))
         if is_right:
-            found = tasks.search(opened, files_of(folder), GUIDE, QUERY, 1)
+            found = tasks.search(resources, files_of(folder), GUIDE, QUERY, 1)
             assert found[0]["path"] == "docs/3.md"
         else:
             with pytest.raises(DatasetError, match="its ids are not 0 to 4"):
-                tasks.inspect(opened, files_of(folder))
+                tasks.check(resources, files_of(folder))
 
 
 def test_ids_within_other_indexes_are_the_places_of_documents_too(
-    opened: Opened, make_dataset: MakeDataset, vectors: Vectors
+    resources: OpenResources, make_dataset: MakeDataset, vectors: Vectors
 ):
     folder = make_dataset()
     for ids in (range(1, 6), range(5)):
@@ -104,24 +106,24 @@ def test_ids_within_other_indexes_are_the_places_of_documents_too(
         faiss.write_index(index, str(folder / "docs.index"))
         if ids[0]:
             with pytest.raises(DatasetError, match="its ids are not 0 to 4"):
-                tasks.inspect(opened, files_of(folder))
-    found = tasks.search(opened, files_of(folder), GUIDE, QUERY, 1)
+                tasks.check(resources, files_of(folder))
+    found = tasks.search(resources, files_of(folder), GUIDE, QUERY, 1)
     assert found[0]["path"] == "docs/3.md"
 
 
 def test_a_changed_dataset_is_opened_anew_for_the_next_search(
-    opened: Opened, make_dataset: MakeDataset, vectors: Vectors
+    resources: OpenResources, make_dataset: MakeDataset, vectors: Vectors
 ):
     before = files_of(make_dataset())
-    tasks.inspect(opened, before)
-    assert tasks.search(opened, before, GUIDE, QUERY, 1)[0]["path"] == "docs/3.md"
+    tasks.check(resources, before)
+    assert tasks.search(resources, before, GUIDE, QUERY, 1)[0]["path"] == "docs/3.md"
     after = files_of(make_dataset(rows=np.ascontiguousarray(vectors[::-1])))
     # A caller with old stamps gets the new content.
     for files in (before, after):
-        assert tasks.search(opened, files, GUIDE, QUERY, 1)[0]["path"] == "docs/1.md"
+        assert tasks.search(resources, files, GUIDE, QUERY, 1)[0]["path"] == "docs/1.md"
     shutil.rmtree(before.index.parent)
     with pytest.raises(DatasetError, match="cannot be read: No such file") as raised:
-        tasks.inspect(opened, before)
+        tasks.check(resources, before)
     assert raised.value.kind == "path"
 
 
@@ -136,7 +138,7 @@ def test_a_changed_dataset_is_opened_anew_for_the_next_search(
     ],
 )
 def test_index_metadata_and_encoder_must_fit(
-    opened: Opened,
+    resources: OpenResources,
     make_dataset: MakeDataset,
     vectors: Vectors,
     changed: dict[str, object],
@@ -146,26 +148,26 @@ def test_index_metadata_and_encoder_must_fit(
     rows = vectors[: changed.pop("rows", 5), : changed.pop("columns", 384)]  # type: ignore[misc]
     metadata = {"documents": [{}] * 5, "model": changed.pop("model", None)}
     with pytest.raises(DatasetError) as raised:
-        tasks.inspect(opened, files_of(make_dataset(rows=rows, metadata=metadata, **changed)))
+        tasks.check(resources, files_of(make_dataset(rows=rows, metadata=metadata, **changed)))
     assert raised.value.kind == kind
     assert reason in raised.value.reason
 
 
 def test_an_address_is_asked_by_a_search_and_after_a_failure_rests(
-    opened: Opened, make_dataset: MakeDataset
+    resources: OpenResources, make_dataset: MakeDataset
 ):
     files = files_of(make_dataset(metadata={"documents": [{}] * 5, "model": "nowhere"}))
-    assert tasks.inspect(opened, files).model == "nowhere"
-    for look in (tasks.try_out, tasks.try_out):
+    assert tasks.check(resources, files).model == "nowhere"
+    for look in (tasks.check_with_encoder, tasks.check_with_encoder):
         with pytest.raises(DatasetError, match=r"check plugins\.knowledge\.encoders") as raised:
-            look(opened, files)
+            look(resources, files)
         assert raised.value.kind == "endpoint"
 
 
 def test_an_invalid_vector_is_not_searched(
-    opened: Opened, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
+    resources: OpenResources, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
 ):
-    dataset = opened.dataset(files_of(make_dataset()))
+    dataset = resources.dataset(files_of(make_dataset()))
     wrong = np.full((1, 384), np.nan, np.float32)
     monkeypatch.setattr(dataset.encoder, "encode", lambda _: wrong)
     with pytest.raises(DatasetError, match="returned an invalid vector"):
@@ -173,7 +175,7 @@ def test_an_invalid_vector_is_not_searched(
 
 
 def test_encoders_go_with_the_last_dataset_that_uses_them(
-    opened: Opened, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
+    resources: OpenResources, make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(sys.modules, "model2vec", types.ModuleType("model2vec"))
 
@@ -184,36 +186,38 @@ def test_encoders_go_with_the_last_dataset_that_uses_them(
             return np.ones((len(texts), 384), np.float32)
 
     monkeypatch.setattr(sys.modules["model2vec"], "StaticModel", Model, raising=False)
-    tasks.encode(opened, ["word"], "all-MiniLM-L6-v2")
+    tasks.encode(resources, ["word"], "all-MiniLM-L6-v2")
     good = files_of(make_dataset())
     others = [
         files_of(make_dataset(name, metadata={"documents": [{}] * 5, "model": f"model2vec:{name}"}))
         for name in ("a", "b")
     ]
     for files in (good, *others):
-        tasks.inspect(opened, files)
-    models = [weakref.ref(opened.dataset(files).encoder) for files in (good, *others)]
-    tasks.close_others(opened, [good, others[0]])
+        tasks.check(resources, files)
+    models = [weakref.ref(resources.dataset(files).encoder) for files in (good, *others)]
+    tasks.close_others(resources, [good, others[0]])
     gc.collect()
     assert [model() is not None for model in models] == [True, True, False]
     # The one for most datasets stays.
-    tasks.close_others(opened, [])
+    tasks.close_others(resources, [])
     gc.collect()
     assert [model() is not None for model in models] == [True, False, False]
     # And when a dataset changes its model.
-    tasks.inspect(opened, others[0])
-    models = [weakref.ref(opened.dataset(others[0]).encoder)]
+    tasks.check(resources, others[0])
+    models = [weakref.ref(resources.dataset(others[0]).encoder)]
     after = files_of(make_dataset("a"))
-    tasks.inspect(opened, after)
+    tasks.check(resources, after)
     gc.collect()
     assert models[0]() is None
 
 
-def test_an_error_of_faiss_is_reported_in_its_words(opened: Opened, make_dataset: MakeDataset):
+def test_an_error_of_faiss_is_reported_in_its_words(
+    resources: OpenResources, make_dataset: MakeDataset
+):
     folder = make_dataset()
     (folder / "docs.index").write_bytes(b"nothing that FAISS knows")
     with pytest.raises(DatasetError, match=r"Index cannot be read: .*docs.index: .*not recogni"):
-        tasks.inspect(opened, files_of(folder))
+        tasks.check(resources, files_of(folder))
 
 
 @pytest.mark.parametrize(
@@ -243,21 +247,21 @@ def test_metadata_may_be_a_list_or_an_object_with_more(tmp_path: Path):
         read_metadata(tmp_path)
 
 
-def test_an_answer_is_sent_for_every_exception(opened: Opened):
-    answer = process.answer_to((tasks.call, (divmod, 1, 0)), opened)
+def test_an_answer_is_sent_for_every_exception(resources: OpenResources):
+    answer = process.answer_to((tasks.call, (divmod, 1, 0)), resources)
     assert isinstance(answer.error, ZeroDivisionError)
     assert "Traceback" in answer.error.__notes__[0]
     with pytest.raises(MemoryError):
-        process.answer_to((tasks.call, (bytearray, 2**62)), opened)
+        process.answer_to((tasks.call, (bytearray, 2**62)), resources)
 
     class LocalError(Exception):
         pass
 
     error = LocalError("text")
     error.add_note("where")
-    framed = process.framed(process.Answer(error=error))
+    framed = process.to_frame(process.Answer(error=error))
     assert int.from_bytes(framed[: process.LENGTH]) == len(framed) - process.LENGTH
     assert b"LocalError: text" in framed
     assert b"where" in framed
     with pytest.raises(Exception, match="pickle"):
-        process.framed(process.Answer(lambda: None))
+        process.to_frame(process.Answer(lambda: None))

@@ -14,34 +14,30 @@ from pydantic import SecretStr
 from typing_extensions import override
 
 from standards_mcp import ServiceError
-from standards_mcp_encoders import (
-    EmbeddingClient,
-    TextEncoder,
-    Vectors,
-    is_address,
-    open_encoder,
-)
+from standards_mcp_encoders import EmbeddingClient, TextEncoder, Vectors, is_address, open_encoder
 from standards_mcp_knowledge.documents import Metric, read_metadata
-from standards_mcp_knowledge.encoders import DEFAULT_MODEL, Encoders, no_encoder, spec_of
+from standards_mcp_knowledge.encoders import DEFAULT_MODEL, EncoderSettings, no_encoder, spec_of
 from standards_mcp_knowledge.manifests import DatasetError, Files, stamps_of
 
 _REMEDY: Final = "check plugins.knowledge.encoders and its embedding_api_key"
-_REST: Final = 4
+_REST_FACTOR: Final = 4
 _MOST_PROBES: Final = 16
 _LEAST_CANDIDATES: Final = 64
 _METRICS: Final[dict[int, Metric]] = {0: "ip", 1: "l2"}
-_DAMAGE: Final = (RuntimeError, AssertionError)
+_DAMAGE_ERRORS: Final = (RuntimeError, AssertionError)
 """The exceptions of FAISS for damaged indexes."""
 
 
 class EndpointEncoder(TextEncoder):
-    """An encoder at an address. After a failure it rests for four times as long as that took.
+    """An encoder at an address. A failure is followed by a pause of four times its duration.
 
-    So an address that hangs takes a fifth of the workers' time at most.
+    So an address that hangs takes at most a fifth of a worker's time.
     """
 
     def __init__(self, spec: str, key: SecretStr | None, timeout: float) -> None:
-        self._client = EmbeddingClient(spec, key, remedy=_REMEDY, timeout=timeout, rest=_REST)
+        self._client = EmbeddingClient(
+            spec, key, remedy=_REMEDY, timeout=timeout, rest=_REST_FACTOR
+        )
         self.name = self._client.name
 
     @override
@@ -49,31 +45,33 @@ class EndpointEncoder(TextEncoder):
         return self._client.embed(texts)
 
 
-class Opened:
+class OpenResources:
     """The open datasets and encoders of a worker. A dataset is opened again when its files change.
 
     Attributes:
         encoders: The settings of encoders.
     """
 
-    def __init__(self, encoders: Encoders | None = None) -> None:
-        self.encoders = encoders or Encoders()
+    def __init__(self, encoders: EncoderSettings | None = None) -> None:
+        self.encoder_settings = encoders or EncoderSettings()
         self._datasets: dict[tuple[Path, Path], OpenDataset] = {}
         # Datasets share encoders, and the last one that uses an encoder releases its memory.
-        self._shared: WeakValueDictionary[tuple[str, bool], TextEncoder] = WeakValueDictionary()
-        self._named: dict[str, TextEncoder] = {}
+        self._encoders_by_spec: WeakValueDictionary[tuple[str, bool], TextEncoder] = (
+            WeakValueDictionary()
+        )
+        self._encoders_by_model: dict[str, TextEncoder] = {}
 
     def dataset(self, files: Files) -> OpenDataset:
-        """Return an open dataset.
+        """Return the dataset with these files; open it if necessary.
 
         Raises:
-            DatasetError: It breaks a rule.
+            DatasetError: The dataset breaks a rule.
         """
         key = (files.index, files.metadata)
-        # The host may not have noticed a change yet. An overwritten file changes in the mapped
-        # index, too, so the old documents would not belong to it.
+        # The host may not have noticed a change yet. A mapped index changes with its file, so the
+        # old documents would no longer belong to it.
         if key in self._datasets and self._datasets[key].stamps != stamps_of(*key):
-            # The old one is closed first, because a worker's memory may not hold both.
+            # The old dataset is closed first, because a worker's memory may not hold both.
             del self._datasets[key]
         if key not in self._datasets:
             # Texts stay in the worker: 100,000 passages take 300 MB as Python objects, and a search
@@ -81,9 +79,9 @@ class Opened:
             self._datasets[key] = OpenDataset(files, self)
         return self._datasets[key]
 
-    def keep_only(self, files: Sequence[Files]) -> None:
-        """Close all other datasets."""
-        wanted = {(dataset.index, dataset.metadata) for dataset in files}
+    def keep_only(self, datasets: Sequence[Files]) -> None:
+        """Close all datasets but these."""
+        wanted = {(dataset.index, dataset.metadata) for dataset in datasets}
         for key in self._datasets.keys() - wanted:
             del self._datasets[key]
 
@@ -94,46 +92,46 @@ class Opened:
             DatasetError: No encoder is known for the model.
             ServiceError: The encoder fails.
         """
-        if model not in self._named:
-            self._named[model] = self._encoder(model, with_key=True)
-        return self._named[model].encode(texts)
+        if model not in self._encoders_by_model:
+            self._encoders_by_model[model] = self._encoder(model, with_key=True)
+        return self._encoders_by_model[model].encode(texts)
 
     def encoder_of_dataset(self, model: str) -> TextEncoder:
         """Return the encoder of a model that a dataset names.
 
         Raises:
-            DatasetError: No encoder is known for it, or it cannot be opened.
+            DatasetError: No encoder is known for the model, or the encoder cannot be opened.
         """
-        # The author of a dataset may name any address, so the key goes only to known ones.
-        return self._encoder(model, with_key=model in self.encoders.specs)
+        # The author of a dataset may name any address, so the key goes to those of the settings.
+        return self._encoder(model, with_key=model in self.encoder_settings.specs)
 
     def _encoder(self, model: str, *, with_key: bool) -> TextEncoder:
-        spec = spec_of(model, self.encoders.specs)
-        encoder = self._shared.get((spec, with_key))
+        spec = spec_of(model, self.encoder_settings.specs)
+        encoder = self._encoders_by_spec.get((spec, with_key))
         if encoder is None:
-            key = self.encoders.key if with_key else None
+            key = self.encoder_settings.key if with_key else None
             try:
                 if is_address(spec):
-                    encoder = EndpointEncoder(spec, key, self.encoders.timeout)
+                    encoder = EndpointEncoder(spec, key, self.encoder_settings.timeout)
                 else:
                     encoder = open_encoder(spec, threads=1)
             except ServiceError as error:
-                raise no_encoder(model, _sentence(error)) from error
-            self._shared[spec, with_key] = encoder
+                raise no_encoder(model, _capitalized(error)) from error
+            self._encoders_by_spec[spec, with_key] = encoder
         return encoder
 
 
 class OpenDataset:
-    """An index with its documents and its encoder, after a check that they fit.
+    """An open index with its documents and its encoder.
 
     Attributes:
         dimension: The length of a vector.
 
     Raises:
-        DatasetError: They do not fit.
+        DatasetError: A file cannot be read, or index, documents and encoder do not fit.
     """
 
-    def __init__(self, files: Files, opened: Opened) -> None:
+    def __init__(self, files: Files, resources: OpenResources) -> None:
         self.stamps = stamps_of(files.index, files.metadata)
         metadata = read_metadata(files.metadata)
         self.documents = metadata.documents
@@ -141,7 +139,7 @@ class OpenDataset:
         self._index = _read_index(files.index)
         self.dimension = int(self._index.d)
         if self._index.metric_type not in _METRICS:
-            raise _unreadable(files.index, "its metric is neither inner product nor L2")
+            raise _index_error(files.index, "its metric is neither inner product nor L2")
         self.metric: Metric = _METRICS[self._index.metric_type]
         if self._index.ntotal != len(self.documents):
             raise DatasetError(
@@ -149,21 +147,21 @@ class OpenDataset:
                 f"Index has {self._index.ntotal} vectors, metadata has "
                 f"{len(self.documents)} documents",
             )
-        levels = list(_levels(self._index))
-        self._graph = next((level for level in levels if hasattr(level, "hnsw")), None)
-        for ids in map(_ids_of, levels):
+        layers = list(_index_layers(self._index))
+        self._hnsw_layer = next((layer for layer in layers if hasattr(layer, "hnsw")), None)
+        for ids in map(_ids_of, layers):
             # Other ids would cite the wrong files.
             if not np.array_equal(np.sort(ids), np.arange(len(ids))):
-                raise _unreadable(files.index, f"its ids are not 0 to {len(ids) - 1}")
-        self.encoder = opened.encoder_of_dataset(self.model)
-        # An address is not called before a search needs it: it may answer slowly.
-        # Four datasets with a dead address once delayed all others by 40 seconds.
+                raise _index_error(files.index, f"its ids are not 0 to {len(ids) - 1}")
+        self.encoder = resources.encoder_of_dataset(self.model)
+        # An address may answer slowly, so the first request to it is a search. Four datasets with
+        # a dead address once delayed all others by 40 seconds.
         if not isinstance(self.encoder, EndpointEncoder):
             self._check_dimension(self.encoder.dimensions)
         try:
             self._search(np.full((1, self.dimension), self.dimension**-0.5, dtype=np.float32), 1)
-        except _DAMAGE as error:
-            raise _unreadable(files.index, error) from error
+        except _DAMAGE_ERRORS as error:
+            raise _index_error(files.index, error) from error
 
     def _check_dimension(self, dimension: int) -> None:
         if dimension != self.dimension:
@@ -182,7 +180,7 @@ class OpenDataset:
         try:
             vector = self.encoder.encode([query])
         except ServiceError as error:
-            raise no_encoder(self.model, _sentence(error), "endpoint") from error
+            raise no_encoder(self.model, _capitalized(error), "endpoint") from error
         self._check_dimension(vector.shape[1])
         if not np.isfinite(vector).all():
             reason = f"{self.encoder.name} returned an invalid vector"
@@ -193,8 +191,8 @@ class OpenDataset:
         k = min(k, int(self._index.ntotal))
         if k == 0:
             return []
-        if self._graph is not None:
-            self._graph.hnsw.efSearch = max(_LEAST_CANDIDATES, k)
+        if self._hnsw_layer is not None:
+            self._hnsw_layer.hnsw.efSearch = max(_LEAST_CANDIDATES, k)
         distances, rows = self._index.search(vector, k)
         return list(zip(rows[0].tolist(), distances[0].tolist(), strict=True))
 
@@ -213,18 +211,18 @@ def _read_index(path: Path) -> Any:
         # IO_FLAG_MMAP maps the lists of IVF indexes only, and copies flat and HNSW ones into each
         # worker: 30 MB for 20,000 vectors.
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-    except (*_DAMAGE, MemoryError) as error:
-        raise _unreadable(path, error) from error
+    except (*_DAMAGE_ERRORS, MemoryError) as error:
+        raise _index_error(path, error) from error
     try:
-        inverted = faiss.extract_index_ivf(index)
+        ivf_index = faiss.extract_index_ivf(index)
     except RuntimeError:  # not an IVF index
         return index
     # An IVF index searches only some of its lists; this number is enough for good recall.
-    inverted.nprobe = min(_MOST_PROBES, inverted.nlist)
+    ivf_index.nprobe = min(_MOST_PROBES, ivf_index.nlist)
     return index
 
 
-def _levels(index: Any) -> Iterator[Any]:
+def _index_layers(index: Any) -> Iterator[Any]:
     """Yield an index, then the indexes that it wraps."""
     while index is not None:
         index = _faiss().downcast_index(index)
@@ -246,11 +244,11 @@ def _ids_of(index: Any) -> npt.NDArray[np.int64]:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _unreadable(path: Path, cause: object) -> DatasetError:
+def _index_error(path: Path, cause: object) -> DatasetError:
     text = " ".join(str(cause).split()) or "it takes more memory than a worker may have"
     return DatasetError("index", f"Index cannot be read: {path}: {text}")
 
 
-def _sentence(error: ServiceError) -> str:
+def _capitalized(error: ServiceError) -> str:
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}"
