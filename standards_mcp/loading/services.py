@@ -26,7 +26,7 @@ class Services:
 
     Args:
         records: The plugins by name.
-        choices: The names of the plugins to use, by names of services, see ``[services]``.
+        choices: The plugin to use for each service, by the service's name; see ``[services]``.
         given: Objects to use in place of providers, by their types.
     """
 
@@ -37,7 +37,7 @@ class Services:
         given: Mapping[Wanted, object],
     ) -> None:
         self._records = records
-        # Variables of the environment give the names in small letters.
+        # Names from environment variables are in lower case.
         self._choices = {name.casefold(): plugin for name, plugin in choices.items()}
         self._offers: dict[Wanted, dict[str, Service[Any]]] = {
             wanted: {"": _constant(wanted, value)} for wanted, value in given.items()
@@ -46,10 +46,10 @@ class Services:
         self._lock = threading.RLock()
 
     def add(self, record: PluginRecord, services: Iterable[object]) -> None:
-        """Take the services of a plugin.
+        """Add the services of a plugin.
 
         Raises:
-            PluginError: Something is not a service, or two of them have one type.
+            PluginError: An item is not a `Service`, or the plugin provides a service twice.
         """
         for service in services:
             if not isinstance(service, Service):
@@ -61,25 +61,25 @@ class Services:
             offers[record.name] = service
 
     def withdraw(self, plugin: str) -> None:
-        """Forget the services of a plugin that has failed."""
+        """Remove the services of a plugin that has failed."""
         for offers in self._offers.values():
             offers.pop(plugin, None)
 
     def check(self, needs: Iterable[Wanted]) -> None:
-        """Check that each of these services has one provider; open none.
+        """Check that each of these services has a provider; open none.
 
         Raises:
-            MissingServiceError: One has not; the message says what to do.
+            MissingServiceError: A service has no provider, or the configuration must choose one.
         """
         for wanted in needs:
-            self._offer(wanted)
+            self._choose(wanted)
 
     def get(self, record: PluginRecord, wanted: Wanted) -> Any:
         """Return a service that a plugin asks for; see `PluginContext.service`.
 
         Raises:
             MissingServiceError: There is no provider, or the configuration must choose one.
-            PluginError: The plugin does not declare that it uses it, or the provider failed.
+            PluginError: The plugin does not declare the service, or the provider failed.
         """
         if wanted not in used_services(record):
             reason = f"it asks for {service_name(wanted)}; name it in the class's needs or uses"
@@ -87,10 +87,10 @@ class Services:
         return self.open(wanted)
 
     def open(self, wanted: Wanted) -> Any:
-        """Return a service, for the host itself. See `get`."""
+        """Return a service without a check of declarations. See `get`."""
         with self._lock:
             if wanted not in self._open:
-                plugin, service = self._offer(wanted)
+                plugin, service = self._choose(wanted)
                 try:
                     self._open[wanted] = service, service.factory()
                 except Exception as exc:
@@ -98,8 +98,8 @@ class Services:
                     raise PluginError(plugin, reason) from exc
             return self._open[wanted][1]
 
-    def _offer(self, wanted: Wanted) -> tuple[str, Service[Any]]:
-        """Return the provider of a service, by the name of its plugin."""
+    def _choose(self, wanted: Wanted) -> tuple[str, Service[Any]]:
+        """Return a service and the name of its plugin; the name is "" for a given object."""
         offers, name = self._offers.get(wanted, {}), service_name(wanted)
         if given := offers.get(""):
             return "", given
@@ -124,7 +124,7 @@ class Services:
         return [name for name, record in self._records.items() if record.info.package == package]
 
     def _why_not(self, plugin: str, name: str) -> str:
-        """Return why a plugin does not provide a service, and what to do."""
+        """Return why a plugin does not provide a service, with a remedy if there is one."""
         record = self._records.get(plugin)
         if record is None:
             return f"no plugin {plugin!r} is installed"
@@ -138,7 +138,7 @@ class Services:
         return f"plugin {plugin!r} does not provide {name}"
 
     def likely(self, used: Iterable[Wanted]) -> set[str]:
-        """Return the plugins that probably provide services, before they are loaded."""
+        """Return the plugins that probably provide these services, before they are loaded."""
         names = set[str]()
         for wanted in used:
             chosen = self._choices.get(service_name(wanted).casefold())
@@ -146,20 +146,21 @@ class Services:
         return names
 
     def providers(self, used: Iterable[Wanted]) -> set[str]:
-        """Return the names of the plugins that provide services, as far as there are any."""
-        return {plugin for plugin, _ in self._existing(used)} - {""}
+        """Return the plugins that provide these services; skip services without a provider."""
+        return {plugin for plugin, _ in self._with_provider(used)} - {""}
 
     def provided(self) -> dict[str, tuple[str, Service[Any]]]:
-        """Return the services in use by their names, each with the name of its plugin."""
-        return {service.name: (plugin, service) for plugin, service in self._existing(self._offers)}
+        """Return the services that have a provider, by name, each with the name of its plugin."""
+        found = self._with_provider(self._offers)
+        return {service.name: (plugin, service) for plugin, service in found}
 
-    def _existing(self, used: Iterable[Wanted]) -> Iterator[tuple[str, Service[Any]]]:
+    def _with_provider(self, used: Iterable[Wanted]) -> Iterator[tuple[str, Service[Any]]]:
         for wanted in used:
             with suppress(MissingServiceError):
-                yield self._offer(wanted)
+                yield self._choose(wanted)
 
     async def aclose(self) -> None:
-        """Close what is open, the last one first. A service that is used again opens again."""
+        """Close the open services, the last one first. Each reopens itself if it is used again."""
         for service, value in reversed(list(self._open.values())):
             if service.close is None:
                 continue
@@ -170,11 +171,11 @@ class Services:
 
 
 def used_services(record: PluginRecord) -> tuple[Wanted, ...]:
-    """Return the services that a plugin needs, and those that it uses."""
+    """Return the services that a plugin declares in `needs` and in `uses`."""
     plugin = record.plugin
     return () if plugin is None else (*type(plugin).needs, *type(plugin).uses)
 
 
 def _constant(wanted: Wanted, value: object) -> Service[Any]:
-    # Who made the object closes it.
+    # Without `close`: the code that made the object closes it.
     return Service(type=wanted, factory=lambda: value)

@@ -384,7 +384,7 @@ def test_a_plugin_that_ends_one_start_is_left_out_of_the_next(
     assert "tried in another process first" not in later.log()
     assert later.end() == 0
     reason = listed()["ends"]["reason"]
-    assert "so did a trial in a process of its own (it ended with exit code 3)" in reason
+    assert "so did a trial in a separate process (it ended with exit code 3)" in reason
     assert "`standards-mcp plugins check` tries it again" in reason
 
 
@@ -416,7 +416,7 @@ def test_a_start_does_not_wait_long_for_a_trial_and_the_next_one_knows_its_outco
     die_once(start)
     peer = start(patience=0)
     check_neighbours(peer)
-    assert "a trial in a process of its own is not over yet" in peer.log()
+    assert "its trial in a separate process is not over yet" in peer.log()
     wait_until(lambda: "with exit code 0" in listed()["exits"]["reason"], peer.log)
     assert peer.end() == 0
 
