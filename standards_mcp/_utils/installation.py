@@ -35,7 +35,7 @@ def install_command(distribution: str, extra: str = "", *, replace: bool = False
         extra: An extra of *distribution*; the distribution must be installed already.
         replace: True to repair a damaged installation.
     """
-    command = _adding(_needed_by(distribution, extra) if extra else [_source(distribution)])
+    command = _add_command(_needed_by(distribution, extra) if extra else [_source(distribution)])
     if not replace:
         return command
     return f"{command} {'--force' if _is_pipx() else '--force-reinstall'}"
@@ -62,7 +62,7 @@ def host_source() -> str:
     return _address(origin) if origin else HOST
 
 
-def _adding(requirements: Sequence[str]) -> str:
+def _add_command(requirements: Sequence[str]) -> str:
     if "archive-v0" in Path(sys.prefix).parts:  # the environment of uvx
         added = [part for requirement in requirements for part in ("--with", requirement)]
         return _shell("uvx", "--from", host_source(), *added, HOST)

@@ -32,7 +32,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 MAX_LINE: Final = 32 << 20
-"""The longest line in bytes; a longer one is answered with an error."""
+"""The longest line in bytes; a longer line is answered with an error."""
 
 _CHUNK: Final = 1 << 16
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -84,7 +84,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
 
 def _read_leniently(line: bytes) -> JSONRPCMessage:
     """Read a line that the strict parser refused, or raise an error that names its fault."""
-    value = _parsed(line)
+    value = _parse_json(line)
     if fault := _fault(value):
         raise MessageError(INVALID_REQUEST, fault, value)
     try:
@@ -98,7 +98,7 @@ def _read_leniently(line: bytes) -> JSONRPCMessage:
         raise MessageError(INVALID_REQUEST, reason, value) from None
 
 
-def _parsed(line: bytes) -> object:
+def _parse_json(line: bytes) -> object:
     try:
         return json.loads(line.decode(errors="replace"))
     except json.JSONDecodeError as exc:

@@ -46,7 +46,7 @@ def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettin
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
     record.provides_services = callable(getattr(plugin_type, "register_services", None))
     try:
-        settings = record.info.settings or _validated(record, plugin_type.settings_type, loaded)
+        settings = record.info.settings or _validate(record, plugin_type.settings_type, loaded)
         record.secrets |= secrets_of(settings)
         plugin = plugin_type(settings, context)
     except InvalidSettingsError as exc:
@@ -112,7 +112,7 @@ def _values_from_environment(name: str, loaded: LoadedSettings) -> frozenset[str
     )
 
 
-def _validated(
+def _validate(
     record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
 ) -> PluginSettings:
     """Return the validated settings of a plugin."""

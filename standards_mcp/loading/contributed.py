@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _GATHER_SECONDS: Final = 0.05
 
 
-class Contributed:
+class ContributionStore:
     """Reads the contributions of plugins into their records, and merges them.
 
     Args:
@@ -136,7 +136,7 @@ class Changes:
         on_updated: Functions to call with the URI of a resource whose contents have changed.
     """
 
-    def __init__(self, contributed: Contributed, records: Mapping[str, PluginRecord]) -> None:
+    def __init__(self, contributed: ContributionStore, records: Mapping[str, PluginRecord]) -> None:
         self._contributed = contributed
         self._records = records
         self._loop: asyncio.AbstractEventLoop | None = None

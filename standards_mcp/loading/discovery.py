@@ -121,7 +121,7 @@ def install_hint(name: str, known: Collection[str]) -> str:
 
 
 def disabled_reason(info: PluginInfo, settings: Settings) -> str:
-    """Return the setting that disables a plugin, or an empty string."""
+    """Return why the configuration disables a plugin, or an empty string."""
     section, table = settings.section(info.name), settings.table(info.name)
     if section.enabled is None and not settings.autoload:
         return f"autoload = false; set [{table}] enabled = true"
@@ -134,7 +134,7 @@ def disabled_reason(info: PluginInfo, settings: Settings) -> str:
 
 
 def why_not_loadable(info: PluginInfo) -> str:
-    """Return why the metadata of a plugin forbids to import it, or an empty string."""
+    """Return why a plugin cannot be imported, by its metadata, or an empty string."""
     if info.error:
         return info.error
     if info.kind is not PluginKind.SERVER and not PLUGIN_NAME.fullmatch(info.name):

@@ -24,7 +24,7 @@ _NO_CHECK: Final = object()
 async def check_health(manager: PluginManager) -> Healths:
     """Run the health checks of the started plugins concurrently; return the results by name."""
     checks = {
-        record.name: _guarded(_ask_plugin(manager, record), record.secrets)
+        record.name: _run_check(_ask_plugin(manager, record), record.secrets)
         for record in manager.records.values()
         if record.status is Status.STARTED
     }
@@ -44,7 +44,7 @@ async def services_health(manager: PluginManager, *, asks_remote: bool = True) -
         if service.health and (asks_remote or not service.is_remote):
             record = manager.records.get(plugin)
             secrets = record.secrets if record else frozenset[str]()
-            checks[name] = _guarded(_ask_service(manager, service), secrets)
+            checks[name] = _run_check(_ask_service(manager, service), secrets)
     answers = await _results(checks, manager.timing.health)
     healths: Healths = {}
     for name, (_, service) in services.items():
@@ -82,7 +82,7 @@ async def _ask_service(manager: PluginManager, service: Service[Any]) -> object:
     return await service.health(value) if service.health else _NO_CHECK
 
 
-async def _guarded(check: Coroutine[Any, Any, object], secrets: frozenset[str]) -> Health | None:
+async def _run_check(check: Coroutine[Any, Any, object], secrets: frozenset[str]) -> Health | None:
     """Return the result of a check, as failed if it raises; None if there is no check."""
     try:
         result = await check

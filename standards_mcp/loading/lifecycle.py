@@ -58,7 +58,7 @@ async def _start(
         for record in records:
             if record.status is Status.REGISTERED:
                 lifespans.append(lifespan := _Lifespan(manager, record))
-                with manager.quarantine.trying(record):
+                with manager.quarantine.attempt(record):
                     await lifespan.settle(manager.timing.head_start)
     # Slow plugins go on starting concurrently, each within its own deadline.
     for lifespan in lifespans:

@@ -32,13 +32,13 @@ from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import MissingServiceError, PluginContext, ToolHandler
 
 from .construction import check_hooks, construct
-from .contributed import Changes, Contributed
+from .contributed import Changes, ContributionStore
 from .discovery import check_sections, disabled_reason, load_order, why_not_loadable
 from .providers import Provider, provider_of
 from .quarantine import Quarantine
 from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
 from .registration import read_commands
-from .services import Services, Wanted, used_services
+from .services import Services, ServiceType, used_services
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class PluginManager:
         state_dir: Path,
         quarantine: Quarantine,
         plugins: Iterable[PluginInfo],
-        services: Mapping[Wanted, object],
+        services: Mapping[ServiceType, object],
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self.timing = timing
@@ -85,7 +85,7 @@ class PluginManager:
         # A pluggy manager for each plugin: a shared one would call the `__eq__` of plugins.
         self._hooks: dict[str, pluggy.PluginManager] = {}
         self.on_status_changed: Callable[[], None] = lambda: None
-        self.contributed = Contributed(self.records, self.call)
+        self.contributed = ContributionStore(self.records, self.call)
         self.changes = Changes(self.contributed, self.records)
         self.wrapping = set[str]()
         self.refuses_mistakes = True
@@ -133,8 +133,8 @@ class PluginManager:
     def _construct_with_providers(self, names: Collection[str]) -> list[PluginRecord]:
         """Build these plugins and the likely providers of their services, or else all plugins."""
         first = self._construct_all(names)
-        used = [wanted for record in first for wanted in used_services(record)]
-        loaded = first + (self._construct_all(self.services.likely(used)) if used else [])
+        used = [service_type for record in first for service_type in used_services(record)]
+        loaded = first + (self._construct_all(self.services.likely_providers(used)) if used else [])
         try:
             self.services.check(used)
         except MissingServiceError:
@@ -293,7 +293,7 @@ class PluginManager:
         if record.status is not status:
             return
         try:
-            with record.timed(), self.quarantine.trying(record), divert_stdout():
+            with record.timed(), self.quarantine.attempt(record), divert_stdout():
                 step(record)
         except BaseException as exc:  # also a panic in native code
             if is_from_outside(exc):

@@ -134,7 +134,7 @@ class Quarantine:
 
     @contextmanager
     def watch(self, step: Step, records: Iterable[PluginRecord]) -> Generator[None]:
-        """Let `trying` record attempts in the body, unless another process is recording.
+        """Let `attempt` record attempts in the body, unless another process is recording.
 
         Args:
             records: All plugins. If all of them are the host's own, nothing is recorded.
@@ -162,7 +162,7 @@ class Quarantine:
                 lock.release()
 
     @contextmanager
-    def trying(self, record: PluginRecord) -> Generator[None]:
+    def attempt(self, record: PluginRecord) -> Generator[None]:
         """Record an attempt for a plugin during the body, and log an error if it hangs."""
         if not _may_crash(record):
             yield

@@ -109,10 +109,9 @@ def isolate(
     state_dir: Path,
     timing: Timing = DEFAULT_TIMING,
 ) -> list[PluginInfo]:
-    """Return *plugins*, with those isolated for which the configuration says so.
+    """Isolate the configured plugins, and add those that only another interpreter has installed.
 
-    Plugins that only another interpreter has installed are added. A plugin that is isolated already
-    stays unchanged.
+    A plugin that is isolated already stays unchanged.
     """
     settings, infos = loaded.settings, {info.name: info for info in plugins}
     own = [info.name for info in infos.values() if info.is_own]

@@ -37,7 +37,7 @@ _SLOW_SECONDS: Final = 5.0
 """If a plugin took longer than this to fail, the next start of the host does not wait for it."""
 _END_SECONDS: Final = 5.0
 """Extra time for a lifespan, to end the process of a plugin that did not start in time."""
-_UNKNOWN: Final = "its tools are not known: "
+_UNKNOWN_PREFIX: Final = "its tools are not known: "
 
 
 def expanded(expansion: Expansion, value: SecretStr | str, *key: str | int) -> str:
@@ -107,7 +107,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         self._start_task: asyncio.Task[None] | None = None
         if failure := self._last_run.failure:
             when = "when it was last tried; `standards-mcp plugins check` tries it again"
-            self.problem = f"{_UNKNOWN}{failure} ({when})"
+            self.problem = f"{_UNKNOWN_PREFIX}{failure} ({when})"
         try:
             self.read(self._listing or {})
         except (ApiError, ValidationError):  # another version of the host saved it
@@ -241,7 +241,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
             except ApiError as exc:
                 why = mask(str(exc), self.secrets | secrets_of(self.settings))
                 self._save_failure(why, time.monotonic() - began)
-                self._withdraw(f"{_UNKNOWN}{why}")
+                self._withdraw(f"{_UNKNOWN_PREFIX}{why}")
                 await anyio.sleep(self.timing.retry)
             else:
                 if self.failure:  # without contributions, its process is not needed

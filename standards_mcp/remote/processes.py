@@ -95,7 +95,7 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
 async def _has_ended(process: asyncio.subprocess.Process) -> bool:
     # `wait` would also wait for every process that inherited its pipes.
     with anyio.move_on_after(GRACE_SECONDS):
-        while process.returncode is None:  # noqa: ASYNC110  - see above
+        while process.returncode is None:  # noqa: ASYNC110  - instead of `wait`
             await anyio.sleep(_POLL_SECONDS)
     return process.returncode is not None
 

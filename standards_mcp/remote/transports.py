@@ -77,8 +77,8 @@ class Command:
         first_line: Written to its stdin before any message. As an argument, it would be visible in
             lists of processes.
         most_processes: The most processes at a time, itself included; 0 for no limit.
-        mark: The part of *env* that only its processes have (`new_mark`). By it, processes that left
-            the session are ended. Without a mark they go on: a server may start a daemon on purpose.
+        mark: The part of *env* that only its processes have (`new_mark`). With a mark, processes
+            that left the session are ended, too. A server may start a daemon on purpose.
         secrets: Texts to mask in its last line of output.
     """
 

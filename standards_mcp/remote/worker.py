@@ -161,7 +161,7 @@ class Status(BaseModel):
 class WorkerCalls:
     """Sends requests to the process, and ends it if it is stuck after a cancelled call.
 
-    A process with a blocked event loop no longer answers. If only a plain function never returns, the
+    A process with a blocked event loop no longer answers. If a plain function never returns, the
     process still answers, but the function occupies a thread and perhaps a core, and only the end
     of the process frees them.
 
@@ -318,7 +318,7 @@ def other_variables(layers: Layers, source: str) -> dict[str, str]:
 def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
     """Try a plugin in a separate process before the host loads it.
 
-    The process has the rights and the variables of this one.
+    The process has the rights and the environment variables of the current process.
 
     Returns:
         How the plugin ended or hung the process; empty if the trial passed.

@@ -80,7 +80,7 @@ class Connect:
     folder: Path
 
     @asynccontextmanager
-    async def __call__(  # noqa: PLR0913  - all by name, and most seldom given
+    async def __call__(  # noqa: PLR0913  - keyword arguments, mostly omitted
         self,
         plugin_type: type[Plugin[Any]],
         /,
@@ -177,7 +177,7 @@ def connect_http(tmp_path: Path) -> ConnectHttp:
     return ConnectHttp(tmp_path / "standards-mcp")
 
 
-def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
+def check_plugin(  # noqa: PLR0913  - keyword arguments, mostly omitted
     plugin_type: type[Plugin[Any]],
     /,
     *,

@@ -57,16 +57,17 @@ class SideEffects:
 
     @contextmanager
     def phase(self, subject: str) -> Generator[None]:
-        """Watch the body of the ``with`` block: report its output on stdout and its changes.
+        """Watch the body of the ``with`` block, and report its side effects.
 
-        The changes are undone, and the output is captured.
+        Output on stdout is captured, and changes of the environment or the working directory are
+        undone.
 
         Args:
             subject: The name of this code in messages.
         """
         texts: list[str] = []
         try:
-            with _captured() as texts:
+            with _capture_stdout() as texts:
                 yield
         finally:
             if text := "".join(texts):
@@ -127,7 +128,7 @@ def _newly_running(
 
 
 @contextmanager
-def _captured() -> Generator[list[str]]:
+def _capture_stdout() -> Generator[list[str]]:
     """Capture `sys.stdout`, and descriptor 1, the stdout of C code and child processes.
 
     The list is empty until the block ends; then it contains the captured text.
@@ -153,7 +154,7 @@ def _captured() -> Generator[list[str]]:
 class LoopMonitor:
     """Monitors the running event loop of the thread that creates this object.
 
-    It records where the plugin blocks the loop.
+    Records where the plugin blocks the loop.
 
     Args:
         package: The top-level package of the plugin.
