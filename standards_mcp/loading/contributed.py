@@ -130,7 +130,7 @@ def _merged(records: Iterable[PluginRecord]) -> Contributions:
 
 
 class Changes:
-    """Applies changes that plugins report from any thread; quick successions are combined.
+    """Applies changes that plugins report from any thread; combines those in quick succession.
 
     Attributes:
         on_updated: Functions to call with the URI of a resource whose contents have changed.

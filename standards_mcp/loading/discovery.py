@@ -101,7 +101,7 @@ def check_sections(loaded: LoadedSettings, known: Collection[str]) -> None:
 
     Raises:
         ConfigError: A table is for a server or an unknown plugin. If it were ignored, a misspelt
-            name would leave a plugin enabled.
+            ``[plugins.NAME]`` with ``enabled = false`` would have no effect.
     """
     for name in loaded.settings.plugins:
         if name in loaded.settings.servers:

@@ -86,7 +86,7 @@ class _Lifespan:
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
     async def settle(self, seconds: float) -> None:
-        """Wait until the plugin has started or failed, or for *seconds*, or until its deadline.
+        """Wait until the plugin has started or failed; at most *seconds*, or until its deadline.
 
         Raises:
             PluginError: The plugin failed, and it is required or ``strict`` is set.

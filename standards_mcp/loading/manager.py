@@ -47,7 +47,7 @@ class PluginManager:
     """Loads plugins, and keeps a record of every installed one.
 
     Args:
-        state_dir: The folder with a folder for each plugin.
+        state_dir: The folder for the state folders of the plugins.
         quarantine: Knows the plugins at which an earlier start of the host ended.
         plugins: The installed plugins and the configured servers.
         services: Objects to use in place of the services of plugins, by their types.

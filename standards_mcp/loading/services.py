@@ -100,7 +100,7 @@ class Services:
             return self._open[service_type][1]
 
     def _choose(self, service_type: ServiceType) -> tuple[str, Service[Any]]:
-        """Return a service and the name of its plugin; the name is "" for a given object."""
+        """Return a service and the name of its plugin; the name is "" for an override."""
         offers, name = self._offers.get(service_type, {}), service_name(service_type)
         if override := offers.get(""):
             return "", override
