@@ -83,7 +83,9 @@ class Services:
             PluginError: The plugin does not declare the service, or the provider failed.
         """
         if service_type not in used_services(record):
-            reason = f"it asks for {service_name(wanted)}; name it in the class's needs or uses"
+            reason = (
+                f"it asks for {service_name(service_type)}; name it in the class's needs or uses"
+            )
             raise PluginError(record.name, reason)
         return self.open(service_type)
 

@@ -19,9 +19,9 @@ from standards_mcp.plugin import Resource
 
 from .definitions import (
     NO_ARGUMENTS,
-    UncheckedArguments,
     Ask,
     Origin,
+    UncheckedArguments,
     completers,
     extra_of,
     meta_of,

@@ -116,9 +116,8 @@ def _newly_running(
     new_tasks = asyncio.all_tasks().difference(known_tasks)
     names = {getattr(task.get_coro(), "__qualname__", task.get_name()) for task in new_tasks}
     # anyio keeps the workers of `to_process` until the event loop ends.
-    ignored = (*_POOL_THREAD_PREFIXES, *_WAITPID_THREAD_PREFIXES)
-    if _PROCESS_POOL_TASK not in names:
-        ignored = _POOL_THREAD_PREFIXES
+    waitpid = _WAITPID_THREAD_PREFIXES if _PROCESS_POOL_TASK in names else ()
+    ignored = (*_POOL_THREAD_PREFIXES, *waitpid)
     new_threads = [
         f"thread {thread.name!r}"
         for thread in threading.enumerate()

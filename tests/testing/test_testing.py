@@ -634,7 +634,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], t
     [
         ("import numpy\n", "its import imports numpy; import it in the function that needs it"),
         ("print('hello')\n", "its import writes to stdout ('hello'); log it or write to"),
-        ("import os\nos.environ['MADE'] = '1'\n", "its import changes the environment variables MADE"),
+        (
+            "import os\nos.environ['MADE'] = '1'\n",
+            "its import changes the environment variables MADE",
+        ),
         (
             "import threading as t\nt.Thread(target=t.Event().wait, daemon=True).start()\n",
             "its import starts a thread",
