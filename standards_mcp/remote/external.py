@@ -192,7 +192,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self, method: str, params: Mapping[str, Any], caller: HostContext | None = None, /
     ) -> Mapping[str, Any]:
         if kind := _APPROVED_LISTS.get(method):
-            # If the server starts for this call, its changed definitions are noticed only then.
+            # If this starts the server, changed definitions are noticed before the call.
             await self.connection.open()
             if reason := self._withheld_reasons.get((kind, name := params["name"])):
                 message = f"{name} is not served here ({reason}). Ask the administrator."

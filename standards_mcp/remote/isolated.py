@@ -288,7 +288,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
 @dataclass(frozen=True, slots=True)
 class FilteredArguments:
-    """Arguments that the process checks, and filters that the host combines to one expression.
+    """Arguments that the process checks, and filters that the host combines into one expression.
 
     Attributes:
         filters: The arguments of the filters.
@@ -347,7 +347,7 @@ def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
     own = schema["properties"]
     if clash := {item.name for item in filters} & own.keys():
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
-    # The host combines filters to one expression, so the process needs no request for them.
+    # The host combines filters into one expression, so the process does not have to request them.
     extra = filter_arguments(filters)
     return FilteredArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
 

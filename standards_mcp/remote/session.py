@@ -122,8 +122,8 @@ class OpenSession:
         """
         params = {
             "protocolVersion": LATEST_HANDSHAKE_VERSION,
-            # The declaration is for all callers of the process. If most clients could not show a
-            # form, tools with a fallback would break.
+            # One declaration is for all callers of the process. If it promised forms, which most
+            # clients cannot show, tools with a fallback would break.
             "capabilities": _capabilities({"elicitation"} if can_ask else ()),
             "clientInfo": self._info,
         }

@@ -67,7 +67,7 @@ _ERRORS: Final = {
 
 
 class WorkerConfig(BaseModel):
-    """The first line of the process's stdin; this holds secrets.
+    """The first line on the stdin of the process. It holds secrets.
 
     Attributes:
         memory: The memory limit of the process, in bytes.

@@ -168,7 +168,7 @@ class LoopMonitor:
         self._package = package
         self._sample_seconds = seconds / _MIN_SAMPLES
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
+        self._thread_id = threading.get_ident()
         self._ended = threading.Event()
 
     @contextmanager
@@ -190,16 +190,16 @@ class LoopMonitor:
             while not alive.wait(self._sample_seconds) and not self._ended.is_set():
                 # C code that blocks with the GIL held is not found, because this thread does not
                 # run then either.
-                seen.update(_location(sys._current_frames().get(self._thread), self._package))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+                seen.update(_location(sys._current_frames().get(self._thread_id), self._package))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             if seen.total() >= _MIN_SAMPLES:
                 self.locations[seen.most_common(1)[0][0]] = None
 
 
 def _location(frame: FrameType | None, package: str) -> list[str]:
-    """Return ``["file.py:12 (function)"]`` of the innermost frame of *package* in the callback.
+    """Return ``["file.py:12 (function)"]`` for the innermost frame of *package*.
 
-    The callback is the one that the loop is running. Return [] if it has no such frame, or during
-    an import.
+    Only frames of the callback that the loop is running count. Return [] if there is none, or
+    during an import.
     """
     location: list[str] = []
     while frame is not None and frame.f_code is not _HANDLE_RUN_CODE:
