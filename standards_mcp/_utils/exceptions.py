@@ -17,9 +17,9 @@ def leaves(exc: BaseException) -> list[BaseException]:
 
 
 def is_from_outside(exc: BaseException) -> bool:
-    """Return True if Ctrl-C or the closing of a coroutine raised an exception, and no code did.
+    """Return True if Ctrl-C or the closing of a coroutine raised an exception, not a ``raise``.
 
-    A plugin that raises `KeyboardInterrupt` or `GeneratorExit` itself has failed like any other.
+    A plugin that itself raises `KeyboardInterrupt` or `GeneratorExit` has failed like any other.
     """
     is_control_flow = isinstance(exc, KeyboardInterrupt | GeneratorExit)
     return is_control_flow and not is_raised(exc.__traceback__)
@@ -28,7 +28,7 @@ def is_from_outside(exc: BaseException) -> bool:
 def is_raised(trace: TracebackType | None) -> bool:
     """Return True if the last line of a traceback is a ``raise``.
 
-    A built-in such as ``int()`` has no frame: the last line of its traceback calls it.
+    A built-in such as ``int()`` has no frame, so its traceback ends at the line with the call.
     """
     if trace is None:
         return False

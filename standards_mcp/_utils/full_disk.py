@@ -28,8 +28,8 @@ def is_full(error: BaseException, path: Path | None = None) -> bool:
     """Return True if an error means that the disk or a quota is full.
 
     Args:
-        path: A file or folder on that disk. SQLite reports most errors of a full disk as others,
-            so the free space decides then.
+        path: A file or folder on the disk. SQLite reports a full disk mostly with codes for other
+            errors. For these codes, the free space decides.
     """
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in _CODES

@@ -1,7 +1,7 @@
-"""Compute the shell commands that add to this installation, or upgrade it.
+"""Compute the shell commands that add packages to this installation, or upgrade it.
 
 The project's distributions are on no package index, so a plain name would fetch nothing, or a
-stranger's package. The source of the host is in ``direct_url.json`` (PEP 610).
+stranger's package. The file ``direct_url.json`` (PEP 610) has the source of the host.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def install_command(distribution: str, extra: str = "", *, replace: bool = False
 
     Args:
         distribution: A plugin of this project, or any distribution on an index.
-        extra: An extra of *distribution*, which is installed.
+        extra: An extra of *distribution*; the distribution must be installed already.
         replace: True to repair a damaged installation.
     """
-    command = _adding(_needed_by(distribution, extra) if extra else [_source(distribution)])
+    command = _add_command(_needed_by(distribution, extra) if extra else [_source(distribution)])
     if not replace:
         return command
     return f"{command} {'--force' if _is_pipx() else '--force-reinstall'}"
@@ -62,7 +62,7 @@ def host_source() -> str:
     return _address(origin) if origin else HOST
 
 
-def _adding(requirements: Sequence[str]) -> str:
+def _add_command(requirements: Sequence[str]) -> str:
     if "archive-v0" in Path(sys.prefix).parts:  # the environment of uvx
         added = [part for requirement in requirements for part in ("--with", requirement)]
         return _shell("uvx", "--from", host_source(), *added, HOST)
@@ -109,13 +109,13 @@ def own_plugins() -> frozenset[str]:
 
 
 def _needed_by(distribution: str, extra: str) -> list[str]:
-    """Return the requirements that an extra adds; an index has them, even if it lacks the host."""
+    """Return the requirements that an extra adds; they are on an index, unlike the host itself."""
     needed: list[str] = []
     for requirement in map(Requirement, importlib_metadata.requires(distribution) or ()):
         marker, requirement.marker = requirement.marker, None
         if marker and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
             needed.append(str(requirement))
-    # Without metadata about the extra, the installer must find it at the source.
+    # If the metadata has no such extra, the installer must find the extra at the source.
     name, at, address = _source(distribution).partition(" @ ")
     return needed or [f"{name}[{extra}]{at}{address}"]
 

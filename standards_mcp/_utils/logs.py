@@ -15,16 +15,16 @@ from .text import describe_exception, printable
 
 Secrets: TypeAlias = Callable[[], Iterable[str]]
 """Returns the secrets that are known so far."""
-_LINE: Final = json.JSONEncoder(default=str)
+_JSON_ENCODER: Final = json.JSONEncoder(default=str)
 _PACKAGE: Final = "standards_mcp"
 PLUGIN_LOGGERS: Final = f"{_PACKAGE}.plugins"
-"""The parent of the loggers of plugins, which have the plugins' names."""
+"""The parent of the plugins' loggers; each of these has the name of its plugin."""
 STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",
     "taskName",
 }
-"""The attributes of every record; our fields need other names."""
+"""The attributes of every record; ``extra`` fields cannot have these names."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -45,13 +45,13 @@ class JsonFormatter(logging.Formatter):
         data |= {key: value for key, value in _extra(record).items() if key not in data}
         if record.exc_info:
             data["exception"] = self.formatException(record.exc_info)
-        return _LINE.encode(masked_data(data, self._secrets()))
+        return _JSON_ENCODER.encode(masked_data(data, self._secrets()))
 
 
 class PlainFormatter(logging.Formatter):
     """Renders a record as ``level: event (field=value)``, with secrets masked.
 
-    Fields with several lines follow it.
+    Fields with several lines follow this line.
 
     Args:
         tracebacks: Append the traceback of an exception, instead of its text in the line.
@@ -65,7 +65,7 @@ class PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for *record*."""
         event = record.getMessage()
-        # If the sentence has the text of a field, it is not repeated.
+        # Leave out the fields whose text the event contains already.
         fields = {key: text for key, text in _texts_of(_extra(record)) if text not in event}
         cause = record.exc_info[1] if record.exc_info else None
         if cause and self._tracebacks:
@@ -73,11 +73,11 @@ class PlainFormatter(logging.Formatter):
         elif cause:
             event = f"{event}: {describe_exception(cause)}"
         listed = [f"{key}={text}" for key, text in fields.items() if "\n" not in text]
-        below = [text.rstrip() for text in fields.values() if "\n" in text]
+        blocks = [text.rstrip() for text in fields.values() if "\n" in text]
         if listed:
             event = f"{event} ({', '.join(listed)})"
         line = " ".join(f"{record.levelname.lower()}: {event}".split())
-        return printable(mask("\n".join([line, *below]), self._secrets()))
+        return printable(mask("\n".join([line, *blocks]), self._secrets()))
 
 
 def configure_logging(
@@ -95,12 +95,12 @@ def configure_logging(
     host has a handler of its own, which stays if a plugin configures logging for itself.
 
     Args:
-        plain: Write for people, not for programs.
-        tracebacks: Write tracebacks for people, too; logs for programs always have them.
-        stream: The stream instead of stderr.
+        plain: Write plain text for people, not JSON for programs.
+        tracebacks: Also write tracebacks in plain text; JSON always has them.
+        stream: A stream to use instead of stderr.
         without: The names of loggers whose records are dropped.
     """
-    logging.raiseExceptions = False  # an error about a closed stderr would be written to it
+    logging.raiseExceptions = False  # logging would report a closed stderr on stderr
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(
         PlainFormatter(secrets, tracebacks=tracebacks) if plain else JsonFormatter(secrets)

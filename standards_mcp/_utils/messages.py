@@ -32,7 +32,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 MAX_LINE: Final = 32 << 20
-"""The longest line in bytes; a longer one is answered with an error."""
+"""The longest line in bytes; a longer line is answered with an error."""
 
 _CHUNK: Final = 1 << 16
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -42,7 +42,7 @@ Received: TypeAlias = SessionMessage | Exception
 Streams: TypeAlias = tuple[
     MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]
 ]
-"""The streams from which the SDK reads messages, and to which it writes them."""
+"""The stream from which the SDK reads messages, and the stream to which it writes them."""
 
 
 class MessageError(Exception):
@@ -50,7 +50,7 @@ class MessageError(Exception):
 
     Attributes:
         reason: The fault, without any content of the line.
-        answer: The error to send, or None for a wrong response, which is never answered.
+        answer: The error to send; None if the line is a response, because these are not answered.
     """
 
     def __init__(self, code: int, reason: str, message: object = None) -> None:
@@ -84,7 +84,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
 
 def _read_leniently(line: bytes) -> JSONRPCMessage:
     """Read a line that the strict parser refused, or raise an error that names its fault."""
-    value = _parsed(line)
+    value = _parse_json(line)
     if fault := _fault(value):
         raise MessageError(INVALID_REQUEST, fault, value)
     try:
@@ -98,7 +98,7 @@ def _read_leniently(line: bytes) -> JSONRPCMessage:
         raise MessageError(INVALID_REQUEST, reason, value) from None
 
 
-def _parsed(line: bytes) -> object:
+def _parse_json(line: bytes) -> object:
     try:
         return json.loads(line.decode(errors="replace"))
     except json.JSONDecodeError as exc:
@@ -144,9 +144,9 @@ def _id_of(message: object) -> str | int | None:
 class LineReader:
     """Yield the lines that arrive on a file descriptor, without their ends.
 
-    A line of more than *limit* bytes is cut somewhere after *limit*, so its length shows it. The
-    blocking reads happen in a daemon thread: unlike a pooled one, it does not keep the process
-    from ending while the client holds the pipe open.
+    A line of more than *limit* bytes is cut somewhere after *limit*, so the caller can recognise it
+    by its length. The blocking reads happen in a daemon thread: unlike a pooled thread, it does not
+    keep the process from ending while the client holds the pipe open.
 
     Args:
         on_end: Called in that thread at the end of the input.
@@ -158,7 +158,7 @@ class LineReader:
         self._descriptor = descriptor
         self.limit = limit
         self._on_end = on_end
-        self._has_left = False
+        self._is_closed = False
         self._room = threading.Semaphore(1)
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
@@ -175,7 +175,7 @@ class LineReader:
                 for line in lines:
                     yield line
         finally:
-            self._has_left = True
+            self._is_closed = True
             self._room.release()
 
     def _read(self, put: Callable[[list[bytes]], object]) -> None:
@@ -183,7 +183,7 @@ class LineReader:
             for lines in _split_lines(self._chunks(), self.limit):
                 # A thread that waits for a semaphore costs less than one that waits for a task.
                 self._room.acquire()
-                if self._has_left:
+                if self._is_closed:
                     return
                 put(lines)
             self._on_end()
@@ -194,7 +194,7 @@ class LineReader:
             while data := os.read(self._descriptor, _CHUNK):
                 yield data
         except OSError:
-            return  # treated like the end
+            return  # a failed read counts as the end of the input
 
 
 async def read_lines(
@@ -205,26 +205,26 @@ async def read_lines(
     Raises:
         ValueError: A line has more than *limit* bytes.
     """
-    begun = bytearray()
+    unfinished = bytearray()
     while data := await stream.read(_CHUNK):
         head, *rest = data.split(b"\n")
-        begun += head
-        if len(begun) > limit:
+        unfinished += head
+        if len(unfinished) > limit:
             raise ValueError("a line is too long")
         if rest:
             *whole, last = rest
-            yield [bytes(begun), *whole]
-            begun = bytearray(last)
-    if begun:
-        yield [bytes(begun)]
+            yield [bytes(unfinished), *whole]
+            unfinished = bytearray(last)
+    if unfinished:
+        yield [bytes(unfinished)]
 
 
 class LineWriter:
     """Write text to a file descriptor, without blocking the event loop.
 
-    A pipe or a socket with room takes a text at once. Other writes happen in a thread of their own,
-    so that answers get out while tools occupy all others. A write that is cancelled is abandoned:
-    the client may never read again.
+    If a pipe or a socket has room, the text is written at once. Other writes happen in a thread of
+    their own, so that answers get out while tools occupy all pooled threads. A cancelled write is
+    abandoned in its thread: the client may never read again.
 
     Args:
         on_broken: Called once, when a write fails; later texts are dropped.
@@ -233,27 +233,27 @@ class LineWriter:
     def __init__(self, descriptor: int, on_broken: Callable[[OSError], None]) -> None:
         self._descriptor = descriptor
         self._on_broken = on_broken
-        self._broken = False
+        self._is_broken = False
         self._limiter = anyio.CapacityLimiter(1)
-        self._write_at_once = _writer_at_once(descriptor)
+        self._write_nonblocking = _nonblocking_writer(descriptor)
 
     async def write(self, text: str) -> None:
         """Write all of *text*."""
-        if self._broken:
+        if self._is_broken:
             return
         data = text.encode()
         try:
-            # Behind a text that a thread is writing, this one waits for its turn.
+            # If a thread is still writing an earlier text, this text must wait.
             if not self._limiter.borrowed_tokens:
-                data = data[self._write_at_once(data) :]
+                data = data[self._write_nonblocking(data) :]
             if not data:
                 return
             await anyio.to_thread.run_sync(
                 self._write_all, data, abandon_on_cancel=True, limiter=self._limiter
             )
         except OSError as exc:
-            if not self._broken:
-                self._broken = True
+            if not self._is_broken:
+                self._is_broken = True
                 self._on_broken(exc)
 
     def _write_all(self, data: bytes) -> None:
@@ -263,30 +263,30 @@ class LineWriter:
 
 
 def _split_lines(chunks: Iterable[bytes], limit: int) -> Iterator[list[bytes]]:
-    """Yield the lines that each chunk completes, and at the end the rest."""
-    begun = bytearray()
+    """Yield the lines that each chunk completes, and at the end an unfinished line."""
+    unfinished = bytearray()
     for data in chunks:
         head, *rest = data.split(b"\n")
-        if len(begun) <= limit:
-            begun += head
+        if len(unfinished) <= limit:
+            unfinished += head
         if rest:
             *whole, last = rest
-            yield [bytes(begun), *whole]
-            begun = bytearray(last)
-    if begun:
-        yield [bytes(begun)]
+            yield [bytes(unfinished), *whole]
+            unfinished = bytearray(last)
+    if unfinished:
+        yield [bytes(unfinished)]
 
 
-def _writer_at_once(descriptor: int) -> Callable[[bytes], int]:
-    """Return a function that writes as much as needs no waiting, and returns its length.
+def _nonblocking_writer(descriptor: int) -> Callable[[bytes], int]:
+    """Return a function that writes what it can without blocking, and returns the byte count.
 
-    A handover to a thread takes longer than most calls of tools.
+    It exists for speed: a handover to a thread takes longer than most calls of tools.
     """
     if sys.platform == "win32":
         return lambda _: 0
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISSOCK(mode):
-        return partial(_send_at_once, descriptor)
+        return partial(_send_nonblocking, descriptor)
     if not stat.S_ISFIFO(mode):
         return lambda _: 0
     poll = select.poll()
@@ -297,13 +297,13 @@ def _writer_at_once(descriptor: int) -> Callable[[bytes], int]:
             has_room = bool(poll.poll(0))
         except OSError:
             return 0  # poll(2) fails in a process whose limit of open files is 0
-        # A pipe that can be written to has room for so many bytes.
+        # poll(2) reports room in a pipe only if PIPE_BUF bytes fit.
         return os.write(descriptor, data) if has_room and len(data) <= select.PIPE_BUF else 0
 
     return write
 
 
-def _send_at_once(descriptor: int, data: bytes) -> int:
+def _send_nonblocking(descriptor: int, data: bytes) -> int:
     connection = socket.socket(fileno=descriptor)
     try:
         return connection.send(data, socket.MSG_DONTWAIT)

@@ -17,40 +17,40 @@ from typing_extensions import is_typeddict
 
 MASK: Final = "***"
 SHORTEST_SECRET: Final = 6
-"""Shorter texts occur inside other words, which would be masked, too."""
+"""The least length of a secret: shorter texts occur inside other words, and would mask them."""
 _WORDS: Final = "token|secret|password|passwd|passphrase|credentials?|authorization"
 
-# This includes the tables with the environment and the headers of servers in clients' files.
+# `env` and `headers` are the tables of servers in the configuration files of clients.
 _SECRET_KEY: Final = re.compile(
     rf"({_WORDS}|(api|access|private|secret|signing)[_-]?key)$|^(envs?|headers)$", re.IGNORECASE
 )
-_OF_VALUE: Final = r"[^\s&#'\"<>\\]"
+_VALUE_CHARACTER: Final = r"[^\s&#'\"<>\\]"
 
 # Names in a query are shorter: ?key=, &sig=. A ${VARIABLE} stays, because it is not a value yet.
-_IN_QUERY: Final = re.compile(
+_QUERY_SECRET: Final = re.compile(
     rf"(?P<name>[?&;#][\w.%-]*?(?:{_WORDS}|auth|jwt|key|pwd|sig|signature)=)"
-    rf"(?!\$\{{\w+\}}(?!{_OF_VALUE}))(?P<value>{_OF_VALUE}+)",
+    rf"(?!\$\{{\w+\}}(?!{_VALUE_CHARACTER}))(?P<value>{_VALUE_CHARACTER}+)",
     re.IGNORECASE,
 )
 _USER_INFO: Final = re.compile(r"://[^\s/?#@'\"]+@")
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:
-    """Return *text* with the secrets masked, in the spellings of JSON, Python, URLs and one line.
+    """Return *text* with the secrets masked, also if they are escaped or joined to one line.
 
-    User names and passwords in URLs are always masked, and so are the values of their queries with
-    names that look secret.
+    Escapes are those of JSON, Python and URLs. User names and passwords in URLs are always masked,
+    and so are query values whose names look secret.
     """
     if pattern := _pattern(frozenset(secrets)):
         text = pattern.sub(MASK, text)
     if "://" in text:
         text = _USER_INFO.sub(f"://{MASK}@", text)
-    return _IN_QUERY.sub(rf"\g<name>{MASK}", text) if "=" in text else text
+    return _QUERY_SECRET.sub(rf"\g<name>{MASK}", text) if "=" in text else text
 
 
 def query_secrets(address: str) -> frozenset[str]:
-    """Return the encoded values in the query of a URL whose names look secret."""
-    return frozenset(match["value"] for match in _IN_QUERY.finditer(address))
+    """Return the query values of a URL whose names look secret, still URL-encoded."""
+    return frozenset(match["value"] for match in _QUERY_SECRET.finditer(address))
 
 
 def masked_data(value: object, secrets: Iterable[str]) -> Any:
@@ -106,7 +106,7 @@ def revealed(value: object) -> Any:
 def declared_secrets(annotation: Any, value: object) -> frozenset[str]:
     """Return the texts in an unvalidated *value* that *annotation* declares to be secret.
 
-    They must be known before the validation, because its errors may quote them.
+    Collect them before the validation, because its errors may quote them.
     """
     kind: Any = get_origin(annotation) or annotation
     if isinstance(kind, type) and issubclass(kind, Secret | SecretStr | SecretBytes):
@@ -125,7 +125,7 @@ def declares_secret(annotation: Any, path: Sequence[str], value: object = "any t
     return bool(declared_secrets(annotation, value))
 
 
-@lru_cache(8)  # every line of the log is masked, mostly with the same secrets
+@lru_cache(8)  # each line of the log is masked, mostly with the same secrets
 def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
     """Return a pattern for all spellings of the secrets, longest first, or None without secrets."""
     spellings = {spelling for secret in secrets if secret for spelling in _spellings(secret)}
@@ -142,7 +142,7 @@ def _spellings(secret: str) -> Iterable[str]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a secret of any type."""
+    """Yield all texts in a value, and its numbers as texts."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -182,7 +182,7 @@ def _aliases(alias: str | AliasPath | AliasChoices | None) -> list[str]:
 
 
 def new_token() -> str:
-    """Return a new bearer token with 256 random bits, so that a plain hash cannot be reversed."""
+    """Return a new bearer token; with 256 random bits, its plain hash cannot be reversed."""
     return f"smcp_{token_urlsafe(32)}"
 
 

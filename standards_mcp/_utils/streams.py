@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, Final, TextIO
 
-_STYLE: Final[dict[str, Any]] = {
+_STREAM_OPTIONS: Final[dict[str, Any]] = {
     "encoding": "utf-8",
     "errors": "backslashreplace",
     "line_buffering": True,
@@ -53,12 +53,13 @@ def claim_standard_streams() -> tuple[int, int]:
     os.close(null)
     os.dup2(2, 1)
     # Line buffering keeps prints in order among the log lines.
-    _set("stdout", _KeptOpen(os.fdopen(os.dup(2), "wb"), **_STYLE))
-    _set("stderr", _KeptOpen(os.fdopen(2, "wb", closefd=False), **_STYLE))
+    _replace_stream("stdout", _UnclosableStream(os.fdopen(os.dup(2), "wb"), **_STREAM_OPTIONS))
+    stderr = _UnclosableStream(os.fdopen(2, "wb", closefd=False), **_STREAM_OPTIONS)
+    _replace_stream("stderr", stderr)
     return reader, writer
 
 
-class _KeptOpen(io.TextIOWrapper):
+class _UnclosableStream(io.TextIOWrapper):
     """A stream that plugins cannot close."""
 
     def close(self) -> None:
@@ -66,7 +67,7 @@ class _KeptOpen(io.TextIOWrapper):
             self.flush()
 
 
-def _set(name: str, stream: TextIO) -> None:
+def _replace_stream(name: str, stream: TextIO) -> None:
     setattr(sys, name, stream)
     setattr(sys, f"__{name}__", stream)
 
@@ -95,7 +96,7 @@ def own_stderr() -> TextIO:
 def flush_or_drop() -> OSError | None:
     """Flush stdout and stderr; if this fails, drop the output and return the error.
 
-    Otherwise Python would try again at its end, and report the failure itself.
+    Otherwise Python would flush them again at exit, and report the failure itself.
     """
     failure = None
     for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
@@ -111,6 +112,6 @@ def flush_or_drop() -> OSError | None:
 
 
 def _flush() -> None:
-    # A plugin may have closed, detached or replaced the stream.
+    # A plugin may have closed, detached or replaced `sys.stdout`.
     with suppress(AttributeError, OSError, ValueError):
         sys.stdout.flush()

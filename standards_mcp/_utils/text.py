@@ -71,25 +71,25 @@ def printable(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    r"""Return a text of another program, `printable` and with ``\n`` as its line ends."""
+    r"""Return the text of another program, `printable` and with ``\n`` as its line ends."""
     return printable(text.replace("\r\n", "\n"))
 
 
 def keeping_style(
     edit: Callable[Concatenate[str, _P], str],
 ) -> Callable[Concatenate[str, _P], str]:
-    """Return *edit* for texts with a byte order mark or with line ends of Windows.
+    """Wrap *edit* so that it keeps a byte order mark and Windows line ends.
 
-    It gets the text without them, and its result gets them back. A text with both kinds of line
-    ends keeps them unchanged.
+    Both are removed before the edit, and restored in its result. A text with mixed line ends is
+    edited as it is.
     """
 
     @functools.wraps(edit)
     def in_style(text: str, /, *args: _P.args, **kwargs: _P.kwargs) -> str:
         bare = text.removeprefix(BYTE_ORDER_MARK)
-        is_of_windows = 0 < bare.count("\n") == bare.count("\r\n")
-        after = edit(bare.replace("\r\n", "\n") if is_of_windows else bare, *args, **kwargs)
-        if is_of_windows:
+        has_windows_ends = 0 < bare.count("\n") == bare.count("\r\n")
+        after = edit(bare.replace("\r\n", "\n") if has_windows_ends else bare, *args, **kwargs)
+        if has_windows_ends:
             after = after.replace("\n", "\r\n")
         return BYTE_ORDER_MARK + after if text.startswith(BYTE_ORDER_MARK) else after
 
@@ -100,8 +100,8 @@ def json_copy(value: object) -> Any:
     r"""Return a deep copy of JSON data, with lists in place of tuples.
 
     Raises:
-        ValueError: It cannot be written as JSON: it has another type, refers to itself, or has half
-            of a surrogate pair, as in ``"\ud83d"``, which no text encoding can write.
+        ValueError: *value* cannot be written as JSON: it has another type, refers to itself, or has
+            half of a surrogate pair, as in ``"\ud83d"``, which no text encoding can write.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

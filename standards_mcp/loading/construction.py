@@ -31,29 +31,32 @@ _HOST_KEYS: Final = frozenset(PluginSection.model_fields)
 
 
 def construct(record: PluginRecord, context: PluginContext, loaded: LoadedSettings) -> Plugin[Any]:
-    """Import a plugin and return it, built with its settings; its secrets go to the record.
+    """Import a plugin, build it with its settings, and put its secrets into the record.
 
     Raises:
-        PluginError: It is not a plugin, or its settings have problems.
-        BaseException: Whatever its code raises.
+        PluginError: The entry point is not a subclass of `Plugin`, its settings are invalid, or its
+            title or instructions are not valid text.
+        BaseException: An exception of the plugin's own code.
     """
-    # Only its class declares secrets. Before the import, values of variables count as secrets.
-    record.secrets = _set_by_variables(record.name, loaded)
+    # The plugin class declares which settings are secret. Until it is imported, treat every value
+    # from an environment variable as a secret.
+    record.secrets = _values_from_environment(record.name, loaded)
     plugin_type = _plugin_type(record.info.load())
     if plugin_type is None:
         raise PluginError(record.name, "its entry point is not a subclass of Plugin")
-    record.provides = callable(getattr(plugin_type, "register_services", None))
+    record.provides_services = callable(getattr(plugin_type, "register_services", None))
     try:
-        settings = record.info.settings or _validated(record, plugin_type.settings_type, loaded)
+        settings = record.info.settings or _validate(record, plugin_type.settings_type, loaded)
         record.secrets |= secrets_of(settings)
         plugin = plugin_type(settings, context)
-    except InvalidSettingsError as exc:  # also one of a server, which checks its variables here
+    except InvalidSettingsError as exc:
+        # The constructor of an MCP server's plugin raises this, too, if a variable is not set.
         record.problems = exc.problems
         lines = (problem.line(record.layers(loaded.layers)) for problem in exc.problems)
         # Without the cause: it holds the values, and the secrets among them.
         raise PluginError(record.name, "; ".join(lines)) from None
-    record.title = _text(record.name, "title", plugin.title)
-    record.instructions = _text(record.name, "instructions", plugin.instructions)
+    record.title = _checked_text(record.name, "title", plugin.title)
+    record.instructions = _checked_text(record.name, "instructions", plugin.instructions)
     return plugin
 
 
@@ -62,12 +65,15 @@ def _plugin_type(value: object) -> type[Plugin[Any]] | None:
     return cast("type[Plugin[Any]]", value) if is_plugin else None
 
 
-def _text(name: str, attribute: str, given: object) -> str:
-    """Return a copy of a text for all clients, which stays as it was checked."""
-    if not isinstance(given, str):
+def _checked_text(name: str, attribute: str, value: object) -> str:
+    """Check that a plugin's title or instructions can be sent as JSON.
+
+    Return a plain `str` copy, which the plugin cannot change later.
+    """
+    if not isinstance(value, str):
         raise PluginError(name, f"its {attribute} must be text")
     try:
-        return str(json_copy(given))
+        return str(json_copy(value))
     except ValueError as exc:
         raise PluginError(name, f"its {attribute} cannot be sent: {exc}") from None
 
@@ -76,7 +82,7 @@ def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
     """Check that a registered plugin marks its hooks, and implements no unknown ones.
 
     Raises:
-        PluginError: One of its methods would never be called.
+        PluginError: A hook is unknown, or a hook method lacks `@hookimpl`.
     """
     hook_names = [name for name, caller in vars(pm.hook).items() if getattr(caller, "spec", None)]
     try:
@@ -87,13 +93,16 @@ def check_hooks(pm: pluggy.PluginManager, record: PluginRecord) -> None:
         hint = did_you_mean(name, hook_names)
         raise PluginError(record.name, f"it implements an unknown hook {name!r}{hint}") from exc
     for name in hook_names:
-        is_there = callable(getattr(type(record.plugin), name, None))
-        if is_there and pm.parse_hookimpl_opts(record.plugin, name) is None:
+        is_defined = callable(getattr(type(record.plugin), name, None))
+        if is_defined and pm.parse_hookimpl_opts(record.plugin, name) is None:
             raise PluginError(record.name, f"its method {name!r} is not marked with @hookimpl")
 
 
-def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
-    """Return the texts in a plugin's table that come from variables, where secrets belong."""
+def _values_from_environment(name: str, loaded: LoadedSettings) -> frozenset[str]:
+    """Return the option values that were set by environment variables or ``.env``.
+
+    Only values that are long enough to be secrets are included.
+    """
     return frozenset(
         value
         for key, value in loaded.settings.section(name).options.items()
@@ -103,7 +112,7 @@ def _set_by_variables(name: str, loaded: LoadedSettings) -> frozenset[str]:
     )
 
 
-def _validated(
+def _validate(
     record: PluginRecord, model: type[PluginSettings], loaded: LoadedSettings
 ) -> PluginSettings:
     """Return the validated settings of a plugin."""
@@ -112,7 +121,8 @@ def _validated(
     record.settings_type = model
     section = loaded.settings.section(record.name)
     options = plugin_options(record.layers(loaded.layers), record.name, model, section.options)
-    # Before validation, because the error of a validator may quote a secret, and is masked.
+    # Collect the secrets before validation: a validator's error may quote one, and only known
+    # secrets can be masked.
     record.secrets = declared_secrets(model, options)
     misplaced = [
         misplaced_secret(layer, ("plugins", record.name, *path), variable.name)
@@ -122,8 +132,8 @@ def _validated(
     ]
     if misplaced:
         raise InvalidSettingsError(*misplaced)
-    if taken := _HOST_KEYS & model.model_fields.keys():
-        raise PluginError(record.name, f"its setting {min(taken)!r} is reserved for the host")
+    if reserved := _HOST_KEYS & model.model_fields.keys():
+        raise PluginError(record.name, f"its setting {min(reserved)!r} is reserved for the host")
     try:
         return model.model_validate(options)
     except ValidationError as exc:
@@ -134,22 +144,23 @@ def _validated(
 def shown_values(
     settings: Settings, records: Iterable[PluginRecord], secrets: Iterable[str]
 ) -> dict[tuple[str, ...], Any]:
-    """Return every value that is set, by the keys that lead to it; secrets are masked.
+    """Return all effective settings that are not None, by key path, with secrets masked.
 
-    A model declares its secrets; other keys count as secret by their names.
+    A value is masked if its model declares it secret, if it contains a known secret, or if a key on
+    its path looks secret.
     """
     values = settings.model_dump(mode="json", exclude={"plugins"})
     plugins: dict[str, Any] = {}
     for record in records:
         if record.info.kind is PluginKind.SERVER:
-            continue  # its table is one of the host's own
+            continue  # its settings are in `values`, under `servers`
         section = settings.section(record.name)
-        keys = section.model_dump(mode="json", include=set(PluginSection.model_fields))
+        host_options = section.model_dump(mode="json", include=set(PluginSection.model_fields))
         if record.plugin is not None and record.info.kind is not PluginKind.ISOLATED:
-            own = record.plugin.settings.model_dump(mode="json", fallback=str)
+            own_options = record.plugin.settings.model_dump(mode="json", fallback=str)
         else:  # only the plugin knows its secret keys
-            own = dict.fromkeys(section.options, MASK)
-        plugins[record.name] = keys | own
+            own_options = dict.fromkeys(section.options, MASK)
+        plugins[record.name] = host_options | own_options
     masked = masked_data(values | {"plugins": plugins}, secrets)
     return {
         path: MASK if value and any(map(looks_secret, path)) else value

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 _GATHER_SECONDS: Final = 0.05
 
 
-class Contributed:
-    """Keeps the contributions of each plugin in its record, and all of them together.
+class ContributionStore:
+    """Reads the contributions of plugins into their records, and merges them.
 
     Args:
         records: The plugins by name, in the order in which they are loaded.
@@ -34,7 +34,7 @@ class Contributed:
 
     Attributes:
         on_changed: Functions to call after each change, such as to clear a cache.
-        finish: Changes the contributions of a plugin once they are complete.
+        finish: Transforms the contributions of a plugin after filters were added to them.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class Contributed:
             self._set(record, replace(record.contributions, filters=filters))
 
     def reread(self, plugin: str) -> None:
-        """Read the contributions of a plugin again; a mistake leaves all of them as they were.
+        """Read the contributions of a plugin again; keep the earlier ones if any is invalid.
 
-        Names of plugins come before names of providers, as at the start.
+        Names of imported plugins have priority over names of providers, as at the start.
         """
         record, records = self._records[plugin], self._records.values()
         if record.plugin is None or record.status is Status.FAILED or provider_of(record):
@@ -93,7 +93,7 @@ class Contributed:
             if is_from_outside(exc):
                 raise
             why = mask(" ".join(failure_reason(exc).split()), record.secrets)
-            message = "a change of contributions is refused; the earlier ones stay"
+            message = "changed contributions are invalid; the earlier ones stay in use"
             log.error(message, extra={"plugin": plugin, "reason": why})  # noqa: TRY400
             return
         self._set(record, replace(own, filters=filters))
@@ -130,40 +130,40 @@ def _merged(records: Iterable[PluginRecord]) -> Contributions:
 
 
 class Changes:
-    """Applies the changes that plugins report from any thread, several of them together.
+    """Applies changes that plugins report from any thread; combines those in quick succession.
 
     Attributes:
         on_updated: Functions to call with the URI of a resource whose contents have changed.
     """
 
-    def __init__(self, contributed: Contributed, records: Mapping[str, PluginRecord]) -> None:
+    def __init__(self, contributed: ContributionStore, records: Mapping[str, PluginRecord]) -> None:
         self._contributed = contributed
         self._records = records
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._planned: asyncio.TimerHandle | None = None
-        self._reading = (0, "")
-        self._plugins = dict[str, None]()
-        self._resources = dict[tuple[str, str], None]()
+        self._timer: asyncio.TimerHandle | None = None
+        self._read_now = (0, "")
+        self._changed_plugins = dict[str, None]()
+        self._changed_resources = dict[tuple[str, str], None]()
         self.on_updated: list[Callable[[str], None]] = []
 
     @contextmanager
-    def taken_up(self) -> Generator[None]:
-        """Apply changes in this event loop, also earlier ones."""
+    def applying(self) -> Generator[None]:
+        """Apply reported changes in the running event loop; include those reported earlier."""
         self._loop = asyncio.get_running_loop()
         self._schedule()
         try:
             yield
         finally:
             self._loop = None
-            if self._planned:
-                self._planned.cancel()
-                self._planned = None
+            if self._timer:
+                self._timer.cancel()
+                self._timer = None
 
     def note_contributions(self, plugin: str) -> None:
         """Note that the contributions of a plugin have changed."""
-        if self._reading == (threading.get_ident(), plugin):
-            return  # its hook reports a change while it is read, which would never end
-        self._plugins[plugin] = None
+        if self._read_now == (threading.get_ident(), plugin):
+            return  # a hook that reports a change while it is read would be read without end
+        self._changed_plugins[plugin] = None
         self._schedule()
 
     def note_resource(self, plugin: str, uri: str) -> None:
@@ -174,8 +174,8 @@ class Changes:
         """
         if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"resource_updated takes a URI as text, not a {type(uri).__name__}")
-        if self._loop:  # before that, no client can have read it
-            self._resources[plugin, uri] = None
+        if self._loop:  # without the loop, no client can have read the resource
+            self._changed_resources[plugin, uri] = None
             self._schedule()
 
     def tell_updated(self, uri: str) -> None:
@@ -185,24 +185,24 @@ class Changes:
 
     def _schedule(self) -> None:
         if loop := self._loop:
-            with suppress(RuntimeError):  # it has just been closed
-                loop.call_soon_threadsafe(self._plan)
+            with suppress(RuntimeError):  # the loop has just been closed
+                loop.call_soon_threadsafe(self._start_timer)
 
-    def _plan(self) -> None:
-        if self._loop and self._planned is None:
-            self._planned = self._loop.call_later(_GATHER_SECONDS, self._take_up)
+    def _start_timer(self) -> None:
+        if self._loop and self._timer is None:
+            self._timer = self._loop.call_later(_GATHER_SECONDS, self._apply)
 
-    def _take_up(self) -> None:
-        self._planned = None
-        while self._plugins:
-            plugin, _ = self._plugins.popitem()
-            self._reading = (threading.get_ident(), plugin)
+    def _apply(self) -> None:
+        self._timer = None
+        while self._changed_plugins:
+            plugin, _ = self._changed_plugins.popitem()
+            self._read_now = (threading.get_ident(), plugin)
             try:
                 self._contributed.reread(plugin)
             finally:
-                self._reading = (0, "")
-        while self._resources:
-            plugin, uri = self._resources.popitem()[0]
+                self._read_now = (0, "")
+        while self._changed_resources:
+            plugin, uri = self._changed_resources.popitem()[0]
             if find_resource(self._records[plugin].contributions.resources, uri):
                 self.tell_updated(uri)
             else:

@@ -31,7 +31,7 @@ def installed_plugins() -> list[PluginInfo]:
     metadata: Any = importlib_metadata
     try:
         points: list[Any] = list(metadata.entry_points(group=ENTRY_POINT_GROUP))
-    except Exception:  # noqa: BLE001  - one distribution's metadata, which may be of any kind
+    except Exception:  # noqa: BLE001  - damaged metadata of a distribution may raise anything
         points = _readable_entry_points()
     return [_info_of(point) for point in points if point.dist is not None]
 
@@ -42,7 +42,7 @@ def _readable_entry_points() -> list[Any]:
     metadata: Any = importlib_metadata
     for distribution in metadata.distributions():
         try:
-            # The first of a name on the path counts, as it does for imports.
+            # Of distributions with one name, the first on the path counts, as for imports.
             name = canonicalize_name(distribution.name)
             points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
         except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
@@ -85,9 +85,9 @@ def incompatibility(requires: Iterable[str]) -> str:
 
 
 def load_order(info: PluginInfo) -> tuple[bool, bool, str, str]:
-    """Sort the host's own plugins first, so that they keep the names of their tools.
+    """Return a sort key: the host's own plugins come first, to keep the names of their tools.
 
-    Then come others by name, and servers last, because their tools may change while they run.
+    Other plugins follow by name. Servers come last, because their tools may change while they run.
     """
     is_server = info.kind is PluginKind.SERVER
     return is_server, not info.is_own, info.name, info.distribution
@@ -100,7 +100,8 @@ def check_sections(loaded: LoadedSettings, known: Collection[str]) -> None:
         known: The names of the installed plugins and of the configured servers.
 
     Raises:
-        ConfigError: A table is for an unknown plugin; a misspelt ``enabled = false`` has no effect.
+        ConfigError: A table is for a server or an unknown plugin. If it were ignored, a misspelt
+            ``[plugins.NAME]`` with ``enabled = false`` would have no effect.
     """
     for name in loaded.settings.plugins:
         if name in loaded.settings.servers:
@@ -113,14 +114,14 @@ def check_sections(loaded: LoadedSettings, known: Collection[str]) -> None:
 
 
 def install_hint(name: str, known: Collection[str]) -> str:
-    """Return how to install a plugin of this project, or else the nearest of the *known* names."""
+    """Return how to install a plugin of this project; for other names, suggest *known* ones."""
     if name in own_plugins():
         return f"; run `{install_command(f'{HOST}-{name}')}`"
     return did_you_mean(name, known) or f"; installed: {', '.join(known) or 'none'}"
 
 
 def disabled_reason(info: PluginInfo, settings: Settings) -> str:
-    """Return why the configuration keeps a plugin from being imported, or an empty string."""
+    """Return why the configuration disables a plugin, or an empty string."""
     section, table = settings.section(info.name), settings.table(info.name)
     if section.enabled is None and not settings.autoload:
         return f"autoload = false; set [{table}] enabled = true"
@@ -132,8 +133,8 @@ def disabled_reason(info: PluginInfo, settings: Settings) -> str:
     return ""
 
 
-def unloadable(info: PluginInfo) -> str:
-    """Return why a plugin cannot be imported, judged by its metadata, or an empty string."""
+def why_not_loadable(info: PluginInfo) -> str:
+    """Return why a plugin cannot be imported, by its metadata, or an empty string."""
     if info.error:
         return info.error
     if info.kind is not PluginKind.SERVER and not PLUGIN_NAME.fullmatch(info.name):

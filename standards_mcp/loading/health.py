@@ -22,9 +22,9 @@ _NO_CHECK: Final = object()
 
 
 async def check_health(manager: PluginManager) -> Healths:
-    """Return the health of each started plugin that reports it, by name; all run at once."""
+    """Run the health checks of the started plugins concurrently; return the results by name."""
     checks = {
-        record.name: _guarded(_ask_plugin(manager, record), record.secrets)
+        record.name: _run_check(_ask_plugin(manager, record), record.secrets)
         for record in manager.records.values()
         if record.status is Status.STARTED
     }
@@ -32,10 +32,11 @@ async def check_health(manager: PluginManager) -> Healths:
 
 
 async def services_health(manager: PluginManager, *, asks_remote: bool = True) -> Healths:
-    """Return the health of each service in use, by name, with what is known without asking.
+    """Return the health and the facts of each service that has a provider, by name.
 
     Args:
-        asks_remote: True to ask services that need a network for it, see `Service.is_remote`.
+        asks_remote: True to include checks that need a network, see `Service.is_remote`. Without
+            its check, a service counts as ok.
     """
     services = manager.services.provided()
     checks: dict[str, _Check] = {}
@@ -43,7 +44,7 @@ async def services_health(manager: PluginManager, *, asks_remote: bool = True) -
         if service.health and (asks_remote or not service.is_remote):
             record = manager.records.get(plugin)
             secrets = record.secrets if record else frozenset[str]()
-            checks[name] = _guarded(_ask_service(manager, service), secrets)
+            checks[name] = _run_check(_ask_service(manager, service), secrets)
     answers = await _results(checks, manager.timing.health)
     healths: Healths = {}
     for name, (_, service) in services.items():
@@ -53,14 +54,14 @@ async def services_health(manager: PluginManager, *, asks_remote: bool = True) -
 
 
 async def _results(checks: Mapping[str, _Check], seconds: float) -> Healths:
-    """Return the results by name; all run at once, and none takes longer than *seconds*."""
+    """Run checks concurrently; return their results by name, after *seconds* at the latest."""
     tasks = {name: asyncio.ensure_future(check) for name, check in checks.items()}
     if tasks:
         await asyncio.wait(tasks.values(), timeout=seconds)
     healths: Healths = {}
     for name, task in tasks.items():
         if not task.done():
-            task.cancel()  # its end is not waited for: it may ignore this, too
+            task.cancel()  # do not wait for its end: the check may ignore the cancellation
             message = f"check_health did not answer within {seconds:g} seconds"
             healths[name] = Health(status="failed", message=message)
         elif task.cancelled():
@@ -81,8 +82,8 @@ async def _ask_service(manager: PluginManager, service: Service[Any]) -> object:
     return await service.health(value) if service.health else _NO_CHECK
 
 
-async def _guarded(check: Coroutine[Any, Any, object], secrets: frozenset[str]) -> Health | None:
-    """Return the health that a plugin's code reports, or None if it has no check."""
+async def _run_check(check: Coroutine[Any, Any, object], secrets: frozenset[str]) -> Health | None:
+    """Return the result of a check, as failed if it raises; None if there is no check."""
     try:
         result = await check
         if isinstance(result, Health):

@@ -29,38 +29,38 @@ async def running(
     """Keep the lifespan of every registered plugin open.
 
     Args:
-        only: The names of the needed plugins; by default all of them.
+        only: The names of the plugins to start; by default all of them.
 
     Raises:
-        PluginError: A required plugin did not start, or any plugin under ``strict``.
+        PluginError: A plugin did not start, and it is required or ``strict`` is set.
     """
     lifespans: list[_Lifespan] = []
     records = [each for each in manager.records.values() if only is None or each.name in only]
     try:
-        with manager.changes.taken_up():
+        with manager.changes.applying():
             await _start(manager, records, lifespans)
             yield
     finally:
         # Plugins are stopped even if the server is being cancelled.
         with anyio.CancelScope(shield=True):
-            # Other processes are independent, and each may take long to end.
-            await asyncio.gather(*(each.stop() for each in lifespans if each.is_elsewhere))
+            # Plugins in other processes are independent, and each may take long to stop.
+            await asyncio.gather(*(each.stop() for each in lifespans if each.is_remote))
             for lifespan in reversed(lifespans):
-                if not lifespan.is_elsewhere:
+                if not lifespan.is_remote:
                     await lifespan.stop()
 
 
 async def _start(
     manager: PluginManager, records: list[PluginRecord], lifespans: list[_Lifespan]
 ) -> None:
-    """Start the plugins in order, as authors expect, but wait only briefly for a slow one."""
+    """Start the plugins in order, but wait only briefly for each slow one."""
     with manager.quarantine.watch("starting", records):
         for record in records:
             if record.status is Status.REGISTERED:
                 lifespans.append(lifespan := _Lifespan(manager, record))
-                with manager.quarantine.trying(record):
+                with manager.quarantine.attempt(record):
                     await lifespan.settle(manager.timing.head_start)
-    # Slow plugins have been starting together, each within its own deadline.
+    # Slow plugins go on starting concurrently, each within its own deadline.
     for lifespan in lifespans:
         await lifespan.settle(math.inf)
 
@@ -68,8 +68,8 @@ async def _start(
 class _Lifespan:
     """One plugin's context managers, entered and left in a task of their own.
 
-    A context manager may hold cancel scopes, which their own task must leave. The task also gives
-    the start a deadline.
+    A context manager may hold cancel scopes, and only the task that entered them may leave them.
+    The task can also be cancelled at the deadline of the start.
     """
 
     def __init__(self, manager: PluginManager, record: PluginRecord) -> None:
@@ -79,17 +79,17 @@ class _Lifespan:
         self._started: asyncio.Future[None] = loop.create_future()
         self._stop = asyncio.Event()
         self._is_settled = False
-        source = provider_of(record)
-        self.is_elsewhere = source is not None
-        self._seconds = max(manager.timing.start, source.start_seconds if source else 0)
+        provider = provider_of(record)
+        self.is_remote = provider is not None
+        self._seconds = max(manager.timing.start, provider.start_seconds if provider else 0)
         self._deadline = loop.time() + self._seconds
         self._task = asyncio.create_task(self._run(), name=f"lifespan of {record.name}")
 
     async def settle(self, seconds: float) -> None:
-        """Wait until it has started or failed, at most *seconds* and at most until its deadline.
+        """Wait until the plugin has started or failed; at most *seconds*, or until its deadline.
 
         Raises:
-            PluginError: It failed, and the plugin is required.
+            PluginError: The plugin failed, and it is required or ``strict`` is set.
         """
         if self._is_settled:
             return
@@ -144,7 +144,7 @@ class _Lifespan:
                 self._started.set_result(None)
                 await self._stop.wait()
         except (SystemExit, KeyboardInterrupt) as exc:
-            # In a task, either of them would end the event loop and every other plugin with it.
+            # Raised in a task, either exception would end the event loop and all other plugins.
             if is_from_outside(exc):
                 raise
             raise PluginError(self._record.name, describe_exception(exc)) from exc

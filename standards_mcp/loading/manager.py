@@ -1,8 +1,8 @@
-"""Finds plugins and takes them from an installed entry point to registered tools.
+"""Load plugins, from the installed entry points to the registered tools.
 
-The steps of a plugin are: discover, filter, check its requirements, import, configure, register,
-validate. If one fails, the whole plugin fails, with a reason, and the others go on. `lifecycle`
-starts and stops plugins.
+The steps for each plugin are: discover, filter, check its requirements, import, configure,
+register, validate. If a step fails, the whole plugin fails, with a reason, and the other plugins go
+on. `lifecycle` starts and stops plugins.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ from standards_mcp.errors import ConfigError, PluginError
 from standards_mcp.plugin import MissingServiceError, PluginContext, ToolHandler
 
 from .construction import check_hooks, construct
-from .contributed import Changes, Contributed
-from .discovery import check_sections, disabled_reason, load_order, unloadable
+from .contributed import Changes, ContributionStore
+from .discovery import check_sections, disabled_reason, load_order, why_not_loadable
 from .providers import Provider, provider_of
 from .quarantine import Quarantine
 from .records import PluginInfo, PluginKind, PluginRecord, Status, failure_reason
 from .registration import read_commands
-from .services import Services, Wanted, used_services
+from .services import Services, ServiceType, used_services
 
 log = logging.getLogger(__name__)
 
 
 class PluginManager:
-    """Holds the record of every installed plugin.
+    """Loads plugins, and keeps a record of every installed one.
 
     Args:
-        state_dir: The folder under which each plugin gets one of its own.
-        quarantine: The plugins that ended an earlier start.
-        plugins: The plugins and servers to choose from.
+        state_dir: The folder for the state folders of the plugins.
+        quarantine: Knows the plugins at which an earlier start of the host ended.
+        plugins: The installed plugins and the configured servers.
         services: Objects to use in place of the services of plugins, by their types.
 
     Attributes:
         services: The services that plugins provide to each other.
-        refuses_mistakes: True if a mistake in the table of a plugin that provides services stops
-            the host. Otherwise the plugins that need it would be missing, and only the log would
-            say why.
+        refuses_mistakes: True if invalid settings of a plugin that provides services stop the host.
+            If it went on, the plugins that need these services would be missing, and only the log
+            would have the reason.
         wrapping: The names of the plugins that wrap calls of tools.
         changes: The changes that plugins report while they run.
         contributed: The contributions of all plugins.
 
     Raises:
-        ConfigError: A table names a plugin that is not installed.
-        PluginError: A plugin failed that is required, or any under ``strict``.
+        ConfigError: A table is for a plugin that is not installed, or a server has a plugin's name.
+        PluginError: A plugin failed, and it is required or ``strict`` is set.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class PluginManager:
         state_dir: Path,
         quarantine: Quarantine,
         plugins: Iterable[PluginInfo],
-        services: Mapping[Wanted, object],
+        services: Mapping[ServiceType, object],
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
         self.timing = timing
@@ -82,10 +82,10 @@ class PluginManager:
         self.services = Services(self.records, loaded.settings.services, services)
         self._state_dir = state_dir
         self.quarantine = quarantine
-        # One for each plugin: a shared one compares plugins, which may raise or lie when compared.
+        # A pluggy manager for each plugin: a shared one would call the `__eq__` of plugins.
         self._hooks: dict[str, pluggy.PluginManager] = {}
         self.on_status_changed: Callable[[], None] = lambda: None
-        self.contributed = Contributed(self.records, self.call)
+        self.contributed = ContributionStore(self.records, self.call)
         self.changes = Changes(self.contributed, self.records)
         self.wrapping = set[str]()
         self.refuses_mistakes = True
@@ -95,20 +95,21 @@ class PluginManager:
         """Import, configure and register the enabled plugins, then validate their tools.
 
         Args:
-            again: Also try plugins that were left out of earlier starts.
-            only: Load these plugins and the providers of the services that they use. The others
+            again: Also try plugins that the quarantine leaves out.
+            only: Load these plugins and the providers of the services that they use. Other plugins
                 can be loaded later.
 
         Raises:
-            PluginError: A plugin failed that is required, or any under ``strict``.
+            ConfigError: The settings of a plugin that provides services are invalid.
+            PluginError: A plugin failed, and it is required or ``strict`` is set.
         """
         for record in self.records.values():
             if record.status is Status.DISCOVERED and record.info.kind is PluginKind.IMPORTED:
-                is_decisive = again or self._is_required(record)
-                if why := self.quarantine.judge(record.info, again=is_decisive):
+                must_try = again or self._is_required(record)
+                if why := self.quarantine.judge(record.info, again=must_try):
                     self.fail(record, why)
         loaded = self._construct_all() if only is None else self._construct_with_providers(only)
-        self._disable_unserved(loaded)
+        self._disable_without_services(loaded)
         for record in loaded:
             self._attempt(record, Status.REGISTERED, self.contributed.read)
         self.contributed.collect()
@@ -117,7 +118,7 @@ class PluginManager:
         self.contributed.apply_filters()
 
     def _construct_all(self, names: Collection[str] | None = None) -> list[PluginRecord]:
-        """Import and build plugins and register their services; return the records of these."""
+        """Import and build plugins, and register their services; return their records."""
         chosen = [
             record
             for record in self.records.values()
@@ -130,10 +131,10 @@ class PluginManager:
         return chosen
 
     def _construct_with_providers(self, names: Collection[str]) -> list[PluginRecord]:
-        """Build some plugins, then the likely providers of what they use, then all if need be."""
+        """Build these plugins and the likely providers of their services, or else all plugins."""
         first = self._construct_all(names)
-        used = [wanted for record in first for wanted in used_services(record)]
-        loaded = first + (self._construct_all(self.services.likely(used)) if used else [])
+        used = [service_type for record in first for service_type in used_services(record)]
+        loaded = first + (self._construct_all(self.services.likely_providers(used)) if used else [])
         try:
             self.services.check(used)
         except MissingServiceError:
@@ -144,11 +145,11 @@ class PluginManager:
         for services in self.call(record, "register_services"):
             self.services.add(record, services or ())
 
-    def _disable_unserved(self, loaded: Iterable[PluginRecord]) -> None:
-        """Disable the plugins that need a service which is not here.
+    def _disable_without_services(self, loaded: Iterable[PluginRecord]) -> None:
+        """Disable the plugins that need a service without a provider.
 
         Raises:
-            PluginError: One of them is required, or ``strict`` is set.
+            PluginError: Such a plugin is required, or ``strict`` is set.
         """
         disabled: dict[str, list[str]] = {}
         for record in loaded:
@@ -163,15 +164,15 @@ class PluginManager:
                 if self._is_required(record):
                     raise PluginError(record.name, reason) from None
                 disabled.setdefault(reason, []).append(record.name)
-        for reason, names in disabled.items():  # often one reason for many
+        for reason, names in disabled.items():  # many plugins often have the same reason
             log.warning("plugins are disabled", extra={"plugins": names, "reason": reason})
 
     async def wait_listed(self) -> None:
-        """Wait until the tools of all providers are known; each limits its own wait."""
+        """Wait until the tools of all providers are known, or until the providers' time limits."""
         await asyncio.gather(*(provider.wait_listed() for provider in self.providers()))
 
     async def wait_started(self) -> None:
-        """Wait until all providers that are started with the host have started or failed."""
+        """Wait until all providers that start with the host have started or failed."""
         await asyncio.gather(*(provider.wait_started() for provider in self.providers()))
 
     def providers(self) -> list[Provider]:
@@ -205,16 +206,17 @@ class PluginManager:
         """Return the commands that plugins add to the command line, by name.
 
         Args:
-            taken: The names of the host's own commands; a plugin of such a name fails.
-            only: The names of the plugins to ask; by default all that are loaded.
+            taken: The names of the host's own commands. A plugin with such a name fails if it adds
+                commands.
+            only: The names of the plugins to read; by default all that are loaded.
         """
         commands: dict[str, click.Command] = {}
 
         def read(record: PluginRecord) -> None:
             items = [item for items in self.call(record, "register_commands") for item in items]
-            own = read_commands(record.name, items, taken, is_own=record.info.is_own)
-            record.command = next(iter(own), "")
-            commands.update(own)
+            own_commands = read_commands(record.name, items, taken, is_own=record.info.is_own)
+            record.command = next(iter(own_commands), "")
+            commands.update(own_commands)
 
         for record in self.records.values():
             if only is None or record.name in only:
@@ -222,7 +224,7 @@ class PluginManager:
         return commands
 
     def call(self, record: PluginRecord, hook: str, **arguments: Any) -> list[Any]:
-        """Call one hook of one plugin, and return what its implementations return."""
+        """Call one hook of one plugin, and return the results of its implementations."""
         hooks = self._hooks.get(record.name)
         results: list[Any] = getattr(hooks.hook, hook)(**arguments) if hooks else []
         return results
@@ -254,7 +256,7 @@ class PluginManager:
         return section is None or section.enabled is not False
 
     def _discover(self, plugins: Iterable[PluginInfo]) -> None:
-        """Read metadata and configuration; import nothing."""
+        """Create the records from metadata and configuration; import nothing."""
         for info in sorted(plugins, key=load_order):
             first = self.records.setdefault(info.name, PluginRecord(info)).info
             if first is info:
@@ -262,16 +264,16 @@ class PluginManager:
             if info.kind is PluginKind.SERVER:
                 where = self._loaded.layers.where(("servers", info.name))
                 raise ConfigError(f"{where}: a plugin has this name; give the server another one")
-            self._refuse_name(first, info)
+            self._refuse_duplicate(first, info)
         check_sections(self._loaded, self.records)
         for record in self.records.values():
             if why := disabled_reason(record.info, self.settings):
                 record.status, record.reason = Status.DISABLED, why
-            elif why := unloadable(record.info):
+            elif why := why_not_loadable(record.info):
                 self.fail(record, why)
 
-    def _refuse_name(self, first: PluginInfo, second: PluginInfo) -> None:
-        """Keep two plugins of one name apart: the host's own wins, otherwise neither is loaded."""
+    def _refuse_duplicate(self, first: PluginInfo, second: PluginInfo) -> None:
+        """Refuse a duplicate name: only a plugin of the host keeps it."""
         error = f"{first.distribution} and {second.distribution} share the name {first.name!r}"
         if first.is_own and not second.is_own:
             name = f"{second.name} of {second.distribution}"
@@ -282,18 +284,23 @@ class PluginManager:
     def _attempt(
         self, record: PluginRecord, status: Status, step: Callable[[PluginRecord], None]
     ) -> None:
-        """Take a plugin with this status through a step; whatever it raises fails only itself."""
+        """Run a step if the plugin has this status; an exception fails only this plugin.
+
+        Raises:
+            ConfigError: The settings of a plugin that provides services are invalid.
+            PluginError: The plugin failed, and it is required or ``strict`` is set.
+        """
         if record.status is not status:
             return
         try:
-            with record.timed(), self.quarantine.trying(record), divert_stdout():
+            with record.timed(), self.quarantine.attempt(record), divert_stdout():
                 step(record)
         except BaseException as exc:  # also a panic in native code
             if is_from_outside(exc):
                 raise
             self._hooks.pop(record.name, None)
             self.services.withdraw(record.name)
-            if record.provides and record.problems and self.refuses_mistakes:
+            if record.provides_services and record.problems and self.refuses_mistakes:
                 layers = record.layers(self._loaded.layers)
                 lines = (mask(item.line(layers), record.secrets) for item in record.problems)
                 raise ConfigError("\n".join(lines)) from None
@@ -310,7 +317,7 @@ class PluginManager:
         record.plugin = construct(record, context, self._loaded)
         if provider := provider_of(record):
             record.secrets |= provider.secrets
-            provider.on_change = self._take_changes
+            provider.on_change = self._on_provider_change
             provider.on_updated = self.changes.tell_updated
         hooks = pluggy.PluginManager(hookspecs.PROJECT)
         hooks.add_hookspecs(hookspecs)
@@ -319,26 +326,29 @@ class PluginManager:
         self._hooks[record.name] = hooks
         record.status = Status.REGISTERED
 
-    def _take_changes(self) -> None:
+    def _on_provider_change(self) -> None:
         def outcomes() -> list[tuple[Status, str]]:
             return [(record.status, record.reason) for record in self.records.values()]
 
         before = outcomes()
         for record in self.records.values():
             if provider := provider_of(record):
-                self._take_status(record, provider)
+                self._apply_provider_status(record, provider)
         self.contributed.collect()
         self.contributed.apply_filters()
         if before != outcomes():
             self.on_status_changed()
 
-    def _take_status(self, record: PluginRecord, provider: Provider) -> None:
-        """Fail a plugin: for good, or until its process can be started again."""
+    def _apply_provider_status(self, record: PluginRecord, provider: Provider) -> None:
+        """Set the status of a plugin from its provider.
+
+        A plugin fails for good, or until its process can be started again.
+        """
         record.secrets |= provider.secrets
         record.problems = provider.problems
         if provider.failure:
             if record.status is not Status.FAILED:
-                with suppress(PluginError):  # its lifespan raises it, where it is required
+                with suppress(PluginError):  # if the plugin is required, its lifespan raises this
                     self.fail(record, provider.failure)
         elif provider.problem:
             record.status, record.reason = Status.FAILED, mask(provider.problem, record.secrets)

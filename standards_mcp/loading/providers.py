@@ -17,28 +17,28 @@ from .records import PluginRecord, Status
 _C = TypeVar("_C", bound=Contribution)
 
 
-def _unheard(_: str) -> None:
+def _ignore(_: str) -> None:
     """Ignore the notification."""
 
 
 class Provider:
-    """A plugin in another process, or another server. A tool that cannot be served fails alone.
+    """A plugin in another process, or another server. An invalid tool does not affect the others.
 
     Attributes:
         contributions: Its current contributions.
         on_change: Called after its contributions, its problem or its failure have changed.
         on_updated: Called with the URI of a resource whose contents have changed.
-        problem: The reason why its contributions are unknown now, or an empty string.
+        problem: The reason why its contributions are unknown at present, or an empty string.
         failure: The reason why it has failed for good, or an empty string.
         problems: The mistakes in its settings that made it fail.
-        unapproved: The beginning of a diff of its definitions that are not approved.
+        unapproved: The beginning of the diff between its approved and its current definitions.
         secrets: Secret texts that only the other process or its settings hold.
         start_seconds: The time for its lifespan to start, if longer than `Timing.start`.
     """
 
     contributions: Contributions = Contributions()
     on_change: Callable[[], None] = staticmethod(lambda: None)
-    on_updated: Callable[[str], None] = staticmethod(_unheard)
+    on_updated: Callable[[str], None] = staticmethod(_ignore)
     problem: str = ""
     failure: str = ""
     problems: tuple[Problem, ...] = ()
@@ -57,10 +57,10 @@ class Provider:
         return True
 
     async def wait_listed(self) -> None:
-        """Wait until its contributions are known, at most for its own timeout."""
+        """Wait until its contributions are known, or until its own timeout."""
 
     async def wait_started(self) -> None:
-        """Wait until it has started or failed to, if it is started with the host."""
+        """Wait until it has started or failed, if it starts with the host."""
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, which `on_updated` reports, until `unsubscribe`.
@@ -78,42 +78,42 @@ class Provider:
 def provider_of(record: PluginRecord) -> Provider | None:
     """Return the plugin of a record if it is a provider, else None."""
     plugin = record.plugin
-    # By its type: `isinstance` asks the plugin itself, too.
+    # `isinstance` would also read the `__class__` of the plugin, which may raise or lie.
     return cast("Provider", plugin) if issubclass(type(plugin), Provider) else None
 
 
 def collect(records: Iterable[PluginRecord]) -> Iterator[tuple[PluginRecord, Contributions, str]]:
-    """Yield the current contributions of every provider, and the problem with them, if any.
+    """Yield each provider that has not failed, with its contributions and the problem with them.
 
-    Imported plugins own their names first, then providers in order. A contribution whose name is
-    taken is hidden, and an override can rename it. A resource whose URI is taken is hidden, too,
-    but has no such remedy.
+    A name belongs to the first plugin that declares it: imported plugins come before providers. A
+    contribution whose name is taken is hidden, and an override can rename it. A resource whose URI
+    is taken is hidden, too, but has no such remedy.
     """
     loaded = [record for record in records if record.status is not Status.FAILED]
     providers = [(record, provider) for record in loaded if (provider := provider_of(record))]
-    providing = {record.name for record, _ in providers}
+    provider_names = {record.name for record, _ in providers}
     others = Contributions.merged(
-        record.contributions for record in loaded if record.name not in providing
+        record.contributions for record in loaded if record.name not in provider_names
     )
     for record, provider in providers:
-        unknown = "" if provider.is_known else _UNKNOWN
+        unknown = "" if provider.is_known else _TOOLS_UNKNOWN
         reason = mask(provider.problem or unknown or provider.notice, record.secrets)
         own = provider.contributions
-        taken = Contributions(
+        resolved = Contributions(
             _with_conflicts(own.tools, others.tools),
             _with_conflicts(own.prompts, others.prompts),
             _with_own_uris(_with_conflicts(own.resources, others.resources), others.resources),
         )
-        others = Contributions.merged((others, taken))
-        yield record, taken, reason
+        others = Contributions.merged((others, resolved))
+        yield record, resolved, reason
 
 
-_UNKNOWN = "its tools are not known yet: it is started with the server"
+_TOOLS_UNKNOWN = "its tools are not known yet: it is started with the server"
 
 
 def _with_conflicts(items: Iterable[_C], others: Iterable[_C]) -> tuple[_C, ...]:
     owners = {name: item.plugin for item in others if item.owns_names for name in item.names}
-    # Of two items with one name, the first counts, which is also the approved one.
+    # Of items with one name, only the first counts, because approvals cover only the first.
     by_name: dict[str, _C] = {}
     checked = [
         item

@@ -1,9 +1,10 @@
-"""Leave out plugins that end or hang a start, and remember how each plugin started last.
+"""Leave out plugins that end or hang the host's start, and keep the outcome of each last start.
 
-One file has a note about each plugin, also that its code runs now. If a start finds such a note of
-a process that has ended, the plugin ended that process, or hung until a client gave up, or a client
-ended it by chance. A trial in another process decides. A plugin that ends or hangs this process,
-too, is left out for a day. Any other plugin is loaded.
+A file has a note about each plugin. While the plugin's code is loaded or started, its note has an
+*attempt*. If a later start finds an attempt of a process that has ended, then the plugin ended that
+process, or hung until a client gave up, or a client ended the process by chance. A trial in another
+process decides: a plugin that ends or hangs the trial, too, is left out for a day. Any other plugin
+is loaded.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ QUARANTINE_SECONDS: Final = 86_400.0
 _LOCK_SECONDS: Final = 2.0
 _TIME: Final = "%Y-%m-%d %H:%M UTC"
 _UNDECIDED: Final = (
-    "an earlier start ended or hung while it was loading, and a trial in a process of its own is "
-    "not over yet; the next start knows the outcome"
+    "an earlier start ended or hung while loading it, and its trial in a separate process is not "
+    "over yet; the next start uses the result"
 )
 
 Step: TypeAlias = Literal["loading", "starting"]
@@ -45,15 +46,15 @@ Returns how that process ended or hung, else an empty string.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Note:
-    """How a plugin was loaded or started last, and the step that runs or at which a start ended.
+    """The outcome of a plugin's last load or start, and its unfinished attempt.
 
     Attributes:
         step: The last step with an outcome.
         time: The time of the outcome, as a text for people.
-        attempt: The step whose code runs, or at which a start ended, or None.
-        since: Seconds since 1970: of the attempt, of the trial, or of the verdict.
-        is_suspect: True if a start ended at this plugin.
-        verdict: The reason why it is left out, or an empty string.
+        attempt: The step whose code runs now, or at which a start ended; else None.
+        since: The time of the last attempt, trial or verdict, in seconds since 1970.
+        is_suspect: True if a start ended at this plugin, and no trial has passed since.
+        verdict: The reason why the plugin is left out, or an empty string.
     """
 
     distribution: str
@@ -69,12 +70,12 @@ class _Note:
 
 
 _Notes: TypeAlias = dict[str, _Note]
-_NOTES: Final = TypeAdapter(_Notes)
-_TRIED: Final = (Status.FAILED, Status.REGISTERED, Status.STARTED)
+_NOTES_ADAPTER: Final = TypeAdapter(_Notes)
+_OUTCOME_STATUSES: Final = (Status.FAILED, Status.REGISTERED, Status.STARTED)
 
 
 class Quarantine:
-    """Notes the plugin that is being loaded, and leaves out plugins that failed a trial.
+    """Records which plugin is being loaded, and leaves out plugins that failed a trial.
 
     If the folder cannot be read or written, no plugin is suspected.
 
@@ -91,57 +92,58 @@ class Quarantine:
         self._step: Step = "loading"
 
     def judge(self, info: PluginInfo, *, again: bool) -> str:
-        """Return why a plugin is left out, or an empty string; try it if a start ended at it.
+        """Return why a plugin is left out, or an empty string. Run a trial if a start ended at it.
 
         Args:
-            again: Also try a plugin that failed a trial, and wait for the end of this trial.
+            again: Run a new trial even after a failed one, and wait for its end.
         """
-        note = self._notes().get(info.name)
-        if note is None or note.attempt is None or not _is_of(info, note):
+        note = self._read_notes().get(info.name)
+        if note is None or note.attempt is None or not _matches(info, note):
             return ""
         age = time.time() - note.since
         if note.verdict and age < QUARANTINE_SECONDS and not again:
             return note.verdict
-        # Without the lock, another process runs the plugin's code now. It may hang there.
+        # Another process has the lock, and may be running the plugin's code right now.
         if not (self._is_locked or again) and age < self._timing.hung:
             return _UNDECIDED if note.is_suspect else ""
-        self._change(info, since=time.time(), is_suspect=True, verdict="")
+        self._set_fields(info, since=time.time(), is_suspect=True, verdict="")
         log.warning(
-            "an earlier start ended at plugin %r: it is tried in another process first", info.name
+            "an earlier start ended at plugin %r; it is first tried in another process", info.name
         )
         verdicts: list[str] = []
         # A trial may take longer than clients wait, so the server starts without its outcome.
-        trial = threading.Thread(target=self._try, args=(info, note, verdicts), daemon=True)
+        trial = threading.Thread(target=self._run_trial, args=(info, note, verdicts), daemon=True)
         trial.start()
         trial.join(None if again else self._timing.patience)
         return verdicts[0] if verdicts else _UNDECIDED
 
-    def _try(self, info: PluginInfo, note: _Note, verdicts: list[str]) -> None:
-        """Try a plugin at which a start ended, and keep the verdict, even after this start."""
-        how, verdict = self._trial(info, note.attempt or "loading"), ""
-        if how:
+    def _run_trial(self, info: PluginInfo, note: _Note, verdicts: list[str]) -> None:
+        """Run a trial, and write its verdict, even if this start has gone on without it."""
+        failure, verdict = self._trial(info, note.attempt or "loading"), ""
+        if failure:
             verdict = (
                 f"the start of {datetime.fromtimestamp(note.since, UTC).strftime(_TIME)} ended "
-                "or hung while it was loading, and so did a trial in a process of its own "
-                f"({how}). It is left out for a day; `standards-mcp plugins check` tries it again"
+                "or hung while loading it, and so did a trial in a separate process "
+                f"({failure}). It is left out for a day; `standards-mcp plugins check` tries it "
+                "again"
             )
-            self._change(info, since=time.time(), verdict=verdict)
+            self._set_fields(info, since=time.time(), verdict=verdict)
         else:
-            self._change(info, attempt=None, is_suspect=False)
+            self._set_fields(info, attempt=None, is_suspect=False)
         verdicts.append(verdict)
 
     @contextmanager
     def watch(self, step: Step, records: Iterable[PluginRecord]) -> Generator[None]:
-        """Let `trying` note plugins in the body, unless another process does so now.
+        """Let `attempt` record attempts in the body, unless another process is recording.
 
         Args:
-            records: All plugins. If all of them are the host's own, nothing is noted.
+            records: All plugins. If all of them are the host's own, nothing is recorded.
         """
         # Without the lock and the file, a start takes 10 ms less.
         if self._folder is None or not any(map(_may_crash, records)):
             yield
             return
-        import filelock  # noqa: PLC0415  - only where something is loaded
+        import filelock  # noqa: PLC0415  - only if a plugin may crash
 
         self._step = step
         lock: filelock.BaseFileLock | None = None
@@ -160,51 +162,50 @@ class Quarantine:
                 lock.release()
 
     @contextmanager
-    def trying(self, record: PluginRecord) -> Generator[None]:
-        """Keep a plugin's name in the file during the body."""
+    def attempt(self, record: PluginRecord) -> Generator[None]:
+        """Record an attempt for a plugin during the body, and log an error if it hangs."""
         if not _may_crash(record):
             yield
             return
         info = record.info
-        message = "plugin %r is still loading; nothing else can go on"
+        message = "plugin %r is still loading, and nothing else can load meanwhile"
         # A plugin that hangs blocks this thread and the event loop, so another thread logs.
         timer = threading.Timer(self._timing.hung, log.error, (message, info.name))
         timer.daemon = True
         timer.start()
         if self._is_locked:
             now = time.time()
-            self._change(info, attempt=self._step, since=now, is_suspect=False, verdict="")
+            self._set_fields(info, attempt=self._step, since=now, is_suspect=False, verdict="")
         try:
             yield
         finally:
             timer.cancel()
             if self._is_locked:
-                self._change(info, attempt=None)
+                self._set_fields(info, attempt=None)
 
     def save(self, records: Iterable[PluginRecord], step: Step) -> None:
         """Write the outcome of each plugin that was tried, if the folder is writable.
 
         Args:
-            step: The last step. Loading says nothing about starting, so a failure to start stays
-                until the next start.
+            step: The last step. An earlier failure to start is kept if plugins were only loaded.
         """
 
-        def save(notes: _Notes) -> _Notes:
+        def with_outcomes(notes: _Notes) -> _Notes:
             outcomes = {
                 record.name: _outcome(record, notes.get(record.name), step)
                 for record in records
-                if record.status in _TRIED
+                if record.status in _OUTCOME_STATUSES
             }
             return notes | outcomes
 
-        self._update(save)
+        self._rewrite(with_outcomes)
 
     def restore(self, records: Iterable[PluginRecord]) -> None:
         """Set the status of discovered plugins to the outcome of their last start.
 
         Outcomes of other versions or distributions are ignored.
         """
-        notes = self._notes()
+        notes = self._read_notes()
         for record in records:
             if record.status is Status.DISCOVERED:
                 note = _note_of(record.info, notes.get(record.name))
@@ -212,10 +213,10 @@ class Quarantine:
                 record.status = Status.FAILED if note.verdict else note.status
                 record.reason = note.verdict or reason
 
-    def _notes(self) -> _Notes:
+    def _read_notes(self) -> _Notes:
         """Return the notes by plugin name; none if the file is missing or damaged."""
         try:
-            return _NOTES.validate_json(self._file.read_bytes()) if self._folder else {}
+            return _NOTES_ADAPTER.validate_json(self._file.read_bytes()) if self._folder else {}
         except (OSError, ValueError):
             return {}
 
@@ -223,17 +224,17 @@ class Quarantine:
     def _file(self) -> Path:
         return of_environment(self._folder or Path(), "plugins", ".json")
 
-    def _change(self, info: PluginInfo, **fields: Any) -> None:
+    def _set_fields(self, info: PluginInfo, **fields: Any) -> None:
         """Change some fields in the note about a plugin."""
 
         def change(notes: _Notes) -> _Notes:
             return notes | {info.name: replace(_note_of(info, notes.get(info.name)), **fields)}
 
-        self._update(change)
+        self._rewrite(change)
 
-    def _update(self, change: Callable[[_Notes], _Notes]) -> None:
-        """Apply a change to the notes as they are now, if the folder is writable."""
-        notes = self._notes()
+    def _rewrite(self, change: Callable[[_Notes], _Notes]) -> None:
+        """Read the notes, apply a change, and write them, if the folder is writable."""
+        notes = self._read_notes()
         if self._folder is None or change(notes) == notes:
             return
         import filelock  # noqa: PLC0415  - takes 10 ms, and most commands change nothing
@@ -241,14 +242,15 @@ class Quarantine:
         with suppress(OSError):  # this includes filelock.Timeout
             lock = of_environment(private_folder(self._folder), "plugins", ".lock")
             with filelock.FileLock(lock, _LOCK_SECONDS, FILE_MODE):
-                # Renamed, so that a client that kills this process leaves no half of a file.
+                # Written and renamed, so that a killed process leaves no incomplete file.
                 scratch = self._file.with_suffix(".new")
-                write_private(scratch, _NOTES.dump_json(change(self._notes()), indent=1))
+                changed = change(self._read_notes())
+                write_private(scratch, _NOTES_ADAPTER.dump_json(changed, indent=1))
                 scratch.replace(self._file)
 
 
 def _may_crash(record: PluginRecord) -> bool:
-    """Return True if a plugin is about to be tried, and does not come with the host."""
+    """Return True if a plugin is not one of the host's, and is about to be loaded or started."""
     return not record.info.is_own and record.status in (Status.DISCOVERED, Status.REGISTERED)
 
 
@@ -257,7 +259,7 @@ def _outcome(record: PluginRecord, earlier: _Note | None, step: Step) -> _Note:
     # Most commands only load plugins; they must not overwrite the last start.
     if record.status is Status.REGISTERED and note.step == "starting":
         return note
-    # It failed when it was loaded for this start, and was not started.
+    # It failed when it was loaded, so it was not started: the step stays.
     if record.status is Status.FAILED and note.reason == record.reason:
         step = note.step
     now = datetime.now(UTC).strftime(_TIME) if record.reason else ""
@@ -266,10 +268,10 @@ def _outcome(record: PluginRecord, earlier: _Note | None, step: Step) -> _Note:
 
 def _note_of(info: PluginInfo, note: _Note | None) -> _Note:
     """Return the note, or a new one if it is about another version or distribution."""
-    if note and _is_of(info, note):
+    if note and _matches(info, note):
         return note
     return _Note(distribution=info.distribution, version=info.version)
 
 
-def _is_of(info: PluginInfo, note: _Note) -> bool:
+def _matches(info: PluginInfo, note: _Note) -> bool:
     return (note.distribution, note.version) == (info.distribution, info.version)

@@ -23,7 +23,7 @@ from standards_mcp.plugin import Plugin, PluginSettings
 def failure_reason(cause: BaseException) -> str:
     """Return the reason of a failure, from the exception that the plugin raised."""
     if isinstance(cause, PluginError):
-        return getattr(cause, "reason", str(cause))  # its type may not call ours
+        return getattr(cause, "reason", str(cause))  # a subclass may not call our __init__
     return describe_exception(cause)
 
 
@@ -54,7 +54,7 @@ class PluginInfo:
         requires: The requirements in the distribution's metadata; empty for the host's own plugins.
         error: The reason why its metadata cannot be used, or an empty string.
         settings: Its settings, if the host can validate them without importing it.
-        is_installed: It was found by its metadata; servers are in the configuration only.
+        is_installed: True if its metadata was found; False if only the configuration names it.
         package: The package that its entry point names, or an empty string.
     """
 
@@ -85,12 +85,12 @@ class PluginRecord:
         plugin: Its instance, once it is built.
         settings_type: The model of its table, once it is imported.
         secrets: The secret texts in its settings.
-        title: Its title when it was built; of a provider, nothing.
-        instructions: What it said when it was built; of a provider, nothing.
-        provides: Whether its class provides services to other plugins.
-        command: The name of its command, once that is read; of none, an empty string.
-        seconds: How long its own code has taken so far to load, start and stop.
-        contributions: What it contributes; nothing once it has failed.
+        title: Its title when it was built; the title of a provider may change later.
+        instructions: Its instructions when it was built, like *title*.
+        provides_services: True if its class provides services to other plugins.
+        command: The name of its command; empty if it has none, None before it is read.
+        seconds: Seconds that its own code has taken so far to load, start and stop.
+        contributions: Its contributions; empty after a failure.
     """
 
     info: PluginInfo
@@ -102,7 +102,7 @@ class PluginRecord:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     title: str = ""
     instructions: str = ""
-    provides: bool = False
+    provides_services: bool = False
     command: str | None = None
     seconds: float = 0.0
     contributions: Contributions = field(default_factory=Contributions)
@@ -113,7 +113,7 @@ class PluginRecord:
         return self.info.name
 
     def layers(self, layers: Layers) -> Layers:
-        """Return the sources of settings with its own variables, once it is loaded."""
+        """Return *layers* with the plugin's own variables, once `settings_type` is known."""
         if self.settings_type is None:
             return layers
         return with_variables(layers, self.name, self.settings_type)

@@ -25,7 +25,7 @@ from standards_mcp.plugin import Prompt, Resource, Tool
 MAX_CONTRIBUTIONS: Final = 1000
 """The most tools, prompts or resources of a plugin; each adds a millisecond to a start."""
 MAX_FILTERS: Final = 100
-"""The most filters of a plugin; each is an argument of several tools with limited schemas."""
+"""The most filters of a plugin; each adds an argument to tools, whose schemas have a limit."""
 _C = TypeVar("_C", bound=Contribution)
 
 CallHook: TypeAlias = Callable[[str], list[Any]]
@@ -33,14 +33,14 @@ CallHook: TypeAlias = Callable[[str], list[Any]]
 
 
 def register(name: str, plugin: object, call: CallHook, others: Contributions) -> Contributions:
-    """Return the contributions of a plugin without filters: from its methods, then its hooks.
+    """Return the tools, prompts, resources and routes of a plugin: of its methods, then its hooks.
 
     Args:
         name: The plugin's name.
         others: The contributions of the plugins before it.
 
     Raises:
-        PluginError: Some clients would not accept a contribution, or there are too many.
+        PluginError: Some clients would refuse a contribution, or there are too many.
         PluginConflictError: A name or a URI is taken.
     """
 
@@ -58,7 +58,7 @@ def register(name: str, plugin: object, call: CallHook, others: Contributions) -
         if owner := owners.get(item.resource.uri):
             raise conflict(name, owner, f"resource {item.resource.uri!r}")
         owners[item.resource.uri] = name
-    # Paths are below the plugin's name, so that routes of two plugins never clash.
+    # Paths begin with the plugin's name, so routes of two plugins never clash.
     routes = _read(name, _returned(name, call, "register_routes"), read_route, ())
     return Contributions(tools, prompts, resources, routes=routes)
 
@@ -91,15 +91,17 @@ def register_filters(
     return tuple(own)
 
 
-def with_filters(item: Contributions, filters: Iterable[RegisteredFilter]) -> Contributions:
-    """Return contributions with *filters* given to every tool that accepts filters."""
-    taken = tuple(each.filter for each in filters)
-    tools = tuple(tool.with_filters_or_error(taken) for tool in item.tools)
-    return item if tools == item.tools else replace(item, tools=tools)
+def with_filters(
+    contributions: Contributions, filters: Iterable[RegisteredFilter]
+) -> Contributions:
+    """Return *contributions* with *filters* added to every tool that accepts filters."""
+    plain = tuple(each.filter for each in filters)
+    tools = tuple(tool.with_filters_or_error(plain) for tool in contributions.tools)
+    return contributions if tools == contributions.tools else replace(contributions, tools=tools)
 
 
 def _try_filters(plugin: str, others: Contributions, own: Sequence[RegisteredFilter]) -> None:
-    """Check that filters can be described and fit all tools: they must not break a tool."""
+    """Check that the filters have valid schemas, and fit every tool that accepts filters."""
     filters = tuple(each.filter for each in (*others.filters, *own))
     accepting = [item for item in others.tools if item.tool.accepts_filters]
     if not accepting:
@@ -108,7 +110,7 @@ def _try_filters(plugin: str, others: Contributions, own: Sequence[RegisteredFil
         try:
             item.with_filters(filters)
         except SchemaError as exc:
-            _check_each(plugin, own)  # it may be one of them, whatever the tool
+            _check_each(plugin, own)  # a filter that fits no tool is reported first
             what = f"its filters do not fit tool {item.tool.name!r} of {item.plugin!r}"
             raise PluginError(plugin, f"{what}: {exc}") from exc
 
@@ -127,7 +129,7 @@ def _read(
     read: Callable[[str, object], _C],
     others: Iterable[_C],
 ) -> tuple[_C, ...]:
-    """Return the declarations of one kind, under unique names."""
+    """Return the registered items of one kind; their names must be unique."""
     owners = {name: other.plugin for other in others for name in other.names}
     accepted: list[_C] = []
     for each in items:
@@ -167,11 +169,11 @@ def read_commands(
 
     Args:
         taken: The names of the host's own commands.
-        is_own: True if the plugin comes with the host. The only command of such a plugin may have
-            another name.
+        is_own: True if the plugin comes with the host. If it has only one command, the name of the
+            command may differ from the plugin's.
 
     Raises:
-        PluginError: An item is not a command, or the plugin's name is taken.
+        PluginError: An item is not a command, or the host has a command with the plugin's name.
         PluginConflictError: Two commands have the same name.
     """
     if wrong := [item for item in items if not isinstance(item, click.Command)]:

@@ -17,7 +17,7 @@ from .records import PluginKind, PluginRecord, Status
 
 log = logging.getLogger(__name__)
 
-Wanted: TypeAlias = Callable[..., Any]
+ServiceType: TypeAlias = Callable[..., Any]
 """The type of a service."""
 
 
@@ -26,30 +26,31 @@ class Services:
 
     Args:
         records: The plugins by name.
-        choices: The names of the plugins to use, by names of services, see ``[services]``.
-        given: Objects to use in place of providers, by their types.
+        choices: The plugin to use for each service, by the service's name; see ``[services]``.
+        overrides: Objects to use in place of providers, by their types.
     """
 
     def __init__(
         self,
         records: Mapping[str, PluginRecord],
         choices: Mapping[str, str],
-        given: Mapping[Wanted, object],
+        overrides: Mapping[ServiceType, object],
     ) -> None:
         self._records = records
-        # Variables of the environment give the names in small letters.
+        # Names from environment variables are in lower case.
         self._choices = {name.casefold(): plugin for name, plugin in choices.items()}
-        self._offers: dict[Wanted, dict[str, Service[Any]]] = {
-            wanted: {"": _constant(wanted, value)} for wanted, value in given.items()
+        self._offers: dict[ServiceType, dict[str, Service[Any]]] = {
+            service_type: {"": _constant_service(service_type, value)}
+            for service_type, value in overrides.items()
         }
-        self._open: dict[Wanted, tuple[Service[Any], Any]] = {}
+        self._open: dict[ServiceType, tuple[Service[Any], Any]] = {}
         self._lock = threading.RLock()
 
     def add(self, record: PluginRecord, services: Iterable[object]) -> None:
-        """Take the services of a plugin.
+        """Add the services of a plugin.
 
         Raises:
-            PluginError: Something is not a service, or two of them have one type.
+            PluginError: An item is not a `Service`, or the plugin provides a service twice.
         """
         for service in services:
             if not isinstance(service, Service):
@@ -61,48 +62,50 @@ class Services:
             offers[record.name] = service
 
     def withdraw(self, plugin: str) -> None:
-        """Forget the services of a plugin that has failed."""
+        """Remove the services of a plugin that has failed."""
         for offers in self._offers.values():
             offers.pop(plugin, None)
 
-    def check(self, needs: Iterable[Wanted]) -> None:
-        """Check that each of these services has one provider; open none.
+    def check(self, needs: Iterable[ServiceType]) -> None:
+        """Check that each of these services has a provider; open none.
 
         Raises:
-            MissingServiceError: One has not; the message says what to do.
+            MissingServiceError: A service has no provider, or the configuration must choose one.
         """
-        for wanted in needs:
-            self._offer(wanted)
+        for service_type in needs:
+            self._choose(service_type)
 
-    def get(self, record: PluginRecord, wanted: Wanted) -> Any:
+    def get(self, record: PluginRecord, service_type: ServiceType) -> Any:
         """Return a service that a plugin asks for; see `PluginContext.service`.
 
         Raises:
             MissingServiceError: There is no provider, or the configuration must choose one.
-            PluginError: The plugin does not declare that it uses it, or the provider failed.
+            PluginError: The plugin does not declare the service, or the provider failed.
         """
-        if wanted not in used_services(record):
-            reason = f"it asks for {service_name(wanted)}; name it in the class's needs or uses"
+        if service_type not in used_services(record):
+            reason = (
+                f"it asks for {service_name(service_type)}; name it in the class's needs or uses"
+            )
             raise PluginError(record.name, reason)
-        return self.open(wanted)
+        return self.open(service_type)
 
-    def open(self, wanted: Wanted) -> Any:
-        """Return a service, for the host itself. See `get`."""
+    def open(self, service_type: ServiceType) -> Any:
+        """Return a service without a check of declarations. See `get`."""
         with self._lock:
-            if wanted not in self._open:
-                plugin, service = self._offer(wanted)
+            if service_type not in self._open:
+                plugin, service = self._choose(service_type)
                 try:
-                    self._open[wanted] = service, service.factory()
+                    self._open[service_type] = service, service.factory()
                 except Exception as exc:
                     reason = f"it cannot provide {service.name}: {describe_exception(exc)}"
                     raise PluginError(plugin, reason) from exc
-            return self._open[wanted][1]
+            return self._open[service_type][1]
 
-    def _offer(self, wanted: Wanted) -> tuple[str, Service[Any]]:
-        """Return the provider of a service, by the name of its plugin."""
-        offers, name = self._offers.get(wanted, {}), service_name(wanted)
-        if given := offers.get(""):
-            return "", given
+    def _choose(self, service_type: ServiceType) -> tuple[str, Service[Any]]:
+        """Return a service and the name of its plugin; the name is "" for an override."""
+        offers, name = self._offers.get(service_type, {}), service_name(service_type)
+        if override := offers.get(""):
+            return "", override
         if chosen := self._choices.get(name.casefold()):
             if chosen in offers:
                 return chosen, offers[chosen]
@@ -113,18 +116,19 @@ class Services:
             how = f'set {name} = "{min(offers)}" in [services], for example'
             raise MissingServiceError(f"it needs {name}, which plugins {names} provide; {how}")
         if not offers:
-            reasons = [self._why_not(plugin, name) for plugin in self._usual_providers(wanted)]
+            providers = self._usual_providers(service_type)
+            reasons = [self._why_not(plugin, name) for plugin in providers]
             why = "; ".join(reasons) or "no installed plugin provides it"
             raise MissingServiceError(f"it needs {name}, and {why}")
         return next(iter(offers.items()))
 
-    def _usual_providers(self, wanted: Wanted) -> list[str]:
+    def _usual_providers(self, service_type: ServiceType) -> list[str]:
         """Return the plugins in the package of a service's type, which usually provide it."""
-        package = str(getattr(wanted, "__module__", "")).partition(".")[0]
+        package = str(getattr(service_type, "__module__", "")).partition(".")[0]
         return [name for name, record in self._records.items() if record.info.package == package]
 
     def _why_not(self, plugin: str, name: str) -> str:
-        """Return why a plugin does not provide a service, and what to do."""
+        """Return why a plugin does not provide a service, with a remedy if there is one."""
         record = self._records.get(plugin)
         if record is None:
             return f"no plugin {plugin!r} is installed"
@@ -137,29 +141,30 @@ class Services:
             return f"plugin {plugin!r} failed: {record.reason}"
         return f"plugin {plugin!r} does not provide {name}"
 
-    def likely(self, used: Iterable[Wanted]) -> set[str]:
-        """Return the plugins that probably provide services, before they are loaded."""
+    def likely_providers(self, used: Iterable[ServiceType]) -> set[str]:
+        """Return the plugins that probably provide these services, before they are loaded."""
         names = set[str]()
-        for wanted in used:
-            chosen = self._choices.get(service_name(wanted).casefold())
-            names.update([chosen] if chosen else self._usual_providers(wanted))
+        for service_type in used:
+            chosen = self._choices.get(service_name(service_type).casefold())
+            names.update([chosen] if chosen else self._usual_providers(service_type))
         return names
 
-    def providers(self, used: Iterable[Wanted]) -> set[str]:
-        """Return the names of the plugins that provide services, as far as there are any."""
-        return {plugin for plugin, _ in self._existing(used)} - {""}
+    def providers(self, used: Iterable[ServiceType]) -> set[str]:
+        """Return the plugins that provide these services; skip services without a provider."""
+        return {plugin for plugin, _ in self._with_provider(used)} - {""}
 
     def provided(self) -> dict[str, tuple[str, Service[Any]]]:
-        """Return the services in use by their names, each with the name of its plugin."""
-        return {service.name: (plugin, service) for plugin, service in self._existing(self._offers)}
+        """Return the services that have a provider, by name, each with the name of its plugin."""
+        found = self._with_provider(self._offers)
+        return {service.name: (plugin, service) for plugin, service in found}
 
-    def _existing(self, used: Iterable[Wanted]) -> Iterator[tuple[str, Service[Any]]]:
-        for wanted in used:
+    def _with_provider(self, used: Iterable[ServiceType]) -> Iterator[tuple[str, Service[Any]]]:
+        for service_type in used:
             with suppress(MissingServiceError):
-                yield self._offer(wanted)
+                yield self._choose(service_type)
 
     async def aclose(self) -> None:
-        """Close what is open, the last one first. A service that is used again opens again."""
+        """Close the open services, the last one first. Each reopens itself if it is used again."""
         for service, value in reversed(list(self._open.values())):
             if service.close is None:
                 continue
@@ -169,12 +174,12 @@ class Services:
                 log.exception("service did not close cleanly", extra={"service": service.name})
 
 
-def used_services(record: PluginRecord) -> tuple[Wanted, ...]:
-    """Return the services that a plugin needs, and those that it uses."""
+def used_services(record: PluginRecord) -> tuple[ServiceType, ...]:
+    """Return the services that a plugin declares in `needs` and in `uses`."""
     plugin = record.plugin
     return () if plugin is None else (*type(plugin).needs, *type(plugin).uses)
 
 
-def _constant(wanted: Wanted, value: object) -> Service[Any]:
-    # Who made the object closes it.
-    return Service(type=wanted, factory=lambda: value)
+def _constant_service(service_type: ServiceType, value: object) -> Service[Any]:
+    # Without `close`: the code that made the object closes it.
+    return Service(type=service_type, factory=lambda: value)

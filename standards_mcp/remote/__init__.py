@@ -1,4 +1,4 @@
 """Plugins whose code runs elsewhere: isolated plugins and other MCP servers.
 
-It has the client side of MCP. `host` and `server` may import it.
+This package has the client side of MCP. `host` and `server` may import it.
 """

@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 Definition: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]
-"""A list of the protocol, such as ``tools``, and the server's own name for an item of it."""
+"""The protocol's name of a list, such as ``tools``, and the server's own name of an item in it."""
 
-# The first field names the item. Models or the host's rules read all of these fields. Icons and
-# `_meta` are not pinned, because they change with addresses and versions.
+# The first field of each kind names the item. All fields are read by models or by the host's rules.
+# Icons and `_meta` are not pinned, because they change with addresses and versions.
 _PINNED: Final[Mapping[str, tuple[str, ...]]] = {
     "tools": ("name", "title", "description", "inputSchema", "outputSchema", "annotations"),
     "prompts": ("name", "title", "description", "arguments"),
@@ -34,12 +34,12 @@ _PINNED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _NOUNS: Final = {"tools": "tool", "prompts": "prompt", "resourceTemplates": "resource template"}
 # Invisible selectors can carry a text that only a model reads.
-_UNDRAWN: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _WIDTH: Final = 100
-_MOST_COMPARED: Final = 400
-"""Lines that are compared one by one: hostile megabytes would take minutes."""
-_MOST_SHOWN: Final = 4000
-_NAMED: Final = 5
+_MAX_DIFF_LINES: Final = 400
+"""The most lines that difflib compares: hostile megabytes would take minutes."""
+_EXCERPT_CHARACTERS: Final = 4000
+_SUMMARY_TITLES: Final = 5
 _LONGEST_NAME: Final = 64
 _LOCK_SECONDS: Final = 5.0
 _Stamp: TypeAlias = tuple[int, int, int] | None
@@ -59,7 +59,7 @@ class Change:
 
     @property
     def title(self) -> str:
-        """The item, and the word new or changed."""
+        """A text such as ``tool 'search' changed``."""
         kind, name = self.key
         shown = _visible(name)[:_LONGEST_NAME]
         return f"{_NOUNS[kind]} {shown!r} {'is new' if self.before is None else 'changed'}"
@@ -70,16 +70,16 @@ class Change:
         how = "it is new" if self.before is None else "its definition changed"
         return f"{how} since the server was approved"
 
-    def lines(self, most: int | None = None) -> Iterator[str]:
-        """Yield the difference; each line of a definition begins with a space, ``+`` or ``-``.
+    def lines(self, max_characters: int | None = None) -> Iterator[str]:
+        """Yield the title and the diff; a diff line begins with a space, ``+`` or ``-``.
 
         Args:
-            most: Compare this many characters of each definition; by default all.
+            max_characters: The number of characters to compare of each definition; by default all.
         """
         yield self.title
-        before = [] if self.before is None else _lines(self.before, most)
-        after = _lines(self.after, most)
-        if len(before) + len(after) > _MOST_COMPARED:
+        before = [] if self.before is None else _lines(self.before, max_characters)
+        after = _lines(self.after, max_characters)
+        if len(before) + len(after) > _MAX_DIFF_LINES:
             yield from (f"-{line}" for line in before)
             yield from (f"+{line}" for line in after)
             return
@@ -95,7 +95,7 @@ def key_of(kind: str, raw: Mapping[str, Any]) -> Key:
 def pinned(listing: Mapping[str, Any]) -> dict[Key, Definition]:
     """Return the definitions in a listing that need approval.
 
-    If several have the same key, only the first counts, because the host serves no other.
+    Of definitions with the same key, only the first counts, because the host serves no other.
     """
     definitions: dict[Key, Definition] = {}
     for kind, fields in _PINNED.items():
@@ -107,20 +107,20 @@ def pinned(listing: Mapping[str, Any]) -> dict[Key, Definition]:
 
 def digest(data: Mapping[str, Any]) -> str:
     """Return the SHA-256 of definitions; the order of keys does not count."""
-    # As Python values, true would equal 1.
+    # JSON texts are compared, because in Python `True` equals 1.
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
-def difference(changes: Iterable[Change], most: int | None = None) -> str:
-    """Return all changes as lines without control characters or invisible characters.
+def difference(changes: Iterable[Change], max_characters: int | None = None) -> str:
+    """Return the titles and diffs of all changes; invisible characters are escaped.
 
     Args:
-        most: Return only this many characters, up to the end of a line, and compare no more of
-            each definition.
+        max_characters: Stop after the line that exceeds this number of characters, and compare no
+            more characters of each definition.
     """
     shown = ""
-    for line in (line for change in changes for line in change.lines(most)):
-        if most is not None and len(shown) > most:
+    for line in (line for change in changes for line in change.lines(max_characters)):
+        if max_characters is not None and len(shown) > max_characters:
             return f"{shown}... and more"
         shown += f"{line}\n"
     return shown.removesuffix("\n")
@@ -128,15 +128,15 @@ def difference(changes: Iterable[Change], most: int | None = None) -> str:
 
 def summary(changes: list[Change]) -> str:
     """Return the titles of the first changes, and the number of the others, in one line."""
-    named = ", ".join(change.title for change in changes[:_NAMED])
-    more = len(changes) - _NAMED
+    named = ", ".join(change.title for change in changes[:_SUMMARY_TITLES])
+    more = len(changes) - _SUMMARY_TITLES
     return f"{named} and {more} more" if more > 0 else named
 
 
-def _lines(definition: Definition, most: int | None) -> list[str]:
+def _lines(definition: Definition, max_characters: int | None) -> list[str]:
     text = json.dumps(definition, indent=2, ensure_ascii=False, sort_keys=True)
-    if most is not None and len(text) > most:
-        text = f"{text[:most]}\n... {len(text) - most:,} more characters"
+    if max_characters is not None and len(text) > max_characters:
+        text = f"{text[:max_characters]}\n... {len(text) - max_characters:,} more characters"
     # `splitlines` would also break lines at separators within a text of the server.
     shown = (_visible(line) for line in text.split("\n"))
     return [line[at : at + _WIDTH] for line in shown for at in range(0, len(line), _WIDTH)]
@@ -146,7 +146,7 @@ def _visible(text: str) -> str:
     r"""Return *text* with every invisible character as ``\u200b``, bidi marks included."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _escaped(char) for char in text)
-    return _UNDRAWN.sub(lambda match: _escaped(match[0]), text)
+    return _VARIATION_SELECTORS.sub(lambda match: _escaped(match[0]), text)
 
 
 def _escaped(character: str) -> str:
@@ -157,7 +157,7 @@ class _File(BaseModel):
     """The content of the file.
 
     Attributes:
-        sha256: The digest of *approved*, to notice damage of the file.
+        sha256: The digest of *approved*, to detect damage of the file.
         approved: The definitions by list and name.
     """
 
@@ -168,18 +168,18 @@ class _File(BaseModel):
 class Approvals:
     """The approved definitions of one server, in a file of the state folder.
 
-    A file that cannot be read approves nothing. If the file cannot be written at the first
-    approval, the first definitions count as approved until the process ends.
+    If the file cannot be read, nothing is approved. If it cannot be written at the first approval,
+    the first definitions count as approved until the process ends.
 
     Args:
         server: The server's name.
         file: The file of this server; it may not exist yet.
 
     Attributes:
-        takes_first: If nothing was ever approved, the first definitions count as approved.
+        takes_first: True to approve the first definitions if nothing was approved before.
         changes: The unapproved definitions of the last `review`.
         excerpt: The beginning of the difference, for logs and pages.
-        problem: Why the file cannot be read, or an empty string; then nothing is approved.
+        problem: Why the file cannot be read, or an empty string.
     """
 
     def __init__(self, server: str, file: Path) -> None:
@@ -189,7 +189,7 @@ class Approvals:
         self.problem = ""
         self._server = server
         self._file = file
-        self._hint = f"`standards-mcp servers approve {server}` shows the difference and asks"
+        self._remedy = f"`standards-mcp servers approve {server}` shows the difference and asks"
         self._approved: dict[Key, Definition] | None = None
         self._stamp: _Stamp = None
         self._logged: list[tuple[Key, str]] = []
@@ -204,18 +204,18 @@ class Approvals:
         """The reasons why definitions are not served, by key, without any text of the server."""
         unreadable = "the approved definitions of its server cannot be read"
         return {
-            change.key: f"{unreadable if self.problem else change.reason}; {self._hint}"
+            change.key: f"{unreadable if self.problem else change.reason}; {self._remedy}"
             for change in self.changes
         }
 
     @property
     def message(self) -> str:
-        """One line about the unapproved definitions; empty if all are approved."""
+        """One line about the unapproved definitions, or an empty string."""
         if not self.changes:
             return ""
         if self.problem:
-            return f"its approved definitions cannot be read ({self.problem}); {self._hint}"
-        return f"not served until approved: {summary(self.changes)}; {self._hint}"
+            return f"its approved definitions cannot be read ({self.problem}); {self._remedy}"
+        return f"not served until approved: {summary(self.changes)}; {self._remedy}"
 
     def review(self, listing: Mapping[str, Any]) -> None:
         """Set `changes` to the unapproved definitions in a listing.
@@ -226,38 +226,38 @@ class Approvals:
         if not listing:
             self.changes, self.excerpt = [], ""
             return
-        self._refresh()
+        self._reload_if_changed()
         definitions = pinned(listing)
         if self._approved is None and self.takes_first and not self.problem:
-            self._take_first(definitions)
+            self._approve_first(definitions)
         approved = self._approved or {}
         self.changes = [
             Change(key, approved.get(key), definition)
             for key, definition in definitions.items()
             if key not in approved or digest(approved[key]) != digest(definition)
         ]
-        self.excerpt = difference(self.changes, _MOST_SHOWN)
+        self.excerpt = difference(self.changes, _EXCERPT_CHARACTERS)
         digests = [(change.key, digest(change.after)) for change in self.changes]
         if self.changes and digests != self._logged and not self.problem:
             log.warning(self.message, extra={"plugin": self._server, "diff": self.excerpt})
         self._logged = digests
 
     def approve(self, changes: Iterable[Change]) -> None:
-        """Approve definitions in addition to the earlier ones.
+        """Approve these definitions, in addition to earlier ones.
 
-        Removed definitions stay approved: they are served if they come back unchanged.
+        Definitions that the server has removed stay approved, in case they come back unchanged.
 
         Raises:
             OSError: The file cannot be written.
         """
         with self._locked():
-            self._refresh()
+            self._reload_if_changed()
             self._write((self._approved or {}) | {change.key: change.after for change in changes})
 
-    def _take_first(self, definitions: dict[Key, Definition]) -> None:
+    def _approve_first(self, definitions: dict[Key, Definition]) -> None:
         try:
             with self._locked():
-                self._refresh()  # another process may have been first
+                self._reload_if_changed()  # another process may have been first
                 if self._approved is not None or self.problem:
                     return
                 self._write(definitions)
@@ -275,8 +275,8 @@ class Approvals:
             extra={"plugin": self._server, "definitions": len(definitions)},
         )
 
-    def _refresh(self) -> None:
-        """Read the file if it has changed; keep the known definitions if it was deleted."""
+    def _reload_if_changed(self) -> None:
+        """Read the file if it has changed; keep the last definitions if it was deleted."""
         stamp = _stamp(self._file)
         if stamp == self._stamp:
             return

@@ -1,8 +1,8 @@
-"""A supervised connection to another MCP server: opened for a call, and again after a failure.
+"""A supervised connection to another MCP server, opened on demand, and again after a failure.
 
-A task of its own holds each connection, with the process or the HTTP session, because a task must
-leave the SDK's task groups itself. Calls come from other tasks. A cancelled call cancels its
-request at the server.
+Each connection has a task that holds its process or its HTTP session, because only the task that
+entered the SDK's task groups may leave them. Calls come from other tasks. A cancelled call cancels
+its request at the server.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from .updates import Listing
 log = logging.getLogger(__name__)
 
 MAX_BACKOFF: Final = 60.0
-"""The longest pause in seconds before a restart; a run of this length counts as healthy."""
+"""The longest pause in seconds before a restart. A longer run resets the count of failures."""
 _SESSION_LOST: Final = "Session terminated"  # the SDK's message if an HTTP server lost the session
 _CLOSE_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 1.0
-_CHECKED: Final = {"tools/call", "prompts/get", "resources/read", "completion/complete"}
+_CHECKED_METHODS: Final = {"tools/call", "prompts/get", "resources/read", "completion/complete"}
 
 
 class StartAgainError(Exception):
-    """A process must start again with other options before it is used."""
+    """The process must be restarted with other options before its first use."""
 
 
 class Transport(ABC):
@@ -62,7 +62,7 @@ class Transport(ABC):
 
     @abstractmethod
     def open(self) -> AbstractAsyncContextManager[Any]:
-        """Return the streams of the connection, for as long as the context is open.
+        """Return a context manager that opens the connection, and yields its two streams.
 
         Raises:
             ApiError: The connection cannot be made.
@@ -82,7 +82,7 @@ class Connection:
         title: The server's name in errors.
         connect: Returns the transport of a new connection.
         listing: The items of the server.
-        start_timeout: Seconds that it may take to start and to list its items.
+        start_timeout: Time limit in seconds for the start of the server and the list of its items.
 
     Attributes:
         problem: Why the last connection ended, or an empty string.
@@ -102,10 +102,10 @@ class Connection:
         self._start_timeout = start_timeout
         self._listing = listing
         self._task: asyncio.Task[None] | None = None
-        self._opened: asyncio.Future[OpenSession] | None = None
+        self._pending_session: asyncio.Future[OpenSession] | None = None
         self._transport: Transport | None = None
         self._callers = ActiveCallers()
-        self._first_call = asyncio.Lock()
+        self._first_call_lock = asyncio.Lock()
         self._is_unused = True
         self._can_ask = False
         self._failures = 0
@@ -116,15 +116,15 @@ class Connection:
         """Return the session; open a connection if there is none.
 
         Raises:
-            ApiError: The server cannot be reached, or it failed and is not tried again yet.
+            ApiError: The server cannot be reached, or it failed and the pause is not over.
         """
         if self._task is None or self._task.done():
             self._check_backoff()
-            self._opened = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._run(self._opened), name=self._title)
-        assert self._opened  # noqa: S101  - set with the task
-        # If a waiting call is cancelled, the server goes on starting for later calls.
-        return await asyncio.shield(self._opened)
+            self._pending_session = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._run(self._pending_session), name=self._title)
+        assert self._pending_session  # noqa: S101  - set with the task
+        # Shielded, so that the server goes on starting if this call is cancelled.
+        return await asyncio.shield(self._pending_session)
 
     async def ask(
         self,
@@ -136,14 +136,15 @@ class Connection:
         """Return the raw result of an MCP request; pass the server's questions to the caller.
 
         Args:
-            caller: Gets progress and questions; by default they are dropped and refused.
+            caller: Gets progress and questions. By default, progress is dropped, and questions are
+                refused.
             meta: Sent as the ``_meta`` of the request.
 
         Raises:
-            ApiError: There was no answer, or one that does not follow the protocol.
+            ApiError: There was no answer, or the answer does not follow the protocol.
             CannotAskError: The server asks, and the caller cannot be asked.
-            InputRequiredError: The caller's client asks its user, and sends the call again.
-            RefusedError: The server answered with another error.
+            InputRequiredError: The caller's client must ask its user, and send the call again.
+            RefusedError: The server answered with an error.
         """
         caller = caller or HostContext()
         responses = caller.responses
@@ -157,26 +158,26 @@ class Connection:
     async def _request(
         self, method: str, params: Mapping[str, Any], caller: HostContext
     ) -> dict[str, Any]:
-        has_left = False
+        is_second_try = False
         while True:
             session, task = await self._open_for(caller), self._task
             try:
                 return await self._send(session, method, params, caller)
             except MCPError as exc:
-                if has_left or exc.message != _SESSION_LOST:
+                if is_second_try or exc.message != _SESSION_LOST:
                     raise await self._failure(session, task, exc) from None
-            # A server without the session has not run the call, so it is safe to repeat it.
-            await self._leave(session, task)
-            has_left = True
+            # The server lost the session, so it has not run the call. It is safe to repeat it.
+            await self._end_lost(session, task)
+            is_second_try = True
 
     async def _send(
         self, session: OpenSession, method: str, params: Mapping[str, Any], caller: HostContext
     ) -> dict[str, Any]:
         report: Any = caller.report_progress
         with self._callers.calling(caller):
-            able = caller.abilities
-            result = await session.request(method, params, abilities=able, on_progress=report)
-        if method in _CHECKED:
+            abilities = caller.abilities
+            result = await session.request(method, params, abilities=abilities, on_progress=report)
+        if method in _CHECKED_METHODS:
             try:
                 validate_server_result(method, session.version, result)
             except ValidationError as exc:
@@ -186,8 +187,8 @@ class Connection:
                 ) from None
         return result
 
-    async def _leave(self, session: OpenSession, task: asyncio.Task[None] | None) -> None:
-        """End a session that the server has lost, once its other calls have learnt this, too."""
+    async def _end_lost(self, session: OpenSession, task: asyncio.Task[None] | None) -> None:
+        """End a session that the server has lost, after its other calls have failed, too."""
         with anyio.move_on_after(_IDLE_SECONDS):
             await self._callers.wait_idle()
         session.abort("the server ended the session")
@@ -203,7 +204,7 @@ class Connection:
             why = self._transport.explain(cause) if self._transport else ""
             return RefusedError(self._title, why or cause.message, cause.code, cause.error.data)
         session.abort(cause.message)
-        await _wait_closed(task)  # after it, the exit code of the process is known
+        await _wait_closed(task)  # the exit code is known only after the end
         return ApiError(
             f"{self._title} failed during the call: {self.problem or cause.message}. The call may "
             "have had an effect. The log has the output of the server, which is started again at "
@@ -213,10 +214,10 @@ class Connection:
     async def _open_for(self, caller: HostContext) -> OpenSession:
         """Return the session; for the first caller, reconnect if it can answer questions.
 
-        A server before 2026-07-28 learns once, in the handshake, whether it may ask. It is started
-        before any call, so the first caller decides, and no other call is disturbed.
+        A server of a protocol before 2026-07-28 learns only in the handshake whether it may ask
+        questions. The first caller decides that, because a later reconnect would disturb calls.
         """
-        async with self._first_call:
+        async with self._first_call_lock:
             session = await self.open()
             may_ask = caller.can_ask_midway and session.is_handshake
             if may_ask and not self._can_ask and self._is_unused:
@@ -227,13 +228,13 @@ class Connection:
         return session
 
     async def aclose(self) -> None:
-        """End the connection, and the process with it."""
+        """End the connection, and its process."""
         if self._task and not self._task.done():
             self._task.cancel()
             await _wait_closed(self._task)
 
     async def reset_backoff(self, task: asyncio.Task[None] | None = None) -> None:
-        """Wait for the intended end of a connection, and do not count it as a failure.
+        """Wait for the end of a connection that is closed on purpose, and forget its failures.
 
         Args:
             task: The task of the connection; by default the current one.
@@ -249,13 +250,13 @@ class Connection:
                 f"{max(1, round(seconds))} s or later, to start it; the log has its output."
             )
 
-    async def _run(self, opened: asyncio.Future[OpenSession]) -> None:
+    async def _run(self, pending: asyncio.Future[OpenSession]) -> None:
         """Hold one connection from its start to its end."""
         began = time.monotonic()
         self._transport = transport = self._connect()
         try:
             async with self._session(transport) as session:
-                opened.set_result(session)
+                pending.set_result(session)
                 self.problem = ""
                 log.info("connected", extra={"plugin": self._name})
                 await self._listing.follow(session)
@@ -263,16 +264,16 @@ class Connection:
         except Exception as exc:  # noqa: BLE001  - the transport or the server may raise anything
             cause = leaves(exc)[0]
             if isinstance(cause, StartAgainError):
-                await self._run(opened)
+                await self._run(pending)
                 return
             reason = readable(self._reason(cause, transport))
         except asyncio.CancelledError:
-            opened.cancel()
+            pending.cancel()
             raise
         self._note_end(reason, time.monotonic() - began)
-        if not opened.done():
-            opened.set_exception(ApiError(f"{self._title} did not start: {reason}"))
-            opened.exception()  # no call may wait for it any more
+        if not pending.done():
+            pending.set_exception(ApiError(f"{self._title} did not start: {reason}"))
+            pending.exception()  # prevents a warning if no call waits for it
 
     @asynccontextmanager
     async def _session(self, transport: Transport) -> AsyncGenerator[OpenSession]:

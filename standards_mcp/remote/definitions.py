@@ -1,4 +1,4 @@
-"""Convert tools, prompts, answers and errors of other MCP servers to the host's terms.
+"""Convert tools, prompts, answers and errors of other MCP servers to the host's classes.
 
 Schemas and contents stay as the server wrote them.
 """
@@ -46,11 +46,11 @@ class Ask(Protocol):
 
 
 ERROR_TYPE: Final = "error_type"
-"""The key in the data of an error for the type of the `ToolError`."""
-_TEXTS: Final = ("title", "description")
-_ODD: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
+"""The key in the data of an error whose value is the type of the `ToolError`."""
+_TEXT_KEYS: Final = ("title", "description")
+_FORBIDDEN: Final = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.|$)")
 # These `_meta` entries are about one connection, so they are not passed on.
-_RESERVED: Final = "io.modelcontextprotocol/"
+_PROTOCOL_PREFIX: Final = "io.modelcontextprotocol/"
 NO_ARGUMENTS: Final[Schema] = {"type": "object", "properties": {}}
 
 
@@ -90,11 +90,11 @@ class Origin:
     """The server of a definition.
 
     Attributes:
-        name: The name of its table.
+        name: The name of the server's table in the configuration.
         prefix: The beginning of the declared names of its items.
-        ask: Sends it a request.
-        completes: True if it completes arguments.
-        timeout: Seconds for one answer, in place of ``tools.timeout``.
+        ask: Sends a request to the server.
+        completes: True if the server completes arguments.
+        timeout: Seconds for one answer; None for ``tools.timeout``.
     """
 
     name: str
@@ -103,9 +103,9 @@ class Origin:
     completes: bool
     timeout: float | None
 
-    def declared(self, own: str) -> str:
-        """Return the declared name of an item, which has permitted characters only."""
-        name = _ODD.sub("_", self.prefix + own)
+    def declared(self, own_name: str) -> str:
+        """Return the declared name of an item, with forbidden characters replaced."""
+        name = _FORBIDDEN.sub("_", self.prefix + own_name)
         return name if name[:1].isalpha() else f"{self.name}.{name}"
 
 
@@ -132,7 +132,7 @@ def _text_of(value: object) -> str:
 def readable_text(value: object) -> str | None:
     """Return *value* without terminal control characters if it is a string, else None.
 
-    Use it for texts that people read in definitions; contents are passed on unchanged.
+    Use it for texts in definitions that people read; contents are passed on unchanged.
     """
     return readable(value) if isinstance(value, str) else None
 
@@ -142,17 +142,17 @@ def meta_of(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in object_of(raw.get("_meta")).items()
-        if not key.startswith(_RESERVED)
+        if not key.startswith(_PROTOCOL_PREFIX)
     }
 
 
 def extra_of(raw: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return these fields of a definition, except missing ones."""
+    """Return the fields of a definition with these *names*, except missing ones."""
     return {name: raw[name] for name in names if raw.get(name) is not None}
 
 
 def unique_name(name: str, identity: str) -> str:
-    """Return a name of permitted length with a hash of *identity* at its end.
+    """Return *name* with a hash of *identity* at its end, cut to the permitted length.
 
     A number instead of the hash would change with the other items of the server.
     """
@@ -161,13 +161,13 @@ def unique_name(name: str, identity: str) -> str:
 
 
 @dataclass(frozen=True)
-class GivenArguments:
-    """Arguments that are checked against the server's schema and sent unchanged."""
+class CheckedArguments:
+    """Arguments that the host checks against the server's schema."""
 
     schema: Schema
 
     async def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments if they fit the schema. See `Arguments.validate`."""
+        """Return the arguments, fitted to the schema if necessary. See `Arguments.validate`."""
         valid = self._without_nulls(arguments)
         if not self._validator.is_valid(valid):
             valid = self._without_nulls(fitted(arguments, self._inlined))
@@ -194,8 +194,8 @@ class GivenArguments:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyArguments:
-    """Arguments that the server checks, so that its own error messages reach the client."""
+class UncheckedArguments:
+    """Arguments that only the server checks, so that its own error messages reach the client."""
 
     schema: Schema
 
@@ -205,23 +205,23 @@ class AnyArguments:
 
 
 def read_remote_tool(origin: Origin, raw: Mapping[str, Any]) -> RegisteredTool:
-    """Return a tool of another server; ``error`` says why, if it cannot be served.
+    """Return a tool of another server. If it cannot be served, its ``error`` is the reason.
 
     Args:
         raw: The tool in the server's list.
     """
-    own = str(raw.get("name") or "")
+    own_name = str(raw.get("name") or "")
     annotations = object_of(raw.get("annotations"))
     title = readable(_text_of(raw.get("title")) or _text_of(annotations.get("title")))
-    description = readable(_text_of(raw.get("description")) or title or own)
+    description = readable(_text_of(raw.get("description")) or title or own_name)
 
     async def function(**arguments: Any) -> ToolResult:
         caller: HostContext = arguments.pop(CALL)
-        params = {"name": own, "arguments": arguments}
+        params = {"name": own_name, "arguments": arguments}
         return tool_result(await origin.ask("tools/call", params, caller))
 
     tool = Tool(
-        name=origin.declared(own),
+        name=origin.declared(own_name),
         function=function,
         title=title or None,
         description=description,
@@ -230,15 +230,15 @@ def read_remote_tool(origin: Origin, raw: Mapping[str, Any]) -> RegisteredTool:
         idempotent=annotations.get("idempotentHint") is True,
         open_world=annotations.get("openWorldHint") is not False,
         timeout=origin.timeout,
-        # Only marked: an admin approved the description as the server wrote it.
+        # The text is only marked as untrusted, because an admin approved it as it is.
         meta={**object_of(raw.get("_meta")), UNTRUSTED_TEXT_META: True},
     )
-    error = _tool_error(raw, own, tool.name)
+    error = _tool_error(raw, own_name, tool.name)
     schema = NO_ARGUMENTS if error else dict(object_of(raw.get("inputSchema")))
     return RegisteredTool(
         **common_fields(origin.name, tool, description),
         tool=tool,
-        arguments=GivenArguments(schema),
+        arguments=CheckedArguments(schema),
         result=Result(None, _output_schema(raw.get("outputSchema")), wrapped=False),
         context=CALL,
         error=error,
@@ -247,7 +247,7 @@ def read_remote_tool(origin: Origin, raw: Mapping[str, Any]) -> RegisteredTool:
 
 
 def tool_result(raw: Mapping[str, Any]) -> ToolResult:
-    """Return a raw result with its content, structure, error flag and ``_meta``."""
+    """Convert a raw result, with its content, structure, error flag and ``_meta``."""
     blocks = [object_of(block) for block in cast("list[Any]", raw.get("content") or [])]
     structured = raw.get("structuredContent")
     return ToolResult(
@@ -261,9 +261,9 @@ def tool_result(raw: Mapping[str, Any]) -> ToolResult:
     )
 
 
-def _tool_error(raw: Mapping[str, Any], own: str, declared: str) -> str:
+def _tool_error(raw: Mapping[str, Any], own_name: str, declared: str) -> str:
     """Return the reason why a tool cannot be served to every client, or an empty string."""
-    if not own:
+    if not own_name:
         return "its server lists it without a name"
     if len(declared) > MAX_NAME:
         return f"its name is longer than {MAX_NAME} characters; set a shorter prefix"
@@ -291,33 +291,34 @@ def read_remote_prompt(origin: Origin, raw: Mapping[str, Any]) -> RegisteredProm
     Args:
         raw: The prompt in the server's list.
     """
-    own = str(raw.get("name") or "")
+    own_name = str(raw.get("name") or "")
 
     async def function(**arguments: Any) -> PromptAnswer:
-        return prompt_answer(await origin.ask("prompts/get", {"name": own, "arguments": arguments}))
+        params = {"name": own_name, "arguments": arguments}
+        return prompt_answer(await origin.ask("prompts/get", params))
 
     schema = _prompt_schema(raw)
-    name = origin.declared(own)
+    name = origin.declared(own_name)
     completed = schema["properties"] if origin.completes else ()
     prompt = Prompt(
-        name=unique_name(name, own) if len(name) > MAX_NAME else name,
+        name=unique_name(name, own_name) if len(name) > MAX_NAME else name,
         function=function,
         title=readable_text(raw.get("title")),
-        complete=completers(origin.ask, {"type": "ref/prompt", "name": own}, completed),
+        complete=completers(origin.ask, {"type": "ref/prompt", "name": own_name}, completed),
     )
     return RegisteredPrompt(
         **common_fields(origin.name, prompt, readable_text(raw.get("description")) or ""),
         prompt=prompt,
-        arguments=AnyArguments(schema),
+        arguments=UncheckedArguments(schema),
         timeout=origin.timeout,
-        error="" if own else "its server lists it without a name",
+        error="" if own_name else "its server lists it without a name",
         extra=extra_of(raw, "icons"),
         meta=meta_of(raw),
     )
 
 
 def prompt_answer(raw: Mapping[str, Any]) -> PromptAnswer:
-    """Return a raw answer with its messages, description and ``_meta``."""
+    """Convert a raw answer, with its messages, description and ``_meta``."""
     messages = [
         Message(
             role="assistant" if message.get("role") == "assistant" else "user",
@@ -350,7 +351,7 @@ def _prompt_schema(raw: Mapping[str, Any]) -> Schema:
     listed = {str(argument.get("name")): argument for argument in objects_of(raw.get("arguments"))}
     properties = {
         name: {"type": "string"}
-        | {key: readable(argument[key]) for key in _TEXTS if isinstance(argument.get(key), str)}
+        | {key: readable(argument[key]) for key in _TEXT_KEYS if isinstance(argument.get(key), str)}
         for name, argument in listed.items()
     }
     required = [name for name, argument in listed.items() if argument.get("required") is True]

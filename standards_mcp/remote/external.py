@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from .connection import Transport
     from .session import OpenSession
 
-# Several configurations share the state folder and may call different servers by one name, so
-# approvals belong to the name together with these keys.
+# Several configurations share the state folder, and may use one name for different servers. So
+# approvals are kept by the name together with these keys.
 _PROGRAM_KEYS: Final = {"command", "args", "cwd", "url"}
 _IDENTITY_KEYS: Final = _PROGRAM_KEYS | {"env", "headers"}
 _LISTS: Final = "tools, prompts, resources"
-"""The lists in the file of the last run; if a version kept others, the server is asked again."""
-_APPROVED: Final = {"tools/call": "tools", "prompts/get": "prompts"}
-"""The lists whose items need approval, by the request for one item."""
+"""The lists that the last run kept. If they change with a version, the server is asked again."""
+_APPROVED_LISTS: Final = {"tools/call": "tools", "prompts/get": "prompts"}
+"""The lists whose items need approval, by the method that requests an item."""
 _APPROVAL_POLL_SECONDS: Final = 1.0
 _C = TypeVar("_C", bound=Contribution)
 
@@ -52,7 +52,7 @@ _C = TypeVar("_C", bound=Contribution)
 def server_records(
     servers: Mapping[str, ServerSection], timing: Timing = DEFAULT_TIMING
 ) -> list[PluginInfo]:
-    """Return a record of every configured server; no server is started."""
+    """Return the `PluginInfo` of every configured server; start none."""
     return [
         PluginInfo(
             name=name,
@@ -69,13 +69,13 @@ def server_records(
 
 
 class ServerPlugin(RemotePlugin[ServerSettings]):
-    """One other MCP server.
+    """Another MCP server as a plugin.
 
     Attributes:
-        approvals: Its approved definitions; None with ``approve = "always"``.
+        approvals: The server's approved definitions; None with ``approve = "always"``.
 
     Raises:
-        InvalidSettingsError: Its configuration names a variable that is not set.
+        InvalidSettingsError: A setting refers to an environment variable that is not set.
     """
 
     settings_type = ServerSettings
@@ -99,28 +99,28 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         self.approvals: Approvals | None = None
         if settings.approve == "first":
             self.approvals = Approvals(context.name, context.state_dir / _approvals_name(settings))
-        self._withheld: Mapping[Key, str] = {}
+        self._withheld_reasons: Mapping[Key, str] = {}
         super().__init__(settings, context, identity, settings.start_timeout)
 
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Keep it running, and notice approvals. See `RemotePlugin.lifespan`."""
+        """Also serve definitions once they are approved. See `RemotePlugin.lifespan`."""
         async with super().lifespan():
-            watching = asyncio.create_task(self._watch_approvals())
+            watcher = asyncio.create_task(self._watch_approvals())
             try:
                 yield
             finally:
-                watching.cancel()
+                watcher.cancel()
 
     async def health(self) -> Health:
-        """Return its health, and which of its definitions are not approved."""
+        """Return the server's health, or the message about definitions that are not approved."""
         if self.approvals and self.approvals.message:
             return Health(status="degraded", message=self.approvals.message)
         return await super().health()
 
     def connect(self) -> Transport:
-        """Return the transport to its process or its address. See `RemotePlugin.connect`."""
+        """Return the transport to the process or the address. See `RemotePlugin.connect`."""
         if self.settings.command is None:
             from .transports import HttpTransport  # noqa: PLC0415  - imports the SDK's client
 
@@ -138,7 +138,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         return StdioTransport(self.context.name, command)
 
     async def fetch(self, session: OpenSession) -> dict[str, Any]:
-        """List its items. See `RemotePlugin.fetch`."""
+        """List the server's items. See `RemotePlugin.fetch`."""
         from .updates import list_items  # noqa: PLC0415  - as above
 
         return await list_items(session, self.context.name, self.listing)
@@ -148,7 +148,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
         name, prefix = self.context.name, self.settings.prefix
         if self.approvals:
             self.approvals.review(listing)
-            self._withheld = self.approvals.reasons
+            self._withheld_reasons = self.approvals.reasons
             self.unapproved = self.approvals.excerpt
         origin = Origin(
             name=name,
@@ -158,30 +158,30 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
             timeout=self.settings.timeout,
         )
         tools = (
-            self._approved(read_remote_tool(origin, raw), key_of("tools", raw))
+            self._with_approval(read_remote_tool(origin, raw), key_of("tools", raw))
             for raw in listing.get("tools", ())
         )
         prompts = (
-            self._approved(read_remote_prompt(origin, raw), key_of("prompts", raw))
+            self._with_approval(read_remote_prompt(origin, raw), key_of("prompts", raw))
             for raw in listing.get("prompts", ())
         )
         resources: tuple[RegisteredResource, ...] = ()
         if "resources" in listing:
             lists = listing["resources"], listing.get("resourceTemplates", ())
             resources = tuple(
-                self._approved(item, ("resourceTemplates", item.resource.uri))
+                self._with_approval(item, ("resourceTemplates", item.resource.uri))
                 if item.template
                 else item
                 for item in read_remote_resources(origin, *lists, self._links)
             )
         self.contributions = Contributions(tuple(tools), tuple(prompts), resources)
 
-    def _approved(self, item: _C, key: Key) -> _C:
+    def _with_approval(self, item: _C, key: Key) -> _C:
         """Return an item, with the reason as its ``error`` if it is not approved."""
-        return replace(item, error=item.error or self._withheld.get(key, ""))
+        return replace(item, error=item.error or self._withheld_reasons.get(key, ""))
 
     async def _watch_approvals(self) -> None:
-        """Serve withheld definitions once a command has approved them."""
+        """Serve withheld definitions once another process has approved them."""
         while True:
             await asyncio.sleep(_APPROVAL_POLL_SECONDS)
             if self.approvals and self.approvals.changes and self.approvals.is_outdated:
@@ -191,10 +191,10 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
     async def _ask(
         self, method: str, params: Mapping[str, Any], caller: HostContext | None = None, /
     ) -> Mapping[str, Any]:
-        if kind := _APPROVED.get(method):
-            # The call may start the server, and so be the first to notice a changed definition.
+        if kind := _APPROVED_LISTS.get(method):
+            # If this starts the server, changed definitions are noticed before the call.
             await self.connection.open()
-            if reason := self._withheld.get((kind, name := params["name"])):
+            if reason := self._withheld_reasons.get((kind, name := params["name"])):
                 message = f"{name} is not served here ({reason}). Ask the administrator."
                 raise NotApprovedError(message)
         result = await self.connection.ask(method, params, caller)
@@ -207,7 +207,7 @@ class ServerPlugin(RemotePlugin[ServerSettings]):
 def _approvals_name(settings: ServerSettings) -> str:
     """Return the name of the file of approvals, which depends on the program or the address.
 
-    It does not depend on variables and headers, because users replace the keys in them.
+    It does not depend on `env` and `headers`, because users replace the API keys in them.
     """
     program = digest(settings.model_dump(mode="json", include=_PROGRAM_KEYS))
     return f"approved-{program[:12]}.json"

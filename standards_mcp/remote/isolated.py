@@ -1,8 +1,8 @@
 """Plugins that run in a process of their own.
 
-The host does not import such a plugin. A child process does (`server.isolated`), and the host calls
-its tools, prompts and resources there. The process checks all arguments except filters, so the
-messages about wrong ones are those of a plugin in the host's process.
+A child process imports the plugin (`server.isolated`), and the host calls the plugin's tools,
+prompts and resources there. The process checks all arguments except filters, so messages about
+wrong arguments are the same as for a plugin in the host's process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from standards_mcp.plugin import (
     ToolResult,
 )
 
-from .definitions import AnyArguments, completers, prompt_answer, tool_result, why_not_valid
+from .definitions import UncheckedArguments, completers, prompt_answer, tool_result, why_not_valid
 from .plugin import RemotePlugin, expanded
 from .processes import basic_environment, new_mark
 from .resources import WholeUri, resource_reader
@@ -67,16 +67,17 @@ if TYPE_CHECKING:
     from .session import OpenSession
     from .transports import StdioTransport
 
-# These parts once worked by private requests: a filter then cost each search of another plugin a
-# round trip, a route lost its streams, and a command reached only its own plugin's tools.
-_TITLES: Final[Mapping[HostHook, str]] = {
+# These parts need the host's process. With private requests to the child process, each search of
+# another plugin would need a round trip for a filter, a route would lose its streams, and a command
+# would reach only its own plugin's tools.
+_PART_NAMES: Final[Mapping[HostHook, str]] = {
     "register_commands": "commands",
     "register_filters": "filters",
     "register_routes": "routes",
     "wrap_tool_call": "wrap_tool_call",
 }
 _REPORT_SECONDS: Final = 5.0
-"""How much longer its start may take than its lifespan: the process itself reports a slow one."""
+"""Extra time for the start, because the process itself reports a lifespan that is too slow."""
 _T = TypeVar("_T", Tool, Prompt, Resource)
 
 
@@ -84,10 +85,10 @@ class IsolationSettings(PluginSettings):
     """The settings of an isolated plugin's process.
 
     Attributes:
-        python: The interpreter that runs it.
-        processes: The number of processes that it may have at a time.
+        python: The interpreter that runs the plugin.
+        processes: The most processes that the plugin may have at a time.
         env: Variables for its environment, unexpanded.
-        worker: The configuration for the process; it holds secrets.
+        worker: The configuration for the process; this holds secrets.
     """
 
     python: str = sys.executable
@@ -97,7 +98,7 @@ class IsolationSettings(PluginSettings):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The plugin's table."""
+        """The plugin's table in the configuration."""
         table: Mapping[str, Any] = self.worker.settings["plugins"][self.worker.name]
         return table
 
@@ -123,7 +124,7 @@ def isolate(
         section = settings.section(name)
         if not section.is_isolated or info.kind is PluginKind.ISOLATED:
             continue
-        facts = {
+        attributes = {
             "required": section.required or settings.strict,
             "version": info.version,
             "layers": loaded.layers,
@@ -138,7 +139,7 @@ def isolate(
         infos[name] = replace(
             info,
             kind=PluginKind.ISOLATED,
-            load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), facts),
+            load=partial(type, "IsolatedPlugin", (IsolatedPlugin,), attributes),
             settings=isolation,
         )
     return list(infos.values())
@@ -149,13 +150,14 @@ def in_process(name: str) -> str:
     return f"load it in the host's process: take isolate and python out of [plugins.{name}]"
 
 
-# Signals to the host stay possible: Landlock, from Linux 6.12 on, would also forbid programs such
-# as sudo in the plugin. A container around it is the better place.
+# The plugin can send signals to the host. Landlock could forbid this (from Linux 6.12 on), but also
+# forbids programs such as sudo in the plugin. A container around the plugin is a better protection.
 class IsolatedPlugin(RemotePlugin[IsolationSettings]):
     """A plugin in a child process.
 
     Attributes:
-        layers: The sources of its settings, for messages about mistakes in them.
+        layers: The sources of its settings, for messages about invalid settings.
+        version: The version of its distribution, a part of its identity.
     """
 
     settings_type = IsolationSettings
@@ -194,15 +196,15 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             raise
         description = self._description(answer.get("description"))
         variables = self._variables.union(description.variables)
-        if self._values(variables) != self._values(self._variables):
+        if self._variable_values(variables) != self._variable_values(self._variables):
             self._variables = variables
-            # A request for the values from within the process would need a second channel before
-            # MCP begins.
-            raise StartAgainError  # it has read its settings without them
+            # The process cannot request the values: that would need a second channel before MCP
+            # begins.
+            raise StartAgainError  # the process has read its settings without these values
         return description.model_dump(mode="json")
 
     def read(self, listing: Mapping[str, Any]) -> None:
-        """Contribute the items of a description. See `RemotePlugin.read`."""
+        """Contribute the items of a `Description`. See `RemotePlugin.read`."""
         described, name, calls = self._description(listing), self.context.name, self._calls
         self.problems = described.problems
         lines = "; ".join(problem.line(self.layers) for problem in described.problems)
@@ -213,7 +215,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         options = self.settings.options
         secret_options = [options[key] for key in described.secret if key in options]
         self.secrets = self._env_secrets | long_texts(
-            [secret_options, *self._values(described.secret_variables)]
+            [secret_options, *self._variable_values(described.secret_variables)]
         )
         self.contributions = Contributions(
             tuple(isolated_tool(name, tool, calls) for tool in described.tools),
@@ -226,7 +228,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         """The parts of the plugin that need the host's process. See `Provider`."""
         if not self._ineffective:
             return ""
-        parts = ", ".join(_TITLES[hook] for hook in self._ineffective)
+        parts = ", ".join(_PART_NAMES[hook] for hook in self._ineffective)
         why = f"these parts have no effect because the plugin is isolated: {parts}"
         return f"{why}; to use them, {in_process(self.context.name)}"
 
@@ -238,7 +240,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
     def _other_version(self, reason: str) -> ApiError:
         return ApiError(
-            f"the standards-mcp that {self.settings.python} has describes plugins in another way "
+            f"the standards-mcp of {self.settings.python} describes plugins in another format "
             f"({reason}); install the version there that runs here"
         )
 
@@ -247,14 +249,14 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         if self.failure:
             return Health(status="failed", message=self.failure)
         health = await self._calls.health()
-        # A missing command is refused with a reason; the other parts are missing silently.
+        # A missing command is refused with the reason; other parts are missing silently.
         if health.status == "failed" or not {*self._ineffective} - {"register_commands"}:
             return health
         message = f"{health.message}; {self.notice}" if health.message else self.notice
         return Health(status="degraded", message=message)
 
-    def _values(self, names: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the variables with these names in the environment, and in ``.env``."""
+    def _variable_values(self, names: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the variables with these names: from the environment, and from ``.env``."""
         wanted = {name.upper() for name in names}
         environment, dot_env = (
             {name: value for name, value in variables.items() if name in wanted}
@@ -269,7 +271,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
         from .transports import Command, StdioTransport  # noqa: PLC0415  - imports the SDK
 
         settings, mark = self.settings, new_mark()
-        environment, dot_env = self._values(self._variables)
+        environment, dot_env = self._variable_values(self._variables)
         worker = self.settings.worker.model_copy(update={"variables": dot_env})
         command = Command(
             program=settings.python,
@@ -278,7 +280,7 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
             first_line=worker.model_dump_json().encode() + b"\n",
             most_processes=settings.processes,
             mark=mark,
-            # Only the process knows which options are secret.
+            # All options count as secrets, because only the process knows which of them are.
             secrets=long_texts(settings.options),
         )
         return self._calls.watch(StdioTransport(self.context.name, command))
@@ -286,10 +288,10 @@ class IsolatedPlugin(RemotePlugin[IsolationSettings]):
 
 @dataclass(frozen=True, slots=True)
 class FilteredArguments:
-    """Arguments that the process checks, and filters that the host combines.
+    """Arguments that the process checks, and filters that the host combines into one expression.
 
     Attributes:
-        filters: The filters as arguments.
+        filters: The arguments of the filters.
     """
 
     schema: Schema
@@ -329,7 +331,7 @@ def isolated_tool(plugin: str, described: Described, calls: WorkerCalls) -> Regi
     return RegisteredTool(
         **common_fields(plugin, tool, described.description),
         tool=tool,
-        arguments=AnyArguments(described.input_schema),
+        arguments=UncheckedArguments(described.input_schema),
         result=Result(None, described.output_schema, wrapped=False),
         context=CALL,
         extend=partial(_extended, described.input_schema),
@@ -340,12 +342,12 @@ def _extended(schema: Schema, filters: tuple[Filter, ...]) -> Arguments:
     """Return the arguments of a tool that accepts filters.
 
     Raises:
-        SchemaError: A filter has the name of one of its arguments.
+        SchemaError: A filter has the name of an argument of the tool.
     """
     own = schema["properties"]
     if clash := {item.name for item in filters} & own.keys():
         raise SchemaError(f"filter {min(clash)!r} has the name of one of its arguments")
-    # Filters become one expression in the host, so that the process does not ask for them.
+    # The host combines filters into one expression, so the process does not have to request them.
     extra = filter_arguments(filters)
     return FilteredArguments({**schema, "properties": {**own, **extra.schema["properties"]}}, extra)
 
@@ -367,7 +369,7 @@ def isolated_prompt(plugin: str, described: Described, calls: WorkerCalls) -> Re
     return RegisteredPrompt(
         **common_fields(plugin, prompt, described.description),
         prompt=prompt,
-        arguments=AnyArguments(described.input_schema),
+        arguments=UncheckedArguments(described.input_schema),
         context=CALL,
     )
 
@@ -395,5 +397,5 @@ def _resource(
         **common_fields(plugin, resource, described.description),
         resource=resource,
         template=WholeUri(template, earlier) if template else None,
-        arguments=AnyArguments(described.input_schema),
+        arguments=UncheckedArguments(described.input_schema),
     )

@@ -1,7 +1,7 @@
-"""The base class of plugins in other processes, which are reached by a connection.
+"""The base class of plugins in other processes.
 
-The first call starts a plugin whose tools are known from its last run. A new plugin and a required
-one start with the host, at the same time as the others.
+Required plugins, isolated plugins, and servers whose tools are not known from an earlier run start
+with the host, concurrently. The first call starts any other plugin.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from .updates import Subscriptions
 
 _SLOW_SECONDS: Final = 5.0
-"""The next start does not wait for a plugin that took longer to fail."""
+"""If a plugin took longer than this to fail, the next start of the host does not wait for it."""
 _END_SECONDS: Final = 5.0
-"""Time for a plugin that does not start in time to end, before its lifespan is given up."""
-_UNKNOWN: Final = "its tools are not known: "
+"""Extra time for a lifespan, to end the process of a plugin that did not start in time."""
+_UNKNOWN_PREFIX: Final = "its tools are not known: "
 
 
 def expanded(expansion: Expansion, value: SecretStr | str, *key: str | int) -> str:
-    """Return a value of the configuration with its variables expanded.
+    """Return a value of the configuration with its environment variables expanded.
 
     Args:
-        key: The path of the value.
+        key: The key path of the value.
 
     Raises:
         InvalidSettingsError: A variable is not set.
@@ -57,11 +57,11 @@ def expanded(expansion: Expansion, value: SecretStr | str, *key: str | int) -> s
 
 
 class _LastRun(BaseModel):
-    """The facts of the last run, kept for the next start.
+    """The facts of the last run, saved for the next start.
 
     Attributes:
         identity: The digest of the plugin's identity.
-        listing: Its contributions; None if they are not known.
+        listing: The result of `RemotePlugin.fetch`; None if the plugin failed.
         failure: Why the last start failed, or an empty string.
         was_slow: True if that start took long to fail.
     """
@@ -76,8 +76,11 @@ class RemotePlugin(Plugin[SettingsT], Provider):
     """A plugin in another process.
 
     Args:
-        identity: The settings on which its tools depend; if they change, kept tools are dropped.
-        start_timeout: Seconds that it may take to start and to list its tools.
+        identity: The settings on which its tools depend. If they change, saved tools are ignored.
+        start_timeout: Time limit in seconds for its start and the list of its tools.
+
+    Attributes:
+        is_eager: True to start it with the host, even if its tools are known.
     """
 
     kind: ClassVar[str] = "plugin"
@@ -96,18 +99,18 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         self._file = context.state_dir / "tools.json"
         self._last_run = _LastRun(identity=digest)
-        with suppress(OSError, ValueError, RecursionError):  # none, or of another version
-            kept = _LastRun.model_validate_json(self._file.read_bytes())
-            self._last_run = kept if kept.identity == digest else self._last_run
+        with suppress(OSError, ValueError, RecursionError):  # no file, or a file of another version
+            saved = _LastRun.model_validate_json(self._file.read_bytes())
+            self._last_run = saved if saved.identity == digest else self._last_run
         self._listing = self._last_run.listing
-        self._answered = asyncio.Event()
-        self._starting: asyncio.Task[None] | None = None
+        self._listed_or_failed = asyncio.Event()
+        self._start_task: asyncio.Task[None] | None = None
         if failure := self._last_run.failure:
             when = "when it was last tried; `standards-mcp plugins check` tries it again"
-            self.problem = f"{_UNKNOWN}{failure} ({when})"
+            self.problem = f"{_UNKNOWN_PREFIX}{failure} ({when})"
         try:
             self.read(self._listing or {})
-        except (ApiError, ValidationError):  # another version of the host kept it
+        except (ApiError, ValidationError):  # another version of the host saved it
             self._listing = None
             self.read({})
 
@@ -117,20 +120,20 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     @abstractmethod
     async def fetch(self, session: OpenSession) -> dict[str, Any]:
-        """Return its contributions as JSON data, which is kept for the next start."""
+        """Return the contributions as JSON data, to be saved for the next start."""
 
     @abstractmethod
     def read(self, listing: Mapping[str, Any]) -> None:
         """Contribute the result of `fetch`, or nothing if *listing* is empty.
 
         Raises:
-            ApiError: It has the form of another version.
+            ApiError: *listing* has the form of another version.
         """
 
     @hookimpl
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Start it when it is needed, and keep it running."""
+        """Start the plugin with the host or at its first call; end it with the host."""
         from .connection import Connection  # noqa: PLC0415  - imports the SDK's client
         from .updates import Listing, Subscriptions  # noqa: PLC0415  - as above
 
@@ -139,21 +142,21 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         limits = self._start_timeout, self.timing.listen
 
         def updated(uri: str) -> None:
-            self.on_updated(uri)  # the host may set it later
+            self.on_updated(uri)  # looked up late, because the host may set it later
 
-        listing = Listing(name, self.fetch, self._take, updated, *limits)
+        listing = Listing(name, self.fetch, self._on_listing, updated, *limits)
         self._connection = Connection(name, title, self.connect, listing, self._start_timeout)
         self._subscriptions = Subscriptions(name, title, lambda: self.connection, updated, *limits)
         try:
             if self.required:
                 await self._open_required(self._connection)
             elif self.is_eager or self._listing is None:
-                self._starting = asyncio.create_task(self._start(self._connection))
+                self._start_task = asyncio.create_task(self._start(self._connection))
             yield
         finally:
-            if self._starting:
-                self._starting.cancel()
-                self._starting = None
+            if self._start_task:
+                self._start_task.cancel()
+                self._start_task = None
             await self._subscriptions.aclose()
             await self._connection.aclose()
 
@@ -167,7 +170,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     @hookimpl
     async def check_health(self) -> Health:
-        """Start it if it does not run, and return its health."""
+        """Start the plugin if it is not running, and return its health."""
         try:
             await self.connection.open()
         except ApiError as exc:
@@ -175,15 +178,15 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         return await self.health()
 
     async def health(self) -> Health:
-        """Return its health while it runs."""
-        items_of = self.contributions
-        for kind, items in (("tools", items_of.tools), ("prompts", items_of.prompts)):
+        """Return the health of the running plugin."""
+        contributions = self.contributions
+        for kind, items in (("tools", contributions.tools), ("prompts", contributions.prompts)):
             if withheld := sum(bool(item.error) for item in items):
                 message = f"{withheld} of {len(items)} {kind} cannot be served"
                 return Health(status="degraded", message=f"{message}; see `standards-mcp {kind}`")
-        parts = [f"{len(items_of.tools)} tools"]
-        parts += [f"{len(items_of.prompts)} prompts"] if items_of.prompts else []
-        resources = sum(item.is_listed for item in items_of.resources)
+        parts = [f"{len(contributions.tools)} tools"]
+        parts += [f"{len(contributions.prompts)} prompts"] if contributions.prompts else []
+        resources = sum(item.is_listed for item in contributions.resources)
         parts += [f"{resources} resources"] if resources else []
         return Health(status="ok", message=", ".join(parts))
 
@@ -192,7 +195,7 @@ class RemotePlugin(Plugin[SettingsT], Provider):
         """The connection.
 
         Raises:
-            ApiError: The host does not run.
+            ApiError: The lifespan has not begun.
         """
         if self._connection is None:
             raise ApiError(f"{self.context.name!r} is not started")
@@ -200,12 +203,12 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     @property
     def listing(self) -> Mapping[str, Any]:
-        """Its contributions when they were last listed; empty if they are not known."""
+        """The last result of `fetch`; empty if the contributions are not known."""
         return self._listing or {}
 
     @property
     def is_known(self) -> bool:
-        """True if its tools are known, from this run or an earlier one."""
+        """True if the host need not wait for its tools: they are known, or it fails slowly."""
         return self._listing is not None or self._last_run.was_slow
 
     async def wait_listed(self) -> None:
@@ -215,9 +218,9 @@ class RemotePlugin(Plugin[SettingsT], Provider):
 
     async def wait_started(self) -> None:
         """Wait until a plugin that starts with the host has listed its tools or failed."""
-        if self._starting:
+        if self._start_task:
             with anyio.move_on_after(self._start_timeout):
-                await self._answered.wait()
+                await self._listed_or_failed.wait()
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to a resource. See `Provider.subscribe`."""
@@ -237,37 +240,37 @@ class RemotePlugin(Plugin[SettingsT], Provider):
                 await connection.open()
             except ApiError as exc:
                 why = mask(str(exc), self.secrets | secrets_of(self.settings))
-                self._keep_failure(why, time.monotonic() - began)
-                self._withdraw(f"{_UNKNOWN}{why}")
+                self._save_failure(why, time.monotonic() - began)
+                self._withdraw(f"{_UNKNOWN_PREFIX}{why}")
                 await anyio.sleep(self.timing.retry)
             else:
-                if self.failure:  # it contributes nothing, so its process is of no use
-                    self._keep_failure(self.failure, time.monotonic() - began)
+                if self.failure:  # without contributions, its process is not needed
+                    self._save_failure(self.failure, time.monotonic() - began)
                     await connection.aclose()
                 return
 
-    def _keep_failure(self, why: str, seconds: float) -> None:
-        # The next start waits again for a plugin that fails fast: it may be repaired by then.
+    def _save_failure(self, why: str, seconds: float) -> None:
+        # After a fast failure, the next start waits: the plugin may be repaired by then.
         was_slow = seconds >= min(_SLOW_SECONDS, self._start_timeout)
-        self._keep(listing=None, failure=why, was_slow=was_slow)
+        self._save_last_run(listing=None, failure=why, was_slow=was_slow)
 
-    def _keep(self, **fields: Any) -> None:
+    def _save_last_run(self, **fields: Any) -> None:
         self._last_run = _LastRun(identity=self._last_run.identity, **fields)
         keep_text(self._file, self._last_run.model_dump_json())
 
     def _withdraw(self, problem: str) -> None:
-        """Contribute nothing until it can be started, even if an earlier start succeeded."""
+        """Remove all contributions until the plugin can be started."""
         self._listing, self.problem = None, problem
         self.read({})
-        self._answered.set()
+        self._listed_or_failed.set()
         self.on_change()
 
-    def _take(self, listing: dict[str, Any]) -> None:
+    def _on_listing(self, listing: dict[str, Any]) -> None:
         changed = listing != self._listing
         if changed:
             self._listing, self.problem = listing, ""
             self.read(listing)
-            self._keep(failure=self.failure, listing=None if self.failure else listing)
-        self._answered.set()
+            self._save_last_run(failure=self.failure, listing=None if self.failure else listing)
+        self._listed_or_failed.set()
         if changed:
             self.on_change()

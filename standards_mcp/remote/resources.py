@@ -1,4 +1,4 @@
-"""Convert resources of other MCP servers to the host's terms; URIs and contents stay unchanged."""
+"""Convert resources of other MCP servers to the host's classes; keep URIs and contents."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from standards_mcp.plugin import Resource
 
 from .definitions import (
     NO_ARGUMENTS,
-    AnyArguments,
     Ask,
     Origin,
+    UncheckedArguments,
     completers,
     extra_of,
     meta_of,
@@ -32,9 +32,9 @@ from .definitions import (
 )
 
 _URI: Final = "uri"
-# One name for all links: a server could choose a link's own name so that a rule permits it.
-_LINKED: Final = "linked"
-_MOST_LINKS: Final = 1000
+# All links have one name: a server could choose a name for its link that a rule permits.
+_LINKS_NAME: Final = "linked"
+_MAX_LINKS: Final = 1000
 
 
 class _Matcher(Protocol):
@@ -45,12 +45,12 @@ class _Matcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WholeUri:
-    """URIs whose variables the server reads itself. See `Template`.
+    """A template whose URIs are sent to the server unparsed. See `Template`.
 
     Attributes:
-        matcher: The template, or the links to unlisted URIs.
-        earlier: The resources that come first. The server must not read one of them in place of
-            this one: the caller may not see it.
+        matcher: The server's template, or the links to unlisted URIs.
+        earlier: The resources that take precedence. Their URIs do not match, because the caller may
+            have no access to these resources.
     """
 
     matcher: _Matcher
@@ -67,16 +67,17 @@ class WholeUri:
         return frozenset()
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the URI, or None if it does not match."""
+        """Return the URI as the only variable, or None if it does not match."""
         if self.matcher.match(uri) is None:
             return None
         is_taken = any(item.match(uri) is not None for item in self.earlier)
         return None if is_taken else {_URI: uri}
 
 
-# A request for any URI of a scheme would bypass the rules, which know resources by their names.
+# Only URIs of links can be read. Reading any URI would bypass the rules, because these refer to
+# resources by name.
 class Links:
-    """The newest links in a server's answers."""
+    """The newest resource links in a server's answers."""
 
     def __init__(self) -> None:
         self._uris: dict[str, None] = {}
@@ -91,7 +92,7 @@ class Links:
             if block.get("type") == "resource_link" and isinstance(uri := block.get("uri"), str):
                 self._uris.pop(uri, None)
                 self._uris[uri] = None
-        while len(self._uris) > _MOST_LINKS:
+        while len(self._uris) > _MAX_LINKS:
             del self._uris[next(iter(self._uris))]
 
 
@@ -103,14 +104,14 @@ def read_remote_resources(
 ) -> tuple[RegisteredResource, ...]:
     """Return the resources and templates of another server, and one item for its links.
 
-    A server tells its resources apart by URI, so their names may repeat; they are made unique. URIs
-    get no prefix, because tools answer with URIs in their texts; a URI belongs to the first server
-    that lists it.
+    Servers identify resources by URI, so names may repeat; repeated names are made unique. URIs get
+    no prefix, because answers of tools contain URIs. A URI belongs to the first server that lists
+    it.
     """
     listed = [(str(raw.get("uri") or ""), raw) for raw in resources]
     listed += [(str(raw.get("uriTemplate") or ""), raw) for raw in templates]
     names = [origin.declared(str(raw.get("name") or uri)) for uri, raw in listed]
-    count = Counter(map(portable_name, [*names, origin.declared(_LINKED)]))
+    count = Counter(map(portable_name, [*names, origin.declared(_LINKS_NAME)]))
     items: list[RegisteredResource] = []
     for name, (uri, raw) in zip(names, listed, strict=True):
         is_unique = count[portable_name(name)] == 1 and len(name) <= MAX_NAME
@@ -118,14 +119,14 @@ def read_remote_resources(
     # One unlisted resource for all links, so that rules can name it.
     linked = Resource(
         uri=f"links of {origin.name}",
-        name=origin.declared(_LINKED),
+        name=origin.declared(_LINKS_NAME),
         function=resource_reader(origin.ask),
     )
     unlisted = RegisteredResource(
         **common_fields(origin.name, linked, f"URIs that answers of {origin.name} link to."),
         resource=linked,
         template=WholeUri(links, tuple(items)),
-        arguments=AnyArguments(NO_ARGUMENTS),
+        arguments=UncheckedArguments(NO_ARGUMENTS),
         timeout=origin.timeout,
         is_listed=False,
     )
@@ -133,7 +134,7 @@ def read_remote_resources(
 
 
 def resource_reader(ask: Ask, uri: str = "") -> Callable[..., Awaitable[Contents]]:
-    """Return a function that reads a resource; without *uri* it takes one as its argument."""
+    """Return a function that reads the resource; without *uri*, the URI is its argument."""
 
     async def read(uri: str) -> Contents:
         return contents_of(await ask("resources/read", {_URI: uri}))
@@ -156,7 +157,7 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
         uri=uri,
         name=name,
         function=resource_reader(origin.ask, "" if template else uri),
-        # Clients show the name of a resource without a title, and our name has a prefix.
+        # Without a title, clients would show the name of the resource, which has a prefix here.
         title=readable(str(raw.get("title") or raw.get("name") or "")) or None,
         mime_type=optional_text(raw.get("mimeType")),
         complete=completers(origin.ask, ref, variables if origin.completes else ()),
@@ -165,7 +166,7 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
         **common_fields(origin.name, resource, readable_text(raw.get("description")) or ""),
         resource=resource,
         template=WholeUri(template) if template else None,
-        arguments=AnyArguments(
+        arguments=UncheckedArguments(
             {"type": "object", "properties": {each: {"type": "string"} for each in variables}}
         ),
         timeout=origin.timeout,
@@ -176,7 +177,7 @@ def _resource(origin: Origin, name: str, uri: str, raw: Mapping[str, Any]) -> Re
 
 
 def contents_of(raw: Mapping[str, Any]) -> Contents:
-    """Return raw contents with their ``_meta``."""
+    """Convert raw contents, with their ``_meta``."""
     parts = tuple(objects_of(raw.get("contents")))
     first: Mapping[str, Any] = parts[0] if parts else {}
     mime_type = optional_text(first.get("mimeType"))

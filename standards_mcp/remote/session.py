@@ -57,10 +57,10 @@ log = logging.getLogger(__name__)
 logging.getLogger("client").setLevel(logging.ERROR)
 
 _CLOSED: Final = "Connection closed"  # the SDK's message for all transports
-# To close the connection instead would be harsh to an honest server. In return, a server that never
-# reads its answers is noticed only by the deadline of its calls.
-_MOST_OPEN: Final = 8
-"""Limit for the unanswered requests of a server; an honest one asks one question at a time."""
+# At this limit, reading pauses. Closing the connection would be harsh to an honest server. The
+# drawback: a server that never reads its answers is noticed only by the deadline of its calls.
+_MAX_OPEN_REQUESTS: Final = 8
+"""The most unanswered requests of a server; an honest server asks one question at a time."""
 _POLL_SECONDS: Final = 0.2
 
 
@@ -104,26 +104,26 @@ class OpenSession:
 
     @property
     def is_handshake(self) -> bool:
-        """True if the server learnt the abilities of callers in a handshake, not with each call."""
+        """True if the protocol has a handshake, in which the server learns callers' abilities."""
         return self.client.discover_result is None
 
     def abort(self, failure: str) -> None:
-        """Give up the connection."""
+        """Give up the connection, with the reason."""
         self.failure = failure
         self.ended.set()
 
     async def initialize(self, *, can_ask: bool) -> None:
-        """Do the handshake; the SDK's own would promise more abilities than callers have.
+        """Do the handshake; the SDK's handshake would declare more abilities than callers have.
 
         Raises:
             MCPError: The server refuses.
-            RuntimeError: It speaks an unknown version of the protocol.
-            ValidationError: Its answer does not follow the protocol.
+            RuntimeError: The server speaks an unknown version of the protocol.
+            ValidationError: The answer does not follow the protocol.
         """
         params = {
             "protocolVersion": LATEST_HANDSHAKE_VERSION,
-            # One declaration holds for all callers of a process. A form that most clients cannot
-            # show would break tools that have another way.
+            # One declaration is for all callers of the process. If it promised forms, which most
+            # clients cannot show, tools with a fallback would break.
             "capabilities": _capabilities({"elicitation"} if can_ask else ()),
             "clientInfo": self._info,
         }
@@ -146,10 +146,10 @@ class OpenSession:
         """Return the raw, unchecked result of a request.
 
         Args:
-            abilities: The abilities of the caller. An earlier server learnt them in the handshake.
+            abilities: The abilities of the caller. They are ignored after a handshake.
 
         Raises:
-            InvalidInputError: The parameters cannot be sent, such as half a surrogate pair.
+            InvalidInputError: The parameters cannot be sent: they have half a surrogate pair.
             MCPError: The server refuses, or the connection is closed.
         """
         try:  # a message that cannot be written would end the connection for all callers
@@ -171,7 +171,7 @@ class OpenSession:
         return await self._dispatcher.send_raw_request(method, params, options)
 
     def note_tools(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        """Note the arguments of the listed tools that HTTP headers repeat."""
+        """Note the arguments of the listed tools that are also sent as HTTP headers."""
         schemas = {str(tool.get("name")): tool.get("inputSchema") for tool in tools}
         self._param_headers = {
             name: x_mcp_header_map(schema)
@@ -180,7 +180,7 @@ class OpenSession:
         }
 
     def _routing_headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        """Return the HTTP headers that repeat parts of the request since 2026-07-28."""
+        """Return the HTTP headers that repeat parts of a request, required since 2026-07-28."""
         headers = {MCP_METHOD_HEADER: method}
         if key := NAME_BEARING_METHODS.get(method):
             headers[MCP_NAME_HEADER] = encode_header_value(params[key])
@@ -194,33 +194,33 @@ class _Dispatcher(JSONRPCDispatcher[Any]):
     """The SDK's dispatcher, with an event for the end of its connection, and with limits.
 
     A message on which the SDK fails, such as a number of 400 digits, does not end the connection.
-    Reading pauses while `_MOST_OPEN` requests wait: the SDK would keep any number of them in memory
-    for a server that never reads its answers.
+    Reading pauses while `_MAX_OPEN_REQUESTS` requests are unanswered: the SDK would keep any number
+    of them in memory for a server that never reads its answers.
     """
 
     def __init__(self, reader: Any, writer: Any, *, name: str, ended: anyio.Event) -> None:
         super().__init__(reader, writer)
         self._name = name
         self._ended = ended
-        self._has_dropped = False
-        self._open = anyio.Semaphore(_MOST_OPEN)
+        self._has_warned = False
+        self._open_requests = anyio.Semaphore(_MAX_OPEN_REQUESTS)
 
     async def _dispatch(self, item: Any, *args: Any, **kwargs: Any) -> None:
         try:
             await super()._dispatch(item, *args, **kwargs)
         except (ArithmeticError, TypeError, ValueError) as exc:
-            if not self._has_dropped:
+            if not self._has_warned:
                 fields = {"plugin": self._name, "reason": describe_exception(exc)}
                 log.warning("an unreadable message was dropped", extra=fields)
-            self._has_dropped = True
+            self._has_warned = True
 
     async def _dispatch_request(self, *args: Any, **kwargs: Any) -> None:
         await super()._dispatch_request(*args, **kwargs)
-        async with self._open:
+        async with self._open_requests:
             pass  # there is room for one more
 
     async def _handle_request(self, *args: Any, **kwargs: Any) -> None:
-        async with self._open:
+        async with self._open_requests:
             await super()._handle_request(*args, **kwargs)
 
     async def run(self, *args: Any, **kwargs: Any) -> None:
@@ -235,7 +235,7 @@ async def negotiate(session: OpenSession, *, can_ask: bool) -> None:
     """Agree on a version of the protocol, the newest first.
 
     Args:
-        can_ask: Whether to declare to an earlier server that callers can be asked.
+        can_ask: True to declare in a handshake that callers can be asked.
     """
     try:
         await session.client.discover()
@@ -248,17 +248,18 @@ async def negotiate(session: OpenSession, *, can_ask: bool) -> None:
             was_slow = isinstance(exc, MCPError) and exc.code == REQUEST_TIMEOUT
             if is_closed(refusal) or not was_slow:
                 raise
-            # It was still starting. It has read the first request by now, and expects this version.
+            # The server was still starting. It has read the first request meanwhile, and expects
+            # that version now.
             await session.client.discover()
 
 
 def is_closed(error: MCPError) -> bool:
-    """Return True if the connection ended; servers use the same code for other errors."""
+    """Return True if the connection ended. The code alone is used for other errors, too."""
     return error.code == CONNECTION_CLOSED and error.message == _CLOSED
 
 
 def missing_ability(error: MCPError) -> Ability | None:
-    """Return the missing ability of the client if a request was refused for this reason."""
+    """Return the ability that the client lacks, if the request was refused for this reason."""
     if error.code != types.MISSING_REQUIRED_CLIENT_CAPABILITY:
         return None
     needed = object_of(object_of(error.error.data).get("requiredCapabilities"))
@@ -278,35 +279,35 @@ class _Call:
 
 
 class ActiveCallers:
-    """The callers of the running calls, whom the server's questions may concern."""
+    """The callers of the running calls. A question of the server may be for any of them."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
-        self._left = anyio.Event()
+        self._call_ended = anyio.Event()
 
     @contextmanager
     def calling(self, caller: HostContext) -> Generator[None]:
-        """Let the server ask *caller* during a call; at its end, open questions are withdrawn."""
+        """Let the server ask *caller* during the body; then cancel its unanswered questions."""
         call = _Call(caller)
         self._calls.append(call)
         try:
             yield
         finally:
             self._calls.remove(call)
-            self._left.set()
+            self._call_ended.set()
             for question in call.questions:
                 question.cancel()
 
     async def wait_idle(self) -> None:
         """Wait until no call runs."""
         while self._calls:
-            self._left = anyio.Event()
-            await self._left.wait()
+            self._call_ended = anyio.Event()
+            await self._call_ended.wait()
 
     async def on_elicitation(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        """Return the reply to an ``elicitation/create`` that came while calls run."""
+        """Return the caller's reply to an ``elicitation/create``, or an error."""
         del context
         if not isinstance(params, types.ElicitRequestFormParams):
             return _refusal("Only forms can be shown to the user.")
@@ -340,9 +341,9 @@ async def next_responses(
         title: The server's name in errors.
 
     Raises:
-        ApiError: It has a question that cannot be passed on.
+        ApiError: A question cannot be passed on.
         CannotAskError: The caller cannot be asked.
-        InputRequiredError: The caller's client asks its user, and sends the call again.
+        InputRequiredError: The caller's client must ask its user, and send the call again.
     """
     if answer.get("resultType") != "input_required":
         return None
@@ -357,22 +358,22 @@ async def next_responses(
         if not (request := _request(question)):
             raise ApiError(
                 f"{title} sent a question that cannot be passed on ({question.method}), though "
-                "this client does not declare it. Tell its maintainer."
+                "this client does not declare support for it. Tell its maintainer."
             )
         requests[key] = request
     if requests:
         return await caller.next_responses(requests, required.request_state)
-    await anyio.sleep(_POLL_SECONDS)  # the server wants the call again a little later
+    await anyio.sleep(_POLL_SECONDS)  # the server asks for the same call a little later
     return InputResponses(None, required.request_state)
 
 
 def _request(sent: types.InputRequest) -> ClientRequest | None:
-    """Return the request for the client, or None if it is a page to visit and not a form."""
+    """Return the request for the client; None for other requests, such as a page to visit."""
     match sent:
         case types.ElicitRequest(params=types.ElicitRequestFormParams() as form):
             return _question(form)
         case types.CreateMessageRequest():
-            return ClientRequest("sampling", _plain(sent.params))
+            return ClientRequest("sampling", _as_json(sent.params))
         case types.ListRootsRequest():
             return ClientRequest("roots")
         case _:
@@ -380,10 +381,10 @@ def _request(sent: types.InputRequest) -> ClientRequest | None:
 
 
 def _question(params: types.ElicitRequestFormParams) -> ClientRequest:
-    return ClientRequest("elicitation", _plain(params) | {"message": readable(params.message)})
+    return ClientRequest("elicitation", _as_json(params) | {"message": readable(params.message)})
 
 
-def _plain(params: BaseModel) -> dict[str, Any]:
+def _as_json(params: BaseModel) -> dict[str, Any]:
     return params.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
@@ -392,10 +393,11 @@ def _refusal(message: str) -> types.ErrorData:
 
 
 def response_params(responses: InputResponses) -> dict[str, Any]:
-    """Return the parameters that a repeated call has in addition."""
+    """Return the additional parameters of a repeated call."""
     params: dict[str, Any] = {}
     if responses.replies is not None:
-        params["inputResponses"] = {key: _plain(reply) for key, reply in responses.replies.items()}
+        replies = responses.replies.items()
+        params["inputResponses"] = {key: _as_json(reply) for key, reply in replies}
     if responses.state is not None:
         params["requestState"] = responses.state
     return params

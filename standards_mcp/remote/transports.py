@@ -1,8 +1,8 @@
 """The transports to MCP servers: a child process with pipes, or an address with streamable HTTP.
 
 The SDK's own transport for processes hides the exit code, does not limit the length of a line,
-passes stderr on to ours, and leaves the processes that the child started. This one ends the whole
-process group with the connection, and logs stderr.
+passes the child's stderr to our stderr, and leaves processes that the child started. The transport
+here ends the whole process group with the connection, and logs stderr.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from .processes import (
 )
 
 MAX_LINE: Final = 32 << 20
-"""The limit for the length of a message from a child process, in bytes."""
-_TURN_LINES: Final = 100
+"""The greatest length of a message from a child process, in bytes."""
+_LINES_PER_TURN: Final = 100
 _POLL_SECONDS: Final = 0.02
-_WATCH_SECONDS: Final = 0.2
+_CHECK_SECONDS: Final = 0.2
 
-_HTTP_SECONDS: Final = 30.0
-_STREAM_SECONDS: Final = 300.0
+_HTTP_TIMEOUT: Final = 30.0
+_READ_TIMEOUT: Final = 300.0
 _SDK_MESSAGES: Final = ("Server returned an error response", "Not Found", "Session terminated")
 """The SDK's messages for an HTTP error status."""
-_ADVICE: Final[Mapping[int, str]] = {
+_REMEDIES: Final[Mapping[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "check the token in headers",
     HTTPStatus.FORBIDDEN: "check the token in headers, and its permissions",
     HTTPStatus.TOO_MANY_REQUESTS: "try again later",
@@ -70,16 +70,16 @@ _ADVICE: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """The command line and the surroundings of a process.
+    """The command line and the environment of a process.
 
     Attributes:
-        env: Its whole environment.
-        first_line: Written to its stdin before any message, because lists of processes must not
-            show it.
-        most_processes: The limit for its processes at a time, itself included; 0 for no limit.
-        mark: The part of *env* that only its processes have (`new_mark`). Processes that left its
-            session end with it. Without a mark they stay: a server may start a daemon on purpose.
-        secrets: Masked in its last words.
+        env: All of its environment variables.
+        first_line: Written to its stdin before any message. As an argument, it would be visible in
+            lists of processes.
+        most_processes: The most processes at a time, itself included; 0 for no limit.
+        mark: The part of *env* that only its processes have (`new_mark`). With a mark, processes
+            that left the session are ended, too. A server may start a daemon on purpose.
+        secrets: Texts to mask in its last line of output.
     """
 
     program: str
@@ -104,7 +104,7 @@ class StdioTransport(Transport):
         self._command = command
         self._output = OutputLog(name)
         self._process: asyncio.subprocess.Process | None = None
-        self._reason = ""
+        self._failure = ""
 
     @property
     def is_running(self) -> bool:
@@ -112,9 +112,9 @@ class StdioTransport(Transport):
         return self._process is not None and self._process.returncode is None
 
     def kill(self, reason: str) -> None:
-        """Kill the process and its process group; `exit_reason` gives the *reason*."""
+        """Kill the process and its process group; *reason* becomes the `exit_reason`."""
         if self._process and self.is_running:
-            self._reason = reason
+            self._failure = reason
             kill_tree(self._process)
 
     @asynccontextmanager
@@ -127,19 +127,19 @@ class StdioTransport(Transport):
         self._process = process = await self._spawn()
         to_us, received = anyio.create_memory_object_stream[Received](0)
         sent, to_child = anyio.create_memory_object_stream[SessionMessage](0)
-        errors = asyncio.create_task(self._output.read(process.stderr))
+        stderr_task = asyncio.create_task(self._output.read(process.stderr))
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._receive, process, to_us)
                 group.start_soon(_send, process, to_child, to_us)
                 if self._command.most_processes:
-                    group.start_soon(self._watch, process, self._command.most_processes)
+                    group.start_soon(self._limit_processes, process, self._command.most_processes)
                 if self._command.mark:
                     group.start_soon(_close_at_end, process, to_us)
                 try:
                     yield received, sent
                 finally:
-                    # A connection that is cancelled still ends its process in an orderly way.
+                    # The process is ended in an orderly way, even if the connection is cancelled.
                     with anyio.CancelScope(shield=True):
                         await end_process(process)
                         if departed := end_departed(process.pid, self._command.mark):
@@ -149,8 +149,8 @@ class StdioTransport(Transport):
             for stream in (to_us, received, sent, to_child):
                 stream.close()
             with anyio.CancelScope(shield=True):
-                await asyncio.wait({errors}, timeout=_POLL_SECONDS)
-            errors.cancel()
+                await asyncio.wait({stderr_task}, timeout=_POLL_SECONDS)
+            stderr_task.cancel()
             self.exit_reason = self._describe_exit(process)
             release(process)
 
@@ -189,17 +189,17 @@ class StdioTransport(Transport):
                         for number, line in enumerate(lines, 1):
                             if message := self._message_of(line):
                                 await to_us.send(SessionMessage(message))
-                            if number % _TURN_LINES == 0:  # within a flood of short lines
+                            if number % _LINES_PER_TURN == 0:  # let other tasks run, too
                                 await asyncio.sleep(0)
                 except ValueError:
-                    self._reason = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
-                    self._output.note(self._reason)
+                    self._failure = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
+                    self._output.note(self._failure)
 
     def _message_of(self, line: bytes) -> JSONRPCMessage | None:
         if not line or line.isspace():
             return None
         reason = ""
-        if line.lstrip().startswith(b"{"):  # parsing other lines would cost more
+        if line.lstrip().startswith(b"{"):  # saves the time to parse other lines
             try:
                 return read_message(line)
             except MessageError as exc:
@@ -207,25 +207,25 @@ class StdioTransport(Transport):
         self._output.note(f"on its stdout, not a message{reason}: {line[:200]!r}")
         return None
 
-    async def _watch(self, process: asyncio.subprocess.Process, most: int) -> None:
-        """End a process that has started too many others.
+    async def _limit_processes(self, process: asyncio.subprocess.Process, limit: int) -> None:
+        """Kill the process group if it has more than *limit* processes.
 
         The kernel's own limit counts all processes of a user, and does not apply to root.
         """
         newest = b""
         while True:
-            await anyio.sleep(_WATCH_SECONDS)
-            last, newest = newest, newest_process()
-            if newest and newest == last:
-                continue  # no process was started; counting reads one file for each
-            if len(processes_of(process.pid, self._command.mark)) > most:
-                self.kill(f"it was ended: it had more than {most} processes")
+            await anyio.sleep(_CHECK_SECONDS)
+            previous, newest = newest, newest_process()
+            if newest and newest == previous:
+                continue  # no process was started; counting would read a file for each process
+            if len(processes_of(process.pid, self._command.mark)) > limit:
+                self.kill(f"it was ended: it had more than {limit} processes")
 
     def _describe_exit(self, process: asyncio.subprocess.Process) -> str:
         """Return how the process ended, with its last line on stderr."""
-        last = mask(self._output.last_line, self._command.secrets)
-        words = f"; its last words: {last}" if last else ""
-        return f"{self._reason or describe_code(process.returncode)}{words}"
+        last_line = mask(self._output.last_line, self._command.secrets)
+        words = f"; its last words: {last_line}" if last_line else ""
+        return f"{self._failure or describe_code(process.returncode)}{words}"
 
 
 async def _send(
@@ -241,25 +241,25 @@ async def _send(
                 process.stdin.write(text.encode() + b"\n")
                 await process.stdin.drain()
     except OSError:
-        to_us.close()  # it no longer reads, so it would answer no request
+        to_us.close()  # the process no longer reads, so it would answer no request
 
 
 async def _close_at_end(
     process: asyncio.subprocess.Process, to_us: MemoryObjectSendStream[Received]
 ) -> None:
-    """Close the connection when the process ends, even if a copy of it keeps the pipes open."""
-    while process.returncode is None:  # noqa: ASYNC110  - no event comes in time
-        await anyio.sleep(_WATCH_SECONDS)
-    await anyio.sleep(GRACE_SECONDS)  # its output is read first
+    """Close the connection when the process ends, even if a child of it keeps the pipes open."""
+    while process.returncode is None:  # noqa: ASYNC110  - `wait` would wait for the pipes, too
+        await anyio.sleep(_CHECK_SECONDS)
+    await anyio.sleep(GRACE_SECONDS)  # to read the last output first
     to_us.close()
 
 
 @dataclass
 class HttpTransport(Transport):
-    """One connection to an address.
+    """One connection to a URL.
 
     Attributes:
-        headers: Sent with every request.
+        headers: The headers of every request.
     """
 
     url: str = field(repr=False)
@@ -269,10 +269,12 @@ class HttpTransport(Transport):
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Any]:
         """Return the streams of the connection. See `Transport`."""
-        timeout = httpx2.Timeout(_HTTP_SECONDS, read=_STREAM_SECONDS)
+        timeout = httpx2.Timeout(_HTTP_TIMEOUT, read=_READ_TIMEOUT)
         async with (
             httpx2.AsyncClient(
-                headers=dict(self.headers), timeout=timeout, event_hooks={"response": [self._note]}
+                headers=dict(self.headers),
+                timeout=timeout,
+                event_hooks={"response": [self._note_status]},
             ) as client,
             streamable_http_client(self.url, http_client=client) as streams,
         ):
@@ -287,14 +289,14 @@ class HttpTransport(Transport):
         if not isinstance(error, MCPError):
             return ""
         if error.message in _SDK_MESSAGES and self._status >= HTTPStatus.BAD_REQUEST:
-            is_its_fault = self._status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            advice = "ask its administrator" if is_its_fault else "check url and headers"
+            is_server_error = self._status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            advice = "ask its administrator" if is_server_error else "check url and headers"
             name = responses.get(self._status, "")
             shown = f"{self._status} {name}".strip()
-            return f"it answered with HTTP status {shown}; {_ADVICE.get(self._status, advice)}"
+            return f"it answered with HTTP status {shown}; {_REMEDIES.get(self._status, advice)}"
         is_page = error.message.startswith("Unexpected content type")
         return f"{error.message}; check url, which leads to no MCP server" if is_page else ""
 
-    async def _note(self, response: httpx2.Response) -> None:
+    async def _note_status(self, response: httpx2.Response) -> None:
         if response.request.method == "POST":
             self._status = response.status_code

@@ -1,7 +1,7 @@
-"""Follow another server: list its definitions, list them again after changes, and subscribe.
+"""Follow another server: list its items, list them again after changes, and subscribe.
 
-A subscription is held by a task that connects again after the end of a connection, and then reports
-an update, because updates may have been missed meanwhile.
+Each subscription has a task. It connects again after the end of a connection, and then reports an
+update, because updates may have been missed meanwhile.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_ITEMS: Final = 1000
-"""The limit for the items of each kind of one server."""
+"""The most items of each kind of one server."""
 _MAX_PAGES: Final = 100
-_SETTLE_SECONDS: Final = 0.2
+_PAUSE_SECONDS: Final = 0.2
 _END_SECONDS: Final = 2.0
 
-_LOST: Final = (ToolError, MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError)
-"""The ends of a subscription."""
+_ENDINGS: Final = (ToolError, MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError)
+"""The exceptions that end a subscription."""
 
 _PAGE: Final = TypeAdapter(list[Any])
 _CURSOR: Final[TypeAdapter[str | None]] = TypeAdapter(str | None)
@@ -53,7 +53,7 @@ _METHODS: Final = {
     "resources": "resources/list",
     "resourceTemplates": "resources/templates/list",
 }
-_CHANGES: Final = (
+_LIST_CHANGES: Final = (
     types.ToolListChangedNotification,
     types.PromptListChangedNotification,
     types.ResourceListChangedNotification,
@@ -71,7 +71,7 @@ class Listing:
         on_listing: Called with every answer of *fetch*.
         on_updated: Called with the URI of a resource whose contents have changed.
         seconds: Time limit for the lists of the server.
-        listen_seconds: Pause before a stream of changes that ended is opened again.
+        listen_seconds: Pause before a new stream of changes, after the end of one.
     """
 
     def __init__(
@@ -109,17 +109,17 @@ class Listing:
             await session.ended.wait()
             group.cancel_scope.cancel()
 
-    # Log lines are not passed on: they do not name their call, and one process answers many
+    # Log notifications are dropped: they do not name their call, and one process answers many
     # callers.
     async def on_notification(self, message: object) -> None:
-        """Note a change that a server of a protocol before 2026-07-28 reports."""
+        """Handle a notification of a server with a protocol before 2026-07-28."""
         if isinstance(message, types.ResourceUpdatedNotification):
             self._on_updated(message.params.uri)
-        elif isinstance(message, _CHANGES):
+        elif isinstance(message, _LIST_CHANGES):
             self._changed.set()
 
     async def _listen(self, session: OpenSession) -> None:
-        """Note changes from the stream of a server of 2026-07-28."""
+        """Note changes from the stream of a server with protocol 2026-07-28."""
         for attempt in itertools.count():
             try:
                 async with listen(
@@ -146,34 +146,34 @@ class Listing:
             try:
                 await self.refresh(session)
             except (MCPError, ValidationError, TimeoutError) as exc:
-                fields = {"plugin": self._name, "reason": _why(exc, self._seconds)}
+                fields = {"plugin": self._name, "reason": _failure_of(exc, self._seconds)}
                 log.warning("the changed items of a server cannot be listed", extra=fields)
-            await anyio.sleep(_SETTLE_SECONDS)
+            await anyio.sleep(_PAUSE_SECONDS)
 
 
 async def list_items(session: OpenSession, name: str, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the raw items of a server, by the names of the protocol's lists.
 
-    The key ``completes`` is true if the server completes arguments. Only announced lists are
-    requested. Tools are served even if prompts or resources cannot be listed: each of their lists
-    may take half of the remaining time.
+    The key ``completes`` is true if the server completes arguments. Only lists that the server
+    announces are requested. Tools are served even if prompts or resources cannot be listed: each of
+    the other lists may take half of the remaining time.
 
     Args:
         name: The server's name in the log.
-        known: The earlier items, which are served if a list fails.
+        known: The earlier result. Its prompts and resources are used if their list fails.
 
     Raises:
         MCPError: The server does not list its tools.
-        ValidationError: Its list of tools does not follow the protocol.
+        ValidationError: The list of tools does not follow the protocol.
     """
-    able = session.client.server_capabilities or types.ServerCapabilities()
-    listing: dict[str, Any] = {"completes": able.completions is not None}
+    announced = session.client.server_capabilities or types.ServerCapabilities()
+    listing: dict[str, Any] = {"completes": announced.completions is not None}
     # Some of the oldest servers announce nothing.
-    if able.tools is not None or (able.prompts is None and able.resources is None):
+    if announced.tools is not None or (announced.prompts is None and announced.resources is None):
         listing["tools"] = await _list(session, name, "tools")
         session.note_tools(listing["tools"])
-    others = ["prompts"] if able.prompts is not None else []
-    others += ["resources", "resourceTemplates"] if able.resources is not None else []
+    others = ["prompts"] if announced.prompts is not None else []
+    others += ["resources", "resourceTemplates"] if announced.resources is not None else []
     for key in others:
         listing[key] = await _list_if_possible(session, name, key, known.get(key, []))
     return listing
@@ -190,13 +190,13 @@ async def _list_if_possible(
         if isinstance(exc, MCPError) and is_closed(exc):
             raise
         if isinstance(exc, MCPError) and exc.code == types.METHOD_NOT_FOUND:
-            return []  # many servers of resources have no templates
-        fields = {"plugin": name, "reason": _why(exc, seconds)}
+            return []  # many servers with resources have no templates
+        fields = {"plugin": name, "reason": _failure_of(exc, seconds)}
         log.warning("the %s of a server cannot be listed", key, extra=fields)
         return known
 
 
-def _why(exc: Exception, seconds: float) -> str:
+def _failure_of(exc: Exception, seconds: float) -> str:
     is_silent = isinstance(exc, TimeoutError)
     return f"it did not answer within {seconds:.1f} s" if is_silent else describe_exception(exc)
 
@@ -220,8 +220,8 @@ async def _list(session: OpenSession, name: str, key: str) -> list[Mapping[str, 
 
 
 @dataclass(slots=True, eq=False)
-class _Held:
-    """A subscription, with the task that holds it and the number of its subscribers."""
+class _SharedSubscription:
+    """A subscription at the server, with its task and its number of subscribers."""
 
     task: asyncio.Task[None]
     count: int = 0
@@ -233,10 +233,10 @@ class Subscriptions:
     Args:
         name: The server's name in the log.
         title: The server's name in errors.
-        connection: Returns the connection to it, or raises `ApiError`.
+        connection: Returns the connection to the server, or raises `ApiError`.
         on_updated: Called with the URI of a resource whose contents have changed.
         seconds: Time limit for an answer of the server.
-        retry_seconds: Pause before a subscription that ended is requested again.
+        retry_seconds: Pause before a new request, after the end of a subscription.
     """
 
     def __init__(
@@ -254,63 +254,63 @@ class Subscriptions:
         self._on_updated = on_updated
         self._seconds = seconds
         self._retry_seconds = retry_seconds
-        self._held: dict[str, _Held] = {}
-        self._turn = asyncio.Lock()
+        self._by_uri: dict[str, _SharedSubscription] = {}
+        self._subscribe_lock = asyncio.Lock()
 
     async def subscribe(self, uri: str) -> None:
-        """Subscribe to a resource; each call needs one `unsubscribe`.
+        """Subscribe to a resource; undo each call with one `unsubscribe`.
 
         Raises:
             RefusedError: The server refuses.
             ApiError: The server cannot be reached.
         """
-        async with self._turn:
-            held = self._held.get(uri)
-            if held and not held.count:
-                # The end of an earlier subscription to the same URI could end this one.
-                await asyncio.wait({held.task})
-                held = None
-            held = held or await self._begin(uri)
-            held.count += 1
+        async with self._subscribe_lock:
+            subscription = self._by_uri.get(uri)
+            if subscription and not subscription.count:
+                # Wait: the end of the earlier subscription could also end the new one.
+                await asyncio.wait({subscription.task})
+                subscription = None
+            subscription = subscription or await self._begin(uri)
+            subscription.count += 1
 
     def unsubscribe(self, uri: str) -> None:
         """Undo one `subscribe`; the last one ends the subscription at the server."""
-        if (held := self._held.get(uri)) and held.count:
-            held.count -= 1
-            if not held.count:
-                held.task.cancel()
+        if (subscription := self._by_uri.get(uri)) and subscription.count:
+            subscription.count -= 1
+            if not subscription.count:
+                subscription.task.cancel()
 
     async def aclose(self) -> None:
         """End all subscriptions."""
-        for held in self._held.values():
-            held.count = 0
-            held.task.cancel()
-        if tasks := [held.task for held in self._held.values()]:
+        for subscription in self._by_uri.values():
+            subscription.count = 0
+            subscription.task.cancel()
+        if tasks := [subscription.task for subscription in self._by_uri.values()]:
             await asyncio.wait(tasks, timeout=_END_SECONDS)
 
-    async def _begin(self, uri: str) -> _Held:
+    async def _begin(self, uri: str) -> _SharedSubscription:
         confirmed = asyncio.get_running_loop().create_future()
-        held = _Held(asyncio.create_task(self._hold(uri, confirmed)))
+        subscription = _SharedSubscription(asyncio.create_task(self._hold(uri, confirmed)))
         try:
             await confirmed
         except BaseException:
-            held.task.cancel()
+            subscription.task.cancel()
             raise
-        self._held[uri] = held
-        held.task.add_done_callback(lambda _: self._forget(uri, held))
-        return held
+        self._by_uri[uri] = subscription
+        subscription.task.add_done_callback(lambda _: self._forget(uri, subscription))
+        return subscription
 
-    def _forget(self, uri: str, held: _Held) -> None:
-        if self._held.get(uri) is held:
-            del self._held[uri]
+    def _forget(self, uri: str, subscription: _SharedSubscription) -> None:
+        if self._by_uri.get(uri) is subscription:
+            del self._by_uri[uri]
 
     async def _hold(self, uri: str, confirmed: asyncio.Future[None]) -> None:
-        """Hold a subscription; *confirmed* is done once the server has agreed or refused."""
+        """Keep a subscription; set the result of *confirmed* once the server agrees or refuses."""
         while True:
             try:
                 session = await self._connection().open()
                 await self._follow(session, uri, confirmed)
-            except _LOST as exc:
+            except _ENDINGS as exc:
                 if not confirmed.done():
                     confirmed.set_exception(self._error(exc))
                     return
@@ -329,10 +329,10 @@ class Subscriptions:
     async def _follow(
         self, session: OpenSession, uri: str, confirmed: asyncio.Future[None]
     ) -> None:
-        """Hold a subscription until the connection, or the stream of changes, ends."""
-        able = session.client.server_capabilities
-        if not (able and able.resources and able.resources.subscribe):
-            self._confirm(uri, confirmed)  # it reports no updates; an error would not help
+        """Subscribe, and wait until the connection or the stream of changes ends."""
+        capabilities = session.client.server_capabilities
+        if not (capabilities and capabilities.resources and capabilities.resources.subscribe):
+            self._confirm(uri, confirmed)  # the server reports no updates; an error would not help
             await session.ended.wait()
         elif session.is_handshake:
             with anyio.fail_after(self._seconds):

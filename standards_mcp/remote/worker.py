@@ -1,8 +1,8 @@
 """The process of an isolated plugin: its configuration, its requests, and its end if it hangs.
 
-Calls are requests of MCP. The private request `STATUS` and private keys of ``_meta`` carry the
-facts for which MCP has no field. The host and the process (`server.isolated`) share the models of
-this module; if a model does not fit, the process runs another version of the host.
+Calls are MCP requests. The private request `STATUS` and private keys of ``_meta`` carry data for
+which MCP has no field. The host and the process (`server.isolated`) share the models of this
+module. If data do not fit a model, the process runs another version of the host.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .transports import StdioTransport
 
 MODULE: Final = "standards_mcp.server.isolated"
-"""The program of the process, run with ``python -m``."""
+"""The module that the process runs with ``python -m``."""
 STATUS: Final = "standards-mcp/status"
 """The method of the private request; its parameters are a `StatusRequest`."""
 CALLER: Final = "standards-mcp/caller"
@@ -54,7 +54,7 @@ TOOLS: Final = "standards-mcp/tools"
 LOG_FIELDS: Final = "standards-mcp/log-fields"
 """In the ``_meta`` of a result: the plugin's fields for the host's log line of the call."""
 TRIAL_PASSED: Final = 79
-"""The exit code of a trial; a plugin that ends the process has another one, such as 0 or 1."""
+"""The exit code of a passed trial. A plugin that ends the process causes another, such as 0."""
 
 HostHook: TypeAlias = Literal[
     "register_commands", "register_filters", "register_routes", "wrap_tool_call"
@@ -67,17 +67,17 @@ _ERRORS: Final = {
 
 
 class WorkerConfig(BaseModel):
-    """The first line of the process's stdin; it holds secrets.
+    """The first line on the stdin of the process. It holds secrets.
 
     Attributes:
-        memory: The limit of its memory, in bytes.
+        memory: The memory limit of the process, in bytes.
         settings: The host's settings that concern this plugin, and the tables of plugins that may
             provide services to it.
-        folders: The folders of relative paths, by plugin and key.
-        variables: The variables of ``.env`` that set keys of the plugin.
+        folders: The base folders of relative paths, by plugin and key.
+        variables: The variables from ``.env`` that set keys of the plugin.
         timing: The host's timing.
-        trial: The phase in which an earlier start ended, if this is a trial. The process ends with
-            `TRIAL_PASSED` once the plugin is loaded, and in the phase ``starting`` has started.
+        trial: In a trial, the phase in which an earlier start ended. The process exits with
+            `TRIAL_PASSED` once the plugin has passed this phase.
     """
 
     name: str
@@ -94,8 +94,8 @@ class Described(BaseModel):
 
     Attributes:
         declared: The other data fields of its class, as its author set them.
-        completers: The arguments or variables that it completes.
-        output_schema: The schema of a tool's answers.
+        completers: The arguments or variables with completion.
+        output_schema: The schema of a tool's results.
     """
 
     name: str
@@ -111,11 +111,11 @@ class Description(BaseModel):
     """The contributions of a plugin, or the reason why it failed.
 
     Attributes:
-        failure: The reason, or an empty string.
-        problems: The mistakes in its settings, if they are the reason.
-        variables: The environment variables that its keys declare with `Variable`.
+        failure: The reason why the plugin failed, or an empty string.
+        problems: The mistakes in its settings that made it fail.
+        variables: The environment variables that its settings declare with `Variable`.
         secret: The keys of its table whose values are secrets.
-        secret_variables: The variables that set such keys.
+        secret_variables: The variables that set keys with secret values.
         title: See `standards_mcp.Plugin`.
         instructions: See `standards_mcp.Plugin`.
         ineffective: The hooks of the plugin that have no effect.
@@ -138,8 +138,8 @@ class StatusRequest(BaseModel):
     """The parameters of `STATUS`.
 
     Attributes:
-        describe: Ask for the description.
-        health: Ask the plugin for its health.
+        describe: True to get the description.
+        health: True to run the health check of the plugin.
     """
 
     describe: bool = False
@@ -150,7 +150,7 @@ class Status(BaseModel):
     """The answer to `STATUS`.
 
     Attributes:
-        stuck_seconds: Seconds that a function has run on after its call was cancelled.
+        stuck_seconds: Seconds that a function has run on after its call was cancelled, or 0.
     """
 
     description: Description | None = None
@@ -161,12 +161,12 @@ class Status(BaseModel):
 class WorkerCalls:
     """Sends requests to the process, and ends it if it is stuck after a cancelled call.
 
-    A process whose event loop is blocked no longer answers. One in which a plain function never
-    returns still answers, but the function holds a thread and perhaps a core, and only the end of
-    the process frees them.
+    A process with a blocked event loop no longer answers. If a plain function never returns, the
+    process still answers, but the function occupies a thread and perhaps a core, and only the end
+    of the process frees them.
 
     Args:
-        connection: Returns the connection to it, or raises `ApiError`.
+        connection: Returns the connection to the process, or raises `ApiError`.
     """
 
     def __init__(self, connection: Callable[[], Connection], timing: Timing) -> None:
@@ -180,7 +180,7 @@ class WorkerCalls:
         self._checks: set[asyncio.Task[None]] = set()
 
     def watch(self, process: StdioTransport) -> StdioTransport:
-        """Return the process that receives the calls from now on."""
+        """Note the process that receives the calls from now on, and return it."""
         self._process = process
         return process
 
@@ -195,13 +195,13 @@ class WorkerCalls:
         """Return the result of a request. See `Connection.ask`.
 
         Raises:
-            InputRequiredError: The caller's client asks its user, and sends the request again.
+            InputRequiredError: The caller's client must ask its user, and send the request again.
             ToolError: The plugin refused the request or failed, or there was no answer.
         """
         await self._may_begin.wait()
         self._in_flight += 1
         self._idle.clear()
-        # Every caller has cached answers and rate limits of its own.
+        # The process needs the caller, for its cached answers and its rate limits.
         meta = {**(meta or {}), CALLER: caller.caller} if caller else meta
         try:
             return await self._connection().ask(method, params, caller, meta)
@@ -225,27 +225,27 @@ class WorkerCalls:
         """Return the health that the plugin reports.
 
         Raises:
-            ToolError: There was no answer, or one of another version.
+            ToolError: There was no answer, or the answer does not fit the model.
         """
         raw = await self.ask(STATUS, StatusRequest(health=True).model_dump())
         try:
             return Status.model_validate(raw).health or Health(status="ok")
         except ValidationError as exc:
-            message = f"an isolated plugin answered nonsense: {why_not_valid(exc)}"
+            message = f"the health of an isolated plugin is not valid: {why_not_valid(exc)}"
             raise ApiError(message) from None
 
     async def _check_stuck(self, process: StdioTransport) -> None:
-        """End a process that does not answer, or whose function runs on after its cancellation."""
+        """End a process that does not answer, or still runs the function of a cancelled call."""
         await self._stuck_seconds(process)
         await anyio.sleep(self._timing.stuck)
-        # Half of it: the process learnt a little later that the call was cancelled.
+        # Half of the limit, because the process learns of the cancellation a little later.
         while await self._stuck_seconds(process) > self._timing.stuck / 2:
             if self._may_begin.is_set():
                 await self._end_between_calls(process)
             await anyio.sleep(self._timing.stuck)
 
     async def _end_between_calls(self, process: StdioTransport) -> None:
-        """End a process once no call runs; new calls wait, because under load one always runs."""
+        """End a process once no call runs; new calls wait, so that this happens under load, too."""
         self._may_begin.clear()
         try:
             with anyio.move_on_after(self._timing.drain):
@@ -267,7 +267,7 @@ class WorkerCalls:
         except TimeoutError:
             process.kill(f"it was ended: it did not answer within {self._timing.stuck:g} s")
         except (ToolError, ValidationError):
-            pass  # it has ended by itself
+            pass  # the process has ended by itself
         return 0.0
 
 
@@ -276,17 +276,17 @@ def worker_config(
     loaded: LoadedSettings,
     state_dir: Path,
     timing: Timing,
-    plugins: Iterable[str],
+    own_plugins: Iterable[str],
 ) -> WorkerConfig:
     """Return the configuration of a plugin's process, without variables.
 
     Args:
-        plugins: The plugins that come with the host, which may provide services to it.
+        own_plugins: The plugins that come with the host, as possible providers of services.
     """
     settings = loaded.settings
     tables = {name: settings.section(name).options}
-    # Only the process learns which services the plugin needs; it opens its own of each.
-    for other in {*plugins, *settings.services.values()} - {name}:
+    # Only the process knows which services the plugin needs, and opens them itself.
+    for other in {*own_plugins, *settings.services.values()} - {name}:
         section = settings.section(other)
         if section.enabled is not False and not section.is_isolated:
             tables[other] = section.options
@@ -304,13 +304,13 @@ def worker_config(
 
 
 def _folders(layers: Layers, name: str, options: Iterable[str]) -> dict[str, str]:
-    """Return the folders of relative paths by key, of all keys: only the model knows the paths."""
+    """Return a base folder for each key, because only the model knows which values are paths."""
     sources = {key: layers.source(("plugins", name, key)) for key in options}
     return {key: str(layer.folder) for key, layer in sources.items() if layer}
 
 
 def other_variables(layers: Layers, source: str) -> dict[str, str]:
-    """Return the variables of a source that do not set the host's keys, by uppercase name."""
+    """Return a source's variables that do not set keys of the host, by uppercase name."""
     variables = [layer.others for layer in layers.ordered if layer.name == source]
     return dict(variables[0]) if variables else {}
 
@@ -318,10 +318,10 @@ def other_variables(layers: Layers, source: str) -> dict[str, str]:
 def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
     """Try a plugin in a separate process before the host loads it.
 
-    The process has the rights and the variables of this one.
+    The process has the rights and the environment variables of the current process.
 
     Returns:
-        How the plugin ended or hung the process, or an empty string.
+        How the plugin ended or hung the process; empty if the trial passed.
     """
     variables = other_variables(loaded.layers, DOT_ENV)
     changes = {"memory": None, "variables": variables, "trial": phase}
@@ -337,7 +337,7 @@ def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
     try:
         with suppress(OSError):  # the process has ended already
             process.stdin.write(config.model_dump_json().encode() + b"\n")
-            process.stdin.flush()  # it stays open: its end would mean that the host has ended
+            process.stdin.flush()  # not closed: its end would mean that the host has ended
         code = process.wait(timing.trial)
     except subprocess.TimeoutExpired:
         return f"it was not done after {timing.trial:g} s"
@@ -346,5 +346,5 @@ def try_apart(worker: WorkerConfig, phase: str, loaded: LoadedSettings) -> str:
         process.wait()
         with suppress(OSError):
             process.stdin.close()
-    # A special exit code, because a plugin may exit with 0.
+    # The exit code is a special one, because a plugin may exit with 0.
     return "" if code == TRIAL_PASSED else describe_code(code)

@@ -1,8 +1,8 @@
 """A pytest plugin for the tests of plugins.
 
-pytest loads it by an entry point, so the fixtures `connect` and `connect_http` exist if this
-distribution is installed. `check_plugin` is a function to import. pytest imports this module at the
-start of every session, so it imports as little as possible itself.
+pytest loads this module by an entry point, so the fixtures `connect` and `connect_http` exist if
+this distribution is installed. `check_plugin` is a function to import. Because the module is loaded
+at the start of every session, it imports as little as possible.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["Allowed", "Call", "Connect", "ConnectHttp", "Services", "check_plugi
 
 
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
-"""A call of a tool or a prompt that succeeds: its declared name and its arguments."""
+"""A call of a tool or a prompt that must succeed: its declared name and its arguments."""
 
 Request: TypeAlias = tuple[str, str]
-"""A request for a route that succeeds: its method, and its path below the plugin's path."""
+"""A request for a route that must succeed: its method, and its path below the plugin's path."""
 
 Services: TypeAlias = Mapping[Callable[..., Any], object]
 """Objects to use in place of the services of plugins, by their types."""
@@ -40,7 +40,7 @@ _NOTHING: Final[Mapping[Any, Any]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """The uses of a plugin to try, and the client for them; see `check_plugin`."""
+    """The calls and requests to make, and the client that makes them; see `check_plugin`."""
 
     calls: Sequence[Call]
     prompts: Sequence[Call]
@@ -56,7 +56,7 @@ class Allowed:
 
     Attributes:
         import_seconds: CPU time for its import, in a fresh interpreter that has loaded the host.
-        imports: Heavy packages that its import may import.
+        imports: Heavy packages that may be imported with the plugin's module.
         start_seconds: Time for its lifespan to start.
         blocked_seconds: Time for which it may block the event loop.
         destructive: Declared names of the tools that delete or overwrite by design.
@@ -80,7 +80,7 @@ class Connect:
     folder: Path
 
     @asynccontextmanager
-    async def __call__(  # noqa: PLR0913  - all by name, and most seldom given
+    async def __call__(  # noqa: PLR0913  - keyword arguments, mostly omitted
         self,
         plugin_type: type[Plugin[Any]],
         /,
@@ -100,14 +100,14 @@ class Connect:
 
         Args:
             plugin_type: The class of the plugin.
-            name: Its name, as its entry point gives it.
+            name: The plugin's name, as in its entry point.
             generation: The client's protocol: ``auto`` (the newest one), ``legacy`` (the handshake
                 of 2024 and 2025) or a version such as ``2026-07-28``.
             beside: Other plugins by their names, for example with the tools that a prompt needs.
             services: Objects to use in place of the services of plugins, by their types, such as
                 ``{Catalog: catalog}`` for a plugin that needs a catalog.
             config: More of the host's configuration, by the keys of the TOML file: the tables of
-                the other plugins, and settings named like an argument of this function.
+                the other plugins, and settings with the name of an argument of this function.
             client: More arguments of the SDK's ``Client``, such as ``elicitation_callback``, which
                 answers the questions of a tool.
             settings: The plugin's own settings.
@@ -147,11 +147,11 @@ class ConnectHttp:
     ) -> AsyncGenerator[httpx2.AsyncClient]:
         """Serve the routes of a plugin within this process and open a client of them.
 
-        Its addresses are relative to the plugin's: ``client.get("/reports/7")``. See `Connect` for
-        the other arguments.
+        The client's URLs are relative to the plugin's path: ``client.get("/reports/7")``. See
+        `Connect` for the other arguments.
 
         Args:
-            scopes: The scopes of the client's token; by default it may use everything.
+            scopes: The scopes of the client's token; by default there is no restriction.
         """
         from .serving import PluginUnderTest, route_client  # noqa: PLC0415  - see the module
 
@@ -177,7 +177,7 @@ def connect_http(tmp_path: Path) -> ConnectHttp:
     return ConnectHttp(tmp_path / "standards-mcp")
 
 
-def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
+def check_plugin(  # noqa: PLR0913  - keyword arguments, mostly omitted
     plugin_type: type[Plugin[Any]],
     /,
     *,
@@ -202,22 +202,22 @@ def check_plugin(  # noqa: PLR0913  - all by name, and most seldom given
 
     Args:
         plugin_type: The class of the plugin. If it is importable by name, its import is measured.
-        name: Its name, as its entry point gives it.
-        calls: Calls of tools; all must succeed, like the next three.
-        prompts: Prompts to request, with their arguments.
-        reads: URIs of resources to read.
-        requests: Requests for routes.
+        name: The plugin's name, as in its entry point.
+        calls: Calls of tools that must succeed.
+        prompts: Prompts that must succeed, with their arguments.
+        reads: URIs of resources that must be readable.
+        requests: Requests for routes that must succeed.
         allow: Exceptions that the plugin needs.
-        generation: The protocol of the client that makes the calls.
+        generation: The protocol of the client that makes the calls; see `Connect`.
         beside: Other plugins by their names.
         services: See `Connect`.
         config: More of the host's configuration.
-        client: More arguments of that client, such as ``elicitation_callback``, which a tool needs
-            to ask.
+        client: More arguments of that client, such as ``elicitation_callback``, if a tool asks
+            the user.
         settings: The plugin's own settings.
 
     Raises:
-        AssertionError: It breaks rules. Each line names a rule and the correction.
+        AssertionError: The plugin breaks rules. Each line has a broken rule and the correction.
     """
     __tracebackhide__ = True
     from .checks import faults_of  # noqa: PLC0415  - see the module's docstring

@@ -22,9 +22,9 @@ from standards_mcp.plugin import Filter, Plugin, PluginSettings, Prompt, Resourc
 _MAX_NAME: Final = 50
 _MIN_DESCRIPTION: Final = 20
 _MAX_DESCRIPTION: Final = 1024
-_BUNDLED: Final = ("find_relevant_standards", "get_standard_details")
-_MISSPELT: Final = 0.85
-"""Similarity of a misspelt name to the right one; names of other tools are less similar."""
+_HOST_TOOLS: Final = ("find_relevant_standards", "get_standard_details")
+_MISSPELLING_CUTOFF: Final = 0.85
+"""The least similarity of a misspelt name to the right one; other names are less similar."""
 _Kind: TypeAlias = type[Tool] | type[Prompt] | type[Resource]
 _Read: TypeAlias = Callable[[str, object], Contribution]
 _HOOKS: Final[dict[str, tuple[_Kind, _Read]]] = {
@@ -39,10 +39,10 @@ def declaration_faults(
     plugin: Plugin[Any], name: str, destructive: Collection[str]
 ) -> Iterator[str]:
     """Yield all faults in the declarations of a plugin."""
-    answers = {hook: _answer(plugin, hook) for hook in (*_HOOKS, _FILTERS, "register_commands")}
-    yield from _lost_contributions(plugin, answers)
+    results = {hook: _call_hook(plugin, hook) for hook in (*_HOOKS, _FILTERS, "register_commands")}
+    yield from _lost_contributions(plugin, results)
     for hook, (kind, read) in _HOOKS.items():
-        returned = (each for item in _items(answers[hook]) for each in declared(item, kind))
+        returned = (each for item in _items(results[hook]) for each in declared(item, kind))
         for item in (*declarations(plugin, kind), *returned):
             try:
                 registered = read(name, item)
@@ -50,18 +50,18 @@ def declaration_faults(
                 yield exc.reason
             else:
                 yield from _advice(registered, destructive)
-    for item in _items(answers[_FILTERS]):
+    for item in _items(results[_FILTERS]):
         if error := filter_error(item):
             yield error
         elif isinstance(item, Filter):
             yield from _description_advice(f"filter {item.name!r}", item.description)
 
 
-def _lost_contributions(plugin: Plugin[Any], answers: dict[str, object]) -> Iterator[str]:
-    wrapper = _answer(plugin, "wrap_tool_call", None)
-    # The host accepts None, but an author who wrote a hook seldom means it.
-    for hook, answer in {**answers, "wrap_tool_call": wrapper}.items():
-        if answer is None:
+def _lost_contributions(plugin: Plugin[Any], results: dict[str, object]) -> Iterator[str]:
+    wrapper = _call_hook(plugin, "wrap_tool_call", None)
+    # The host accepts None, but a hook without a result is probably a mistake.
+    for hook, result in {**results, "wrap_tool_call": wrapper}.items():
+        if result is None:
             yield f"its {hook} returns nothing; is a `return` missing?"
     for method in undecorated(plugin):
         yield (
@@ -71,17 +71,17 @@ def _lost_contributions(plugin: Plugin[Any], answers: dict[str, object]) -> Iter
 
 
 def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) -> Iterator[str]:
-    """Yield the names of tools in prompts that seem to be misspelt.
+    """Yield a fault for each tool name in a prompt that seems to be misspelt.
 
-    A name without a similar one may be right: the tool of a plugin that is not tested here.
+    An unknown name without a similar one is accepted: its tool may belong to another plugin.
 
     Args:
         tools: The declared names of the available tools.
     """
-    known_tools = {*tools, *_BUNDLED}
+    known_tools = {*tools, *_HOST_TOOLS}
     for item in prompts:
         for name in (*item.prompt.needs, *item.prompt.uses):
-            close = get_close_matches(name, known_tools, n=1, cutoff=_MISSPELT)
+            close = get_close_matches(name, known_tools, n=1, cutoff=_MISSPELLING_CUTOFF)
             if close and name not in known_tools:
                 yield (
                     f"prompt {item.declared!r}: no tool here is called {name!r}; did you mean "
@@ -90,7 +90,7 @@ def needs_faults(prompts: Iterable[RegisteredPrompt], tools: Collection[str]) ->
 
 
 def settings_faults(model: object) -> Iterator[str]:
-    """Yield the faults of a plugin's settings model; the host reports a class of another kind."""
+    """Yield the faults of a plugin's settings model; the host itself reports any other class."""
     if not isinstance(model, type) or not issubclass(model, PluginSettings):
         return
     try:
@@ -111,18 +111,18 @@ def settings_faults(model: object) -> Iterator[str]:
             yield f"its setting {name!r} looks like a secret; declare it as pydantic.SecretStr"
 
 
-def _answer(plugin: Plugin[Any], hook: str, *arguments: object) -> object:
-    """Return the result of a hook, or () if it is missing or fails, which the host reports."""
+def _call_hook(plugin: Plugin[Any], hook: str, *arguments: object) -> object:
+    """Return the result of a hook; () if the hook is missing or fails (the host reports that)."""
     with suppress(Exception):
         if hasattr(plugin, hook):
             return getattr(plugin, hook)(*arguments)
     return ()
 
 
-def _items(answer: Any) -> Iterator[object]:
+def _items(result: Any) -> Iterator[object]:
     """Yield the items that a hook returned, up to the first failure."""
     with suppress(Exception):
-        yield from answer
+        yield from result
 
 
 def _advice(item: Contribution, destructive: Collection[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Run a plugin through its life, as a host would, and collect its faults."""
+"""Run a plugin through its lifecycle, as a host would, and collect its faults."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .imports import import_faults
 from .serving import PluginUnderTest, connected, route_client
 from .side_effects import LoopMonitor, SideEffects
 
-_ROUNDS: Final = ("", " the second time")
-_FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
+_ROUND_SUFFIXES: Final = ("", " the second time")
+_PLUGIN_FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 """Exceptions of a plugin that do not stop the check."""
 
 
 class _UnknownToolError(Exception):
-    """No plugin has the tool of a probe."""
+    """No plugin has the called tool."""
 
 
 def faults_of(tested: PluginUnderTest, uses: Uses, allow: Allowed) -> list[str]:
@@ -43,7 +43,7 @@ def faults_of(tested: PluginUnderTest, uses: Uses, allow: Allowed) -> list[str]:
     Raises:
         RuntimeError: An event loop is already running.
     """
-    _expect_no_loop()
+    _require_no_loop()
     effects = SideEffects()
     for fault in import_faults(tested.plugin_type, allow):
         effects.add(fault)
@@ -56,7 +56,7 @@ def faults_of(tested: PluginUnderTest, uses: Uses, allow: Allowed) -> list[str]:
     return list(effects.faults)
 
 
-def _expect_no_loop() -> None:
+def _require_no_loop() -> None:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -74,7 +74,7 @@ def _check_declarations(
         host = tested.host(folder)
         with effects.phase("its __init__"):
             plugin = _construct(tested, host)
-    except Exception:  # noqa: BLE001  - the host says why, in its own words
+    except Exception:  # noqa: BLE001  - `_check_life` repeats this, and reports the reason
         return
     with effects.phase("one of its register hooks"):
         faults = list(declaration_faults(plugin, tested.name, allow.destructive))
@@ -111,8 +111,8 @@ async def _check_life(
                     await _check_uses(host, client, uses, effects)
                     async with route_client(host, tested.name) as http_client:
                         for method, path in uses.requests:
-                            asked = _request(http_client, method, path)
-                            await _check_use(f"route {method} {path}", asked, effects)
+                            request = _request(http_client, method, path)
+                            await _check_use(f"route {method} {path}", request, effects)
     except StandardsMcpError as exc:
         effects.add(getattr(exc, "reason", str(exc)))
     for location in monitor.locations:
@@ -126,10 +126,10 @@ async def _check_life(
 async def _starts_and_stops(
     record: PluginRecord, effects: SideEffects, start_seconds: float
 ) -> bool:
-    """Enter and leave the plugin's lifespan twice; return True if that works."""
+    """Enter and leave the plugin's lifespan twice; return True if it does not fail."""
     enter: Any = getattr(record.plugin, "lifespan", nullcontext)
-    for again in _ROUNDS:
-        async with effects.expecting_nothing_left():
+    for suffix in _ROUND_SUFFIXES:
+        async with effects.detect_leftovers():
             try:
                 with effects.phase("its lifespan"):
                     lifespan = enter()
@@ -138,8 +138,8 @@ async def _starts_and_stops(
                 with effects.phase("its lifespan"):
                     async with _within(DEFAULT_TIMING.stop, "stop"):
                         await lifespan.__aexit__(None, None, None)
-            except _FAILURES as exc:
-                effects.add(f"its lifespan fails{again}: {describe_exception(exc)}")
+            except _PLUGIN_FAILURES as exc:
+                effects.add(f"its lifespan fails{suffix}: {describe_exception(exc)}")
                 return False
     return True
 
@@ -164,7 +164,7 @@ async def _check_health(record: PluginRecord, effects: SideEffects) -> None:
         with effects.phase("its check_health"):
             async with _within(DEFAULT_TIMING.health, "answer"):
                 health = await check()
-    except _FAILURES as exc:
+    except _PLUGIN_FAILURES as exc:
         effects.add(f"its check_health fails: {describe_exception(exc)}; return Health(...)")
         return
     if not isinstance(health, Health):

@@ -26,7 +26,7 @@ from . import Allowed
 
 _TIMEOUT: Final = 60
 
-# Each takes a tenth of a second or more, or opens connections, and can be imported later.
+# The import of each takes a tenth of a second or more, or opens connections, and can wait.
 _HEAVY: Final = frozenset({
     *("aiohttp", "anthropic", "boto3", "botocore", "faiss", "fitz", "google", "httpx", "keras"),
     *("langchain", "litellm", "lxml", "matplotlib", "nltk", "numpy", "onnxruntime", "openai"),
@@ -41,17 +41,17 @@ def import_faults(plugin_type: type[Plugin[Any]], allow: Allowed) -> Iterator[st
     module = plugin_type.__module__
     if not _is_importable(module):
         return
-    report, output = _probe(module)
+    report, output = _import_apart(module)
     if report is None:
         yield f"importing {module} in a fresh interpreter fails: {output}"
         return
     if report["seconds"] > allow.import_seconds:
         # The first import compiled the bytecode; a second one reads it from the cache.
-        report = _probe(module)[0] or report
-    yield from _effects(report, output, allow)
+        report = _import_apart(module)[0] or report
+    yield from _report_faults(report, output, allow)
 
 
-def _effects(report: Mapping[str, Any], output: str, allow: Allowed) -> Iterator[str]:
+def _report_faults(report: Mapping[str, Any], output: str, allow: Allowed) -> Iterator[str]:
     if heavy := sorted(_HEAVY.intersection(report["packages"]).difference(allow.imports)):
         yield f"its import imports {', '.join(heavy)}; import it in the function that needs it"
     if report["seconds"] > allow.import_seconds:
@@ -62,9 +62,12 @@ def _effects(report: Mapping[str, Any], output: str, allow: Allowed) -> Iterator
     if output:
         yield f"its import writes to stdout ({output[:60]!r}); log it or write to sys.stderr"
     if names := ", ".join(report["variables"]):
-        yield f"its import changes the environment ({names}); use its settings"
+        yield (
+            f"its import changes the environment variables {names}; read the values from the "
+            "plugin's settings instead"
+        )
     if report["moved"]:
-        yield "its import changes the working directory; use whole paths"
+        yield "its import changes the working directory; use absolute paths"
     if report["threads"] > 0:
         yield "its import starts a thread; start it in its lifespan"
 
@@ -79,15 +82,15 @@ def _is_importable(module: str) -> bool:
         return False
 
 
-def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the report and its stdout, or None and the last error."""
+def _import_apart(module: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the report of an import and its stdout; or None and the last line of the error."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         path = os.pathsep.join(str(Path(item).absolute()) for item in sys.path)
         try:
-            done = subprocess.run(  # noqa: S603  - our own program
+            result = subprocess.run(  # noqa: S603  - our own program
                 [sys.executable, "-P", "-m", __name__, module, report],
-                # A fresh environment: an import of the plugin may have changed ours already.
+                # Not our environment: an earlier import of the plugin may have changed it.
                 env={**basic_environment(), "PYTHONPATH": path},
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
@@ -98,10 +101,10 @@ def _probe(module: str) -> tuple[dict[str, Any] | None, str]:
         except subprocess.TimeoutExpired:
             return None, f"it takes more than {_TIMEOUT} seconds"
         if not report.exists():
-            lines = done.stderr.decode(errors="replace").strip().splitlines()
+            lines = result.stderr.decode(errors="replace").strip().splitlines()
             return None, lines[-1] if lines else "it ends the process"
         data: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-        return data, done.stdout.decode(errors="replace").strip()
+        return data, result.stdout.decode(errors="replace").strip()
 
 
 def main(module: str, report: str) -> None:

@@ -1,4 +1,4 @@
-"""Hosts with the tested plugins only, and clients that are connected to them in one process."""
+"""Create hosts with only the tested plugins, and clients that are connected in memory."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class PluginUnderTest:
         """Return a strict host that has not loaded its plugins yet.
 
         Raises:
-            ConfigError: The configuration has a table of an unknown plugin.
+            ConfigError: The configuration has a table for an unknown plugin.
             PluginError: The plugin's name is not valid.
-            pydantic.ValidationError: The configuration has a wrong key or value.
+            pydantic.ValidationError: The configuration has an unknown key or an invalid value.
         """
         tables: dict[str, Any] = dict(self.config.get("plugins", {}))
         tables[self.name] = {**tables.get(self.name, {}), **self.settings}
@@ -91,7 +91,7 @@ async def connected(
     """Start a host that has loaded its plugins, and connect a client to it.
 
     Args:
-        options: More arguments of the SDK's ``Client``.
+        options: Additional arguments for the SDK's ``Client``.
     """
     arguments: dict[str, Any] = {"mode": generation, "cache": None, **options}
     try:

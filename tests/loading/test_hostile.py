@@ -372,7 +372,7 @@ def test_a_plugin_that_ends_one_start_is_left_out_of_the_next(
     install("ends", ENDS.format(where=where))
     assert start().process.wait(WAIT) == 3
     tried = start()
-    tried.wait_for_log("tried in another process first")
+    tried.wait_for_log("first tried in another process")
     beside = start()  # may begin before the trial of the first is over
     for peer in (tried, beside):
         check_neighbours(peer)
@@ -381,10 +381,10 @@ def test_a_plugin_that_ends_one_start_is_left_out_of_the_next(
     later = start()
     check_neighbours(later)
     assert "plugin 'ends' failed: the start of " in later.log()
-    assert "tried in another process first" not in later.log()
+    assert "first tried in another process" not in later.log()
     assert later.end() == 0
     reason = listed()["ends"]["reason"]
-    assert "so did a trial in a process of its own (it ended with exit code 3)" in reason
+    assert "so did a trial in a separate process (it ended with exit code 3)" in reason
     assert "`standards-mcp plugins check` tries it again" in reason
 
 
@@ -416,7 +416,7 @@ def test_a_start_does_not_wait_long_for_a_trial_and_the_next_one_knows_its_outco
     die_once(start)
     peer = start(patience=0)
     check_neighbours(peer)
-    assert "a trial in a process of its own is not over yet" in peer.log()
+    assert "its trial in a separate process is not over yet" in peer.log()
     wait_until(lambda: "with exit code 0" in listed()["exits"]["reason"], peer.log)
     assert peer.end() == 0
 
@@ -449,7 +449,7 @@ def test_without_a_required_plugin_no_start_goes_on_and_the_second_says_why(
         peer = start("--set", "plugins.exits.required=true")
         assert peer.process.wait(WAIT) != 0
         peer.wait_for_log("it ended with exit code 0")
-        assert "tried in another process first" in peer.log()
+        assert "first tried in another process" in peer.log()
 
 
 SLEEPS = """

@@ -512,7 +512,7 @@ def test_a_lifespan_that_hangs_or_can_be_entered_only_once_is_found():
         (lambda: os.write(1, b"hello"), "its lifespan writes to stdout ('hello')"),
         (
             lambda: os.environ.update(MADE="1"),
-            "its lifespan changes the environment (MADE); use its settings",
+            "its lifespan changes the environment variables MADE; read the values from the",
         ),
         (lambda: os.chdir("/"), "its lifespan changes the working directory"),
         (lambda: time.sleep(0.5), "it blocks the event loop for more than 100 ms at test_testing"),
@@ -634,7 +634,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], t
     [
         ("import numpy\n", "its import imports numpy; import it in the function that needs it"),
         ("print('hello')\n", "its import writes to stdout ('hello'); log it or write to"),
-        ("import os\nos.environ['MADE'] = '1'\n", "its import changes the environment (MADE)"),
+        (
+            "import os\nos.environ['MADE'] = '1'\n",
+            "its import changes the environment variables MADE",
+        ),
         (
             "import threading as t\nt.Thread(target=t.Event().wait, daemon=True).start()\n",
             "its import starts a thread",

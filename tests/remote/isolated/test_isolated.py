@@ -833,7 +833,7 @@ async def test_an_interpreter_with_another_version_of_the_host_is_told_as_the_re
     assert host.manager.records["acme"].status is Status.REGISTERED, "what was kept is forgotten"
     async with started(host):
         reason = host.manager.records["acme"].reason
-    assert f"the standards-mcp that {sys.executable} has describes plugins in another" in reason
+    assert f"the standards-mcp of {sys.executable} describes plugins in another format" in reason
     assert "install the version there that runs here" in reason
 
 
