@@ -335,7 +335,7 @@ def test_an_isolated_plugin_has_its_own_memory_and_time(install: Install, start:
     check_neighbours(peer)
     peer.call(10, "leak", megabytes=4000)
     assert CRASHED in text_of(peer.answers(1)[10])
-    peer.call(11, "block")
+    peer.call(11, "block", seconds=5)  # longer than any answer takes on a busy machine
     peer.call(12, "zulu")
     assert [*peer.answers(2)] == [12, 11], "zulu did not wait"
 
