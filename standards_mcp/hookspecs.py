@@ -25,7 +25,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def register_services() -> Iterable[Service[Any]]:
-    """Return the services that the plugin provides to others, see `PluginContext.service`.
+    """Return the services that the plugin provides to other plugins, see `PluginContext.service`.
 
     Called once, before the other hooks of all plugins. Services can be used in the same process
     only, so the services of an isolated plugin have no effect.

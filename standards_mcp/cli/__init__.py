@@ -98,7 +98,7 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from .invocation import Invocation
-        from .plugin_help import short_help, help_texts
+        from .plugin_help import help_texts, short_help
 
         invocation = ctx.ensure_object(Invocation)
         try:

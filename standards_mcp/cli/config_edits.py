@@ -66,8 +66,8 @@ def edit_config(
             file,
             sources,
             edit,
-            list_newly_exposed=list_newly_exposed,
-            confirm=lambda newly_exposed: confirm_exposure(
+            gains=list_newly_exposed,
+            agree=lambda newly_exposed: confirm_exposure(
                 f"This change would also expose: {newly_exposed}", yes=yes or dry_run
             ),
             dry_run=dry_run,

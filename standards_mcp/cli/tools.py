@@ -134,8 +134,7 @@ def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
     """Refuse a pattern that no tool can match; warn if a plugin that is not loaded may match.
 
     Raises:
-        click.UsageError: The pattern matches no tool. All tools are known, or a tool has a similar
-            name.
+        click.UsageError: No tool matches, and all tools are known or one has a similar name.
     """
     try:
         host = invocation.loaded_host

@@ -34,8 +34,8 @@ def change_config(
     sources: Sources,
     edit: Callable[[str], str],
     *,
-    list_newly_exposed: ListNewlyExposed | None = None,
-    confirm: Callable[[str], None] = lambda _: None,
+    gains: ListNewlyExposed | None = None,
+    agree: Callable[[str], None] = lambda _: None,
     dry_run: bool = False,
 ) -> Edit:
     """Apply *edit* to the text of a file.
@@ -43,10 +43,10 @@ def change_config(
     Args:
         file: The file that `file_to_change` returns.
         sources: The sources of the configuration, including the file.
-        list_newly_exposed: Lists the contributions that the edit newly exposes; None for edits that
-            cannot expose more.
-        confirm: Is called with a list that is not empty, in one line. It raises an error to keep
-            the file as it is.
+        gains: Lists the contributions that the edit newly exposes; None for edits that cannot
+            expose more.
+        agree: Confirms a list that is not empty, in one line, or raises an error to keep the file
+            as it is.
         dry_run: Write nothing.
 
     Raises:
@@ -57,10 +57,10 @@ def change_config(
 
     def change(text: str) -> str:
         after = edit(text)
-        if list_newly_exposed and after != text:
+        if gains and after != text:
             old, new = (settings_without_profile(sources, version) for version in (text, after))
-            if newly_exposed := ", ".join(list_newly_exposed(old, new)):
-                confirm(newly_exposed)
+            if newly_exposed := ", ".join(gains(old, new)):
+                agree(newly_exposed)
         return after
 
     return edit_text(file, change, dry_run=dry_run)

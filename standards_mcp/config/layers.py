@@ -46,7 +46,7 @@ class Layer:
         text: The text of a file, to find the lines of keys.
         folder: The folder in which relative paths start.
         variables: The texts of the variables that set the values, by their names in capitals.
-        other_variables: The texts of all other variables, by their names in capitals. Keys of
+        others: The texts of all other variables, by their names in capitals. Keys of
             plugins may have such a variable of their own.
         own_names: The names of the plugins' own variables that are set, by the paths of the keys.
     """
@@ -56,7 +56,7 @@ class Layer:
     text: str = field(default="", repr=False)
     folder: Path = Path()
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    other_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    others: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     own_names: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
 
     def value(self, path: KeyPath, default: Any = None) -> Any:
@@ -75,7 +75,7 @@ class Layer:
         return self.value(path, _NOT_SET) is not _NOT_SET
 
     def sets_value(self, path: KeyPath) -> bool:
-        """Return True if this layer sets *path* to a plain value; a table is merged with others."""
+        """Return True if this layer sets *path* to a plain value, not to a table."""
         return self.sets(path) and not isinstance(self.value(path), Mapping)
 
     def location(self, path: KeyPath) -> str:
@@ -178,7 +178,7 @@ def variable_name(path: KeyPath) -> str:
 
 
 def variable_advice(path: KeyPath, own: str | None = None) -> str:
-    """Return the advice to set a variable, for a secret that is missing or that others can read.
+    """Return the advice to set a variable, for a secret that is missing or readable to others.
 
     Args:
         own: The key's own variable, if a plugin declares one.
@@ -303,7 +303,7 @@ def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layer
     def complete(layer: Layer) -> Layer:
         values, texts, names = layer.values, dict[str, str](), dict[Keys, str]()
         for path, name in variables.items():
-            text = layer.other_variables.get(name.upper(), "")
+            text = layer.others.get(name.upper(), "")
             if counts_as_set(name, text):
                 keys = ("plugins", plugin, *path)
                 value = from_json(text) if takes_json(fields[path].annotation) else text

@@ -30,10 +30,10 @@ from .layers import (
     Layer,
     Layers,
     absolute,
+    counts_as_set,
+    expand_home,
     from_json,
     holds_paths,
-    expand_home,
-    counts_as_set,
     leaves,
     merged,
     nested,
@@ -81,7 +81,7 @@ class Sources:
     """The command line's file and values, to read the configuration again.
 
     Attributes:
-        config: The file that the user named, or None.
+        config: The file of ``--config``, or None.
         overrides: Nested values of the command line.
     """
 
@@ -144,21 +144,21 @@ def find_config(config: Path | None = None) -> Path | None:
     """Return the configuration file in force, or None.
 
     Raises:
-        ConfigError: The named file does not exist, or a folder is at one of the possible paths.
+        ConfigError: The chosen file does not exist, or a folder is at one of the possible paths.
     """
     for path in config_paths(config):
         if path.is_dir():
             raise ConfigError(f"{path}: it is a folder, and should be a TOML file; rename it")
-    named = _named_file(config)
-    if named and not named.is_file():
-        raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
+    chosen = _chosen_file(config)
+    if chosen and not chosen.is_file():
+        raise ConfigError(f"{chosen}: no such file; check --config or STANDARDS_MCP_CONFIG")
     return next((path for path in config_paths(config) if path.is_file()), None)
 
 
 def config_paths(config: Path | None = None) -> tuple[Path, ...]:
     """Return the possible paths of the configuration file; the first existing one is read."""
-    named = _named_file(config)
-    return (named,) if named else (Path(FILE_NAME), user_config_file())
+    chosen = _chosen_file(config)
+    return (chosen,) if chosen else (Path(FILE_NAME), user_config_file())
 
 
 def user_config_file() -> Path:
@@ -168,10 +168,11 @@ def user_config_file() -> Path:
     return user_config_path("standards-mcp", appauthor=False) / FILE_NAME
 
 
-def _named_file(config: Path | None) -> Path | None:
+def _chosen_file(config: Path | None) -> Path | None:
+    """Return *config*, or the file that ``STANDARDS_MCP_CONFIG`` names, or None."""
     value = os.environ.get(CONFIG_VARIABLE, "")
-    named = config or (Path(value) if counts_as_set(CONFIG_VARIABLE, value) else None)
-    return expand_home(named, lambda: "--config or STANDARDS_MCP_CONFIG") if named else None
+    file = config or (Path(value) if counts_as_set(CONFIG_VARIABLE, value) else None)
+    return expand_home(file, lambda: "--config or STANDARDS_MCP_CONFIG") if file else None
 
 
 def file_text(file: Path) -> str:
@@ -204,15 +205,16 @@ def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
     Raises:
         ConfigError: A variable has the host's prefix and sets no existing key.
     """
-    texts, other_variables = dict[str, str](), dict[str, str]()
+    texts, others = dict[str, str](), dict[str, str]()
     for name, value in variables.items():
         upper, text = name.upper(), value or ""
         if not upper.startswith(ENV_PREFIX) or upper in _VARIABLES_WITHOUT_KEY:
-            other_variables[upper] = text
+            others[upper] = text
             continue
         table, *rest = path_of(upper)
         if table == _MOVED_TABLE[0]:
-            raise ConfigError(f"{source}: {name}: it is {variable_name((*_MOVED_TABLE[1], *rest))} now")
+            new_name = variable_name((*_MOVED_TABLE[1], *rest))
+            raise ConfigError(f"{source}: {name}: it is {new_name} now")
         if table not in Settings.model_fields:
             closest = nearest(table, (*Settings.model_fields, "config"))
             hint = f"; did you mean {variable_name((closest, *rest))!r}?" if closest else ""
@@ -229,7 +231,7 @@ def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
         value = texts[variable] if is_text else from_json(texts[variable])
         values = merged(values, nested(path, value))
     layer = _with_absolute_paths(Layer(source, values), Path())
-    return replace(layer, variables=texts, other_variables=other_variables)
+    return replace(layer, variables=texts, others=others)
 
 
 def _dot_env_layer() -> Layer:

@@ -199,4 +199,4 @@ def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(install: Ins
     assert start["fix"].startswith(f'Compile the bytecode: `"{sys.executable}" -m compileall ')
     assert slow["message"] == "it reports the status failed"
     command = "`standards-mcp plugins disable slow`"
-    assert slow["fix"] == f"Correct what it reports, or disable it: {command}."
+    assert slow["fix"] == f"Correct the reported problem, or disable it: {command}."

@@ -9,26 +9,32 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
-from . import AtStart, TextFormat, NotBool, Seconds, Table, error_at
+from . import AtStart, NotBool, Seconds, Table, TextFormat, error_at
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME_FORMAT: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
 Name: TypeAlias = Annotated[str, TextFormat(NAME, _NAME_FORMAT)]
 TokenName: TypeAlias = Annotated[
-    str, TextFormat(rf"(?!(?:local|anonymous)$){NAME}", f"{_NAME_FORMAT}, not 'local' or 'anonymous'")
+    str,
+    TextFormat(rf"(?!(?:local|anonymous)$){NAME}", f"{_NAME_FORMAT}, not 'local' or 'anonymous'"),
 ]
 _Host: TypeAlias = Annotated[
     str, TextFormat(r"[^\s/:\[\]]+|[0-9A-Fa-f.:]+", "a host without port, scheme and brackets")
 ]
 _Proxy: TypeAlias = Annotated[
     str,
-    TextFormat(r"[0-9A-Fa-f.:]+(/\d{1,3})?|\*", "an address such as 127.0.0.1, or a network 10.0.0.0/8"),
+    TextFormat(
+        r"[0-9A-Fa-f.:]+(/\d{1,3})?|\*", "an address such as 127.0.0.1, or a network 10.0.0.0/8"
+    ),
 ]
 _Origin: TypeAlias = Annotated[
     str, TextFormat(r"https?://[^\sA-Z/*]+", "an origin such as https://chat.example.org")
 ]
 Digest: TypeAlias = Annotated[
-    str, TextFormat(r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes")
+    str,
+    TextFormat(
+        r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes"
+    ),
 ]
 Moment: TypeAlias = Annotated[
     str,
@@ -87,7 +93,7 @@ class Scope(Table):
 
     Attributes:
         names: Globs over the names of tools, prompts and resources.
-        profile: This profile, one of ``profiles``, applies, too.
+        profile: The name of a profile, one of ``profiles``, that narrows the scope.
     """
 
     names: tuple[str, ...] = ("*",)
@@ -207,9 +213,9 @@ class HttpSettings(Table):
         trusted_proxies: The ``X-Forwarded-For`` of proxies at these addresses or networks is
             believed. With ``uds``, ``*`` means the proxy that uses the socket.
         workers: Number of processes that serve the port. Several need ``stateless``.
-        state_key: Encrypts the state that clients of 2026-07-28 carry while their user is asked. It
-            has 32 characters or more. Services behind one load balancer need the same key. By
-            default, each start makes its own.
+        state_key: This key encrypts the state that clients of protocol version 2026-07-28 keep
+            while their user is asked. It has 32 characters or more. Services behind one load
+            balancer need the same key. By default, each start makes its own.
         stateless: If true, the service keeps no sessions. Clients of protocol versions before
             2026-07-28 then get no questions and no notice of changes.
         json_response: If true, calls are answered with JSON in place of a stream. This is faster,

@@ -26,7 +26,7 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp.plugin import PluginSettings
 from standards_mcp.plugin.settings import Documented
 
-from . import AtStart, TextFormat, Seconds, Table
+from . import AtStart, Seconds, Table, TextFormat
 from .http import HttpSettings, Scope
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
 
@@ -192,7 +192,9 @@ class PluginSection(Documented):
     required: bool = False
     isolate: bool = False
     python: str | None = None
-    memory: Annotated[str, TextFormat(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = None
+    memory: Annotated[str, TextFormat(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = (
+        None
+    )
     processes: Annotated[int, Field(gt=0)] = 32
     # Described as plain text: a value may be a secret, and need not be one.
     env: Annotated[

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from . import AtStart, TextFormat, NotBool, Seconds, Table, error_at
+from . import AtStart, NotBool, Seconds, Table, TextFormat, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """The kind of a contribution, by the name of its table."""
