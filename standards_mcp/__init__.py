@@ -1,8 +1,8 @@
 """The public API for plugin authors.
 
 A plugin is a subclass of `Plugin`, announced in the entry-point group ``standards_mcp.plugins``;
-its methods declare tools, prompts and resources with `tool`, `prompt` and `resource`. Those marked
-with `hookimpl` implement the hooks of `standards_mcp.hookspecs`.
+its methods declare tools, prompts and resources with `tool`, `prompt` and `resource`. Methods with
+`hookimpl` implement the hooks of `standards_mcp.hookspecs`.
 """
 
 from importlib import import_module
@@ -102,7 +102,7 @@ _MODULES: Final = (".errors", ".filters", ".hookspecs", ".plugin", ".decorators"
 
 
 def __getattr__(name: str) -> object:
-    # Imported when asked for: the command line starts here, and must first see to Ctrl-C.
+    # Imported on first use: the command line imports this package, and must handle Ctrl-C first.
     if name in __all__:
         for module in (import_module(item, __name__) for item in _MODULES):
             if name in vars(module):

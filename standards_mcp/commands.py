@@ -65,7 +65,7 @@ Level: TypeAlias = Literal["ok", "warning", "error"]
 _WIDTH: Final = 80
 PAUSE: Final = 10.0
 """Seconds between two lines about progress."""
-_LAST_LINE_SECONDS: Final = 1.0
+_JOIN_SECONDS: Final = 1.0
 _P = ParamSpec("_P")
 
 json_option: Final = click.option(
@@ -82,8 +82,8 @@ def print_text(text: str, *, err: bool = False) -> None:
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     if codecs.lookup(encoding).name == "ascii":
         encoding = "utf-8"  # click writes UTF-8 in place of ASCII
-    # As an escape, so that people can read the rest and JSON loses nothing. One letter of another
-    # alphabet used to end a command on Windows.
+    # Escaped, so that people can read the rest and JSON loses nothing. Otherwise one letter of
+    # another alphabet would end a command on Windows.
     shown = printable(text).encode(encoding, "backslashreplace").decode(encoding)
     click.echo(shown, err=err)
 
@@ -95,7 +95,7 @@ def print_json(data: Any) -> None:
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows in columns, an empty string without rows; the last column is wrapped."""
+    """Return rows in columns, of which the last is wrapped, or "" without rows."""
     cells = [tuple(map(str, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)][:-1]
     left, lines = sum(widths) + 2 * len(widths), list[str]()
@@ -157,8 +157,8 @@ class Report:
 def reports(function: Callable[_P, Report]) -> Callable[..., None]:
     """Make a command of a function that returns a `Report`.
 
-    The command gets the option ``--json``, prints the report, and exits with its code. This is the
-    decorator next to the function, below the options and `click.pass_obj`.
+    The command gets the option ``--json``, prints the report, and exits with its code. Put this
+    decorator directly above the function, below the options and `click.pass_obj`.
     """
 
     @json_option
@@ -186,13 +186,13 @@ def ask_tool(
 ) -> Report:
     """Call a tool for a command, and return its answer as a report.
 
-    The report has the structure of the answer, and the notes of the host. Its exit code is 1 for a
+    The report has the structure of the answer, and the notes of the host. The exit code is 1 for a
     failed call or an answer without a result, and 2 for invalid arguments.
 
     Args:
         call: The object that `click.pass_obj` passes.
         name: The declared name of the tool.
-        arguments: The arguments; None is left out, such as an option that the user did not set.
+        arguments: The arguments. None, such as an option that the user did not set, is left out.
         text: Returns the text for people, from the structure of an answer.
         is_found: Returns a true value if the structure has a result.
     """
@@ -264,7 +264,7 @@ def progress_lines(line: Callable[[], str], write: Callable[[str], None]) -> Gen
     A text encoder may be silent for minutes, while it downloads or loads its model.
 
     Args:
-        line: Returns how far the command is. It is called in another thread.
+        line: Returns the progress in words. It is called in another thread.
         write: Writes the line, with the seconds that have passed.
     """
     ended, began = threading.Event(), time.monotonic()
@@ -282,15 +282,15 @@ def progress_lines(line: Callable[[], str], write: Callable[[str], None]) -> Gen
         yield
     finally:
         ended.set()
-        thread.join(_LAST_LINE_SECONDS)
+        thread.join(_JOIN_SECONDS)
 
 
 @contextmanager
 def progress_bar(label: str, *, is_shown: bool = True) -> Generator[Callable[[int, int], None]]:
-    """Show progress, by a function that takes the number of done items and the total.
+    """Show progress: a bar if stderr is a terminal, else a line on stderr every ten seconds.
 
-    It draws a bar on stderr if that is a terminal. Otherwise it prints a line to stderr every ten
-    seconds, even if the function is not called.
+    Yield a function to call with the number of finished items and the total. The lines are printed
+    even while it is not called.
 
     Args:
         is_shown: If False, print nothing.
@@ -328,13 +328,13 @@ def examples(*lines: str) -> str:
 def offer(
     names: Callable[[Any], Iterable[tuple[str, str]]],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return a ``shell_complete`` that offers names, each with a word of help.
+    """Return a ``shell_complete`` that offers names, each with a short help.
 
     Nothing is offered if the configuration or a service cannot be read: an error message would end
     up in the line that is being typed.
 
     Args:
-        names: Returns the names; it gets the object of the command's context.
+        names: Returns the names and their help. It is called with the object of the context.
     """
 
     def complete(
@@ -357,7 +357,7 @@ def ask(question: str) -> None:
     """Print the effect of a command and ask for confirmation on a terminal; both go to stderr.
 
     Raises:
-        click.ClickException: The user declines, or cannot be asked without a terminal.
+        click.ClickException: The user declines, or there is no terminal.
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.ClickException(

@@ -1,7 +1,7 @@
-"""Declare tools, prompts and resources where their functions are written.
+"""Decorators that declare functions as tools, prompts and resources.
 
-A decorated function stays the function that it was. The host finds what methods of a plugin
-declare; a plain function is declared where a hook such as ``register_tools`` returns it.
+A decorator returns the function itself. The host finds decorated methods of a plugin; any other
+decorated function must be returned by a hook such as ``register_tools``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _D = TypeVar("_D", bound=_Declaration)
 _Method: TypeAlias = Callable[
     [Any, str, Mapping[str, str]], Iterable[str] | Awaitable[Iterable[str]]
 ]
-"""A `Completer` with ``self``, as the body of a class knows it."""
+"""A method as a `Completer`: within the body of a class, it still takes ``self``."""
 
 
 class ToolOptions(TypedDict, total=False):
-    """The fields of `Tool` except its function; the default of the name is the function's."""
+    """The fields of `Tool` except the function, whose name is the default name."""
 
     name: str
     title: str | None
@@ -49,7 +49,7 @@ class ToolOptions(TypedDict, total=False):
 
 
 class PromptOptions(TypedDict, total=False):
-    """The fields of `Prompt` except its function; the default of the name is the function's."""
+    """The fields of `Prompt` except the function, whose name is the default name."""
 
     name: str
     title: str | None
@@ -60,7 +60,7 @@ class PromptOptions(TypedDict, total=False):
 
 
 class ResourceOptions(TypedDict, total=False):
-    """The other fields of `Resource`; the default of the name is the function's."""
+    """The fields of `Resource` except URI and function, whose name is the default name."""
 
     name: str
     title: str | None
@@ -80,7 +80,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
         options: The fields of `Tool`.
 
     Raises:
-        TypeError: There is no such field.
+        TypeError: An option is not a field of `Tool`, or the object is not a function.
     """
     return _declare(Tool, options, function)
 
@@ -96,7 +96,7 @@ def prompt(function: Any = None, /, **options: Any) -> Any:
         options: The fields of `Prompt`; methods, too, may complete arguments.
 
     Raises:
-        TypeError: There is no such field.
+        TypeError: An option is not a field of `Prompt`, or the object is not a function.
     """
     return _declare(Prompt, options, function)
 
@@ -105,11 +105,12 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[_F], _F]
     """Declare a function as a `Resource`.
 
     Args:
-        uri: Its URI, or a template of RFC 6570.
+        uri: The URI of the resource, or a template of RFC 6570.
         options: The other fields of `Resource`; methods, too, may complete variables.
 
     Raises:
-        TypeError: There is no such field, or *uri* is a function: the parentheses are missing.
+        TypeError: An option is not a field of `Resource`, or the parentheses with the URI are
+            missing.
     """
     if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError('write @resource("acme://things/{id}"): a resource needs its URI')
@@ -118,12 +119,12 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[_F], _F]
 
 
 def declarations(plugin: object, kind: type[_D]) -> Iterator[_D]:
-    """Yield the declarations of one kind on a plugin's methods: base classes first, then in order.
+    """Yield the declarations of one kind on a plugin's methods, in order, base classes first.
 
     A method that overrides a declared one must be decorated itself to be served.
     """
     for name in _declared_names(plugin):
-        # The class has the mark, and the instance the bound method: either may be wrapped.
+        # The mark is read from the class, and the bound method from the instance.
         for mark in _marks(inspect.getattr_static(type(plugin), name)):
             if isinstance(mark, kind):
                 # Only marked names are read, so a property of the plugin does not run.
@@ -134,7 +135,7 @@ def declarations(plugin: object, kind: type[_D]) -> Iterator[_D]:
 
 
 def undecorated(plugin: object) -> list[str]:
-    """Return the methods that override a declared one and, not decorated, take it away."""
+    """Return the methods without a decorator that override, and so remove, a declared one."""
     values = {name: inspect.getattr_static(type(plugin), name) for name in _declared_names(plugin)}
     return [name for name, value in values.items() if callable(value) and not _marks(value)]
 
@@ -146,7 +147,7 @@ def _declared_names(plugin: object) -> Iterable[str]:
 
 
 def declared(item: object, kind: type[_D]) -> Iterable[object]:
-    """Return the declarations of a function that a hook returned; anything else as it is."""
+    """Return the declarations of an object that a hook returned, or the object without any."""
     marks = [mark for mark in _marks(item) if isinstance(mark, kind)]
     return [replace(mark, function=cast("Any", item)) for mark in marks] or (item,)
 
@@ -154,7 +155,7 @@ def declared(item: object, kind: type[_D]) -> Iterable[object]:
 def _bound(plugin: object, completers: Mapping[str, Completer]) -> Mapping[str, Completer]:
     """Return the completers, with methods of the class bound to the plugin.
 
-    The body of the class names them before an instance exists.
+    They are functions until then, since the body of a class has no instance.
     """
     methods = {id(value) for owner in type(plugin).__mro__ for value in vars(owner).values()}
     return {
@@ -179,8 +180,8 @@ def _declare(kind: type[_Declaration], options: Mapping[str, Any], function: Any
 
 
 def _marks(value: object) -> tuple[_Declaration, ...]:
-    """Return the declarations of a function, or of one that `functools.update_wrapper` wraps."""
-    # Not by `getattr`, which classes and proxies may answer with something else.
+    """Return the declarations of a function, also if `functools.update_wrapper` wrapped it."""
+    # Not by `getattr` of the mark, for which classes and proxies may return another object.
     attributes: Mapping[str, Any] = getattr(_function(value), "__dict__", {})
     return cast("tuple[_Declaration, ...]", attributes.get(_DECLARATIONS, ()))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 Ability: TypeAlias = Literal["elicitation", "sampling", "roots"]
-"""What clients can be asked, by the capability that they declare for it."""
+"""A kind of request to a client, named like the capability that the client declares for it."""
 
 ABILITIES: Final[tuple[Ability, ...]] = get_args(Ability)
 
@@ -24,7 +24,7 @@ class PluginError(StandardsMcpError):
 
     Attributes:
         plugin: The plugin's name.
-        reason: What is wrong, in one line.
+        reason: The cause, in one line.
     """
 
     def __init__(self, plugin: str, reason: str) -> None:
@@ -63,15 +63,15 @@ class ToolError(StandardsMcpError):
     Args:
         message: One or two sentences.
         retry_after: Seconds after which the same call may succeed.
-        status: The HTTP status that a service answered, if that is the cause.
-        details: More about it. Values become JSON data, as in the answer of a tool.
+        status: The HTTP status of a service's answer, if that is the cause.
+        details: More facts about the error; they become JSON data, like the answer of a tool.
 
     Raises:
-        TypeError: *details* is no mapping, or something of this cannot be written as JSON.
+        TypeError: *details* is not a mapping, or an argument cannot be written as JSON.
     """
 
     error_type = "tool_error"
-    # For subclasses whose own `__init__` does not call this one.
+    # Defaults for subclasses whose `__init__` does not call this class's.
     retry_after: float | None = None
     status: int | None = None
     details: Mapping[str, Any] | None = None
@@ -85,8 +85,8 @@ class ToolError(StandardsMcpError):
         details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
-        given = {"retry_after": retry_after, "status": status, "details": details}
-        for name, value in given.items():
+        facts = {"retry_after": retry_after, "status": status, "details": details}
+        for name, value in facts.items():
             if value is not None:
                 setattr(self, name, _json_data(value))
         if not isinstance(self.details, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -94,14 +94,14 @@ class ToolError(StandardsMcpError):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The other data of the error, by the keys of the answer to the client."""
-        known = {"retry_after": self.retry_after, "status": self.status, "details": self.details}
-        return {key: value for key, value in known.items() if value is not None}
+        """The retry time, status and details that are set, by their keys in the answer."""
+        facts = {"retry_after": self.retry_after, "status": self.status, "details": self.details}
+        return {key: value for key, value in facts.items() if value is not None}
 
 
 def _json_data(value: object) -> Any:
-    # The error may be on its way out of code that nobody guards, so this is where it can be wrong.
-    import pydantic_core  # noqa: PLC0415  - this module is imported before Ctrl-C is seen to
+    # Checked when the error is created, since the code that reports errors must not fail.
+    import pydantic_core  # noqa: PLC0415  - this module is imported before Ctrl-C is handled
 
     try:
         return pydantic_core.from_json(pydantic_core.to_json(value, inf_nan_mode="null"))
@@ -128,14 +128,14 @@ class ApiError(ToolError):
 
 
 class CannotAskError(ToolError):
-    """A tool wants to ask the user, or something else of the client, which cannot do that.
+    """The client cannot do what a tool asks of it, such as to ask the user a question.
 
     Args:
-        question: What the user is asked.
-        message: What to say in place of the usual sentence.
+        question: The question to the user.
+        message: The message in place of the default one.
 
     Attributes:
-        ability: What the client would have to declare.
+        ability: The capability that the client would have to declare.
     """
 
     error_type = "cannot_ask"
@@ -143,12 +143,12 @@ class CannotAskError(ToolError):
     def __init__(
         self, question: str = "", *, ability: Ability = "elicitation", message: str = ""
     ) -> None:
-        usual = _CANNOT[ability].format(question=question)
-        super().__init__(message or usual, details={"missing_capability": ability})
+        default = _CANNOT_MESSAGES[ability].format(question=question)
+        super().__init__(message or default, details={"missing_capability": ability})
         self.ability = ability
 
 
-_CANNOT: Final[Mapping[Ability, str]] = {
+_CANNOT_MESSAGES: Final[Mapping[Ability, str]] = {
     "elicitation": "This client cannot ask its user. Ask in the conversation: {question!r}, and "
     "call again with the answer among the arguments.",
     "sampling": "This client does not let servers use its model. Do this tool's work yourself, or "
@@ -191,7 +191,7 @@ class CrashedError(ToolError):
 
 
 class ThreadsStuckError(ToolError):
-    """Calls that were given up hold all threads that a plugin may have."""
+    """Abandoned calls occupy all threads that a plugin may have."""
 
     error_type = "internal_error"
 

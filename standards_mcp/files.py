@@ -58,7 +58,7 @@ class Edit:
 
     Attributes:
         before: The old text, empty if there was no file.
-        backup: The copy of the old text, if there was a file and it has changed.
+        backup: The file with the old text, or None if there was no file or no change.
     """
 
     before: str
@@ -76,7 +76,7 @@ def read_text(path: Path) -> str | None:
 
     Raises:
         OSError: The file cannot be read.
-        UnicodeDecodeError: It is not UTF-8.
+        UnicodeDecodeError: The file is not UTF-8.
     """
     try:
         return path.read_bytes().decode()
@@ -95,10 +95,10 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
 
     Raises:
         OSError: The file or its folder cannot be read or written; nothing has changed then.
-        UnicodeDecodeError: It is not UTF-8.
+        UnicodeDecodeError: The file is not UTF-8.
     """
     target = path.resolve()
-    with _before_other_edits() if not dry_run else nullcontext():
+    with _edit_lock() if not dry_run else nullcontext():
         for _ in range(_ATTEMPTS):
             before = read_text(target)
             edit = Edit(before or "", change(before or ""))
@@ -106,13 +106,13 @@ def edit_text(path: Path, change: Callable[[str], str], *, dry_run: bool = False
                 return edit
             with _scratch_file(target, edit.after) as scratch:
                 if read_text(target) == before:
-                    return replace(edit, backup=_put_in_place(scratch, target))
+                    return replace(edit, backup=_replace_target(scratch, target))
     raise OSError(errno.EBUSY, "another program keeps changing it; try again")
 
 
 @contextmanager
-def _before_other_edits() -> Generator[None]:
-    """Let edits of our own commands wait for each other, if the system supports locks."""
+def _edit_lock() -> Generator[None]:
+    """Let our own commands edit one after the other, if the system supports locks."""
     import filelock  # noqa: PLC0415  - only where something is edited
 
     with ExitStack() as stack:
@@ -126,19 +126,19 @@ def replace_text(path: Path, text: str) -> Path | None:
     """Replace the text of *path*, and return the path of the backup.
 
     A link stays a link, the file keeps its mode, and a reader sees the old text or the new one.
-    Only the owner can read a new file, because it may have keys. The folder keeps the last ten
-    backups.
+    Only the owner can read a new file, because it may contain secrets. The folder keeps the last
+    ten backups.
 
     Raises:
         OSError: The file or its folder cannot be written; nothing has changed then.
     """
     target = path.resolve()
     with _scratch_file(target, text) as scratch:
-        return _put_in_place(scratch, target)
+        return _replace_target(scratch, target)
 
 
 def diff(path: Path, before: str, after: str) -> str:
-    """Return a unified diff without context lines, which may have keys of other programs."""
+    """Return a unified diff without context lines, which may contain secrets."""
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), str(path), str(path), n=0, lineterm=""
     )
@@ -153,12 +153,12 @@ def user_state_dir() -> Path:
 
 
 def of_environment(folder: Path, name: str, suffix: str) -> Path:
-    """Return the path of a file for this Python environment; several may share one folder."""
+    """Return the path of this Python environment's file; environments may share a folder."""
     environment = hashlib.sha256(sys.prefix.encode()).hexdigest()[:12]
     return folder / f"{name}-{environment}{suffix}"
 
 
-def _put_in_place(scratch: Path, target: Path) -> Path | None:
+def _replace_target(scratch: Path, target: Path) -> Path | None:
     """Rename a scratch file to *target*, and return the path of the backup."""
     if not target.exists():
         scratch.replace(target)
@@ -181,7 +181,7 @@ def _put_in_place(scratch: Path, target: Path) -> Path | None:
 
 @contextmanager
 def replacing(path: Path) -> Generator[TextIO]:
-    """Write a file that the user names; it replaces the old one at the end of the block.
+    """Open a file that the user names for writing; replace the old one at the end of the block.
 
     After a failure the old file is as it was. A new file follows the umask, a link stays a link,
     and a pipe or a device is written to directly.
@@ -219,7 +219,7 @@ def replace_privately(path: Path, text: str) -> None:
 
 @contextmanager
 def _scratch_file(target: Path, text: str) -> Generator[Path]:
-    """Write a private file in the folder of *target*, which the body renames."""
+    """Write *text* to a private file in the folder of *target*; the body renames the file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     data = text.encode()
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -234,7 +234,7 @@ def _scratch_file(target: Path, text: str) -> Generator[Path]:
 
 
 def keep_text(path: Path, text: str) -> None:
-    """Write a private file as a whole; ignore failures, because it is not essential."""
+    """Write a private file as a whole; ignore failures, because the file is not essential."""
     with suppress(OSError):
         replace_privately(path, text)
 
@@ -245,7 +245,7 @@ def private_folder(path: Path) -> Path:
     An existing folder gets this mode, too, unless it is a shared one such as ``/tmp``.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The folder cannot be created.
     """
     if not path.parent.exists():
         private_folder(path.parent)
@@ -255,7 +255,7 @@ def private_folder(path: Path) -> Path:
 
 
 def restrict(path: Path) -> None:
-    """Close a file to others, or a folder with everything below it; links are left alone."""
+    """Make a file, or a folder and its contents, accessible to the owner only; skip links."""
     if path.is_symlink():
         return
     is_folder = path.is_dir()
@@ -270,17 +270,17 @@ def write_private(path: Path, data: str | bytes) -> None:
     """Write a file that only its owner can read; text is written as UTF-8.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     with open_private(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 def open_private(path: Path) -> IO[bytes]:
-    """Open a file that only its owner can read, for writing it anew.
+    """Create or truncate a file that only its owner can read, and open it for writing.
 
     Raises:
-        OSError: It cannot be opened.
+        OSError: The file cannot be opened.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)  # Windows
     file = os.fdopen(os.open(path, flags, FILE_MODE), "wb")

@@ -1,14 +1,14 @@
-"""The metadata filter language that plugins share; it is Pinecone's.
+"""The metadata filter language that plugins share, which is the language of Pinecone.
 
 https://docs.pinecone.io/guides/search/filter-by-metadata describes the operators. An expression
-is JSON::
+is JSON data::
 
     {"subject": "Mathematics", "education_levels": {"$in": ["03", "04"]}, "depth": {"$gte": 2}}
     {"$or": [{"is_leaf": True}, {"$and": [...]}]}
 
-Several fields, and several operators on one field, must all match. What a condition means for a
-record depends on the values of its field alone: the elements of a list, or the one value of a
-scalar. A field that is absent, null or an empty list has no values.
+Several fields, and several operators on one field, must all match. A condition depends only on the
+values of its field in a record: the elements of a list, or the scalar as the only value. A field
+that is absent, null or an empty list has no values.
 
 ========================================  ================================================
 operator                                  matches a record when
@@ -19,8 +19,8 @@ operator                                  matches a record when
 ``$exists``: false                        the field has no value
 ========================================  ================================================
 
-A store may therefore ask `Condition.accepts` once for each distinct value of a field, and put the
-answers together as `Condition.holds` does. Texts equal texts, numbers equal numbers (1 is 1.0),
+A store may therefore call `Condition.accepts` once for each distinct value of a field, and combine
+the results like `Condition.holds`. Texts equal texts, numbers equal numbers (1 is 1.0),
 true and false equal only themselves.
 """
 
@@ -37,7 +37,7 @@ from typing import Any, Final, TypeAlias, TypeGuard, cast, overload
 from .errors import FilterError
 
 FilterExpression: TypeAlias = Mapping[str, Any]
-"""A filter as JSON data, see above."""
+"""A filter as JSON data. The docstring of the module describes it."""
 
 Scalar: TypeAlias = str | int | float | bool
 """A value that a filter compares with."""
@@ -48,9 +48,9 @@ Operand: TypeAlias = Scalar | tuple[Scalar, ...]
 FIELD_OPERATORS: Final = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists")
 LOGIC_OPERATORS: Final = ("$and", "$or")
 MAX_DEPTH: Final = 32
-"""The deepest nesting of ``$and`` and ``$or``."""
+"""The maximum depth of nested ``$and`` and ``$or``."""
 MAX_SIZE: Final = 10_000
-"""The greatest number of operands in one filter, the elements of lists included."""
+"""The maximum number of operands in one filter, including the elements of lists."""
 
 _ORDERINGS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le,
@@ -80,7 +80,7 @@ class Condition:
 
     @property
     def accepts_missing(self) -> bool:
-        """True if a record matches whose field has no values."""
+        """True if a record without values in the field matches."""
         return self.operator == "$exists" and self.operand is False
 
     @property
@@ -97,7 +97,7 @@ class Condition:
         return (_is_scalar(value) and _identity(value) in self._listed) != self.needs_every
 
     def holds(self, values: Collection[object]) -> bool:
-        """Return True if a record matches whose field has these values (see `values_of`)."""
+        """Return True if a record with these values in the field matches. See `values_of`."""
         if not values:
             return self.accepts_missing
         return (all if self.needs_every else any)(map(self.accepts, values))
@@ -105,14 +105,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Match if every operand does."""
+    """Matches if every operand matches."""
 
     operands: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Match if any operand does."""
+    """Matches if any operand matches."""
 
     operands: tuple[Node, ...]
 
@@ -127,7 +127,7 @@ def parse_filter(expression: object) -> Node | None:
     A parsed filter is returned as it is.
 
     Raises:
-        FilterError: It is not a filter, or is larger than `MAX_DEPTH` and `MAX_SIZE` allow.
+        FilterError: The expression is not a filter, or exceeds `MAX_DEPTH` or `MAX_SIZE`.
     """
     if isinstance(expression, Condition | And | Or):
         return expression
@@ -147,7 +147,7 @@ def matches(node: Node | None, record: Mapping[str, Any]) -> bool:
 
 
 def values_of(record: Mapping[str, Any], name: str) -> tuple[object, ...]:
-    """Return the values of a field as conditions see them: none, one, or a list's elements."""
+    """Return the values of a field: none, the only one, or the elements of a list."""
     value = record.get(name)
     elements = value if _is_list(value) else (value,)
     return tuple(element for element in elements if element is not None)
@@ -158,9 +158,9 @@ def combine(*filters: FilterExpression | None) -> FilterExpression | None: ...
 @overload
 def combine(*filters: FilterExpression | Node | None) -> FilterExpression | Node | None: ...
 def combine(*filters: FilterExpression | Node | None) -> FilterExpression | Node | None:
-    """Return one filter that asks for all of *filters*, or None if all are empty.
+    """Return a filter that matches if all of *filters* match, or None if all are empty.
 
-    It is parsed if any of them is.
+    The result is parsed if one of several filters is parsed.
     """
     parts = [part for part in filters if part]
     if len(parts) <= 1:
@@ -179,7 +179,7 @@ def fields(node: Node | None) -> frozenset[str]:
 
 
 class _Parser:
-    """Parse one expression; count the operands on the way, so that none can grow too large."""
+    """Parses one expression, and counts its operands to enforce `MAX_SIZE`."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -198,14 +198,14 @@ class _Parser:
     def _entry(self, key: object, value: object, depth: int) -> Iterator[Node]:
         if not isinstance(key, str) or not key:
             raise FilterError(
-                f"The name of a field is a text that is not empty, not {_described(key)}."
+                f"The name of a field must be a text that is not empty, not {_described(key)}."
             )
         if key in LOGIC_OPERATORS:
             yield self._logic(key, value, depth)
         elif key in FIELD_OPERATORS:
-            raise FilterError(f'{key} stands under a field: {{"field": {{"{key}": value}}}}.')
+            raise FilterError(f'{key} belongs under a field: {{"field": {{"{key}": value}}}}.')
         elif key.startswith("$"):
-            raise _unknown(key, LOGIC_OPERATORS)
+            raise _unknown_operator(key, LOGIC_OPERATORS)
         elif not _is_mapping(value):
             yield self._condition(key, "$eq", value)
         elif value:
@@ -224,12 +224,12 @@ class _Parser:
 
     def _condition(self, name: str, operator: object, operand: object) -> Condition:
         if not isinstance(operator, str) or operator not in FIELD_OPERATORS:
-            raise _unknown(operator, FIELD_OPERATORS, f"{_described(name)}: ")
+            raise _unknown_operator(operator, FIELD_OPERATORS, f"{_described(name)}: ")
         self._size += len(operand) if _is_list(operand) else 1
         if self._size > MAX_SIZE:
             raise FilterError(f"The filter has more than {MAX_SIZE:,} values.")
         value = tuple(operand) if _is_list(operand) else operand
-        expected, fits = _FORMS[operator]
+        expected, fits = _OPERAND_FORMS[operator]
         if fits(value):
             return Condition(name, operator, cast("Operand", value))
         is_list = _is_list(value) and expected is _SCALAR_FORM
@@ -262,7 +262,7 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
 
 
 _SCALAR_FORM: Final = "a text, a number, true or false"
-_FORMS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
+_OPERAND_FORMS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     **dict.fromkeys(("$eq", "$ne"), (_SCALAR_FORM, _is_scalar)),
     **dict.fromkeys(_ORDERINGS, ("a number", _is_number)),
     **dict.fromkeys(
@@ -274,7 +274,7 @@ _FORMS: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     ),
     "$exists": ("true or false", lambda value: isinstance(value, bool)),
 }
-"""The operand of each operator, in words and as a test."""
+"""The form of each operator's operand, in words and as a test."""
 
 
 def _described(value: object) -> str:
@@ -288,7 +288,7 @@ def _described(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def _unknown(operator: object, operators: Sequence[str], where: str = "") -> FilterError:
+def _unknown_operator(operator: object, operators: Sequence[str], where: str = "") -> FilterError:
     typed = operator[:_LONGEST_QUOTE] if isinstance(operator, str) else ""
     close = difflib.get_close_matches(typed, operators, n=1, cutoff=0.4)
     hint = f" Did you mean {close[0]}?" if close else ""

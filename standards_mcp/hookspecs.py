@@ -1,6 +1,6 @@
-"""The hooks that a plugin can implement, and nothing else.
+"""The hooks that a plugin can implement.
 
-All hooks are synchronous and must not do I/O; the functions and objects that they return may. Those
+All hooks are synchronous and must not do I/O; the functions and objects that they return may. Hooks
 that return tools, prompts, resources, filters and routes are called before the server starts, and
 again after `PluginContext.contributions_changed`.
 """
@@ -25,10 +25,10 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def register_services() -> Iterable[Service[Any]]:
-    """Return the services that the plugin provides to others, see `PluginContext.service`.
+    """Return the services that the plugin provides to other plugins, see `PluginContext.service`.
 
-    Called once, before the other hooks of all plugins. Other plugins use them in this process only,
-    so the services of an isolated plugin have no effect.
+    Called once, before the other hooks of all plugins. Services can be used in the same process
+    only, so the services of an isolated plugin have no effect.
     """
     return ()
 
@@ -61,7 +61,7 @@ def register_filters() -> Iterable[Filter]:
 def register_routes() -> Iterable[Route]:
     """Return HTTP routes below ``/plugins/<plugin>``. Only ``serve --transport http`` serves them.
 
-    They are behind the same authorization, limits and deadlines as tools.
+    The same authorization, limits and deadlines apply as for tools.
     """
     return ()
 
@@ -80,7 +80,7 @@ def register_commands() -> Iterable[click.Command]:
 def lifespan() -> AbstractAsyncContextManager[None]:
     """Return a context manager that stays open while the server runs.
 
-    If it fails to start, the plugin's tools are not served; other plugins go on.
+    If it fails to start, the plugin's tools are not served. Other plugins are not affected.
     """
     return nullcontext()
 

@@ -1,4 +1,4 @@
-"""Join settings and plugins; all that serves or calls tools goes through a `Host`."""
+"""The host: settings and plugins together. Servers and commands call tools through it."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Host:
     """The plugins of one process and the services that they share.
 
     Args:
-        installed: The plugins to choose from; by default those of this environment.
+        installed: The available plugins; by default the plugins of this environment.
         services: Objects to use in place of the services of plugins, by their types.
-        remembers: Whether to record in the state folder how loading and starting plugins went.
+        remembers: True to record in the state folder how loading and starting plugins went.
 
     Attributes:
         pipeline: Runs the calls of all plugins.
@@ -73,7 +73,7 @@ class Host:
         self._secrets = secrets_of(self.settings)
         self.state_dir = self.settings.state_dir or user_state_dir()
         folder = self.state_dir if remembers else None
-        quarantine = Quarantine(folder, timing, self._try_apart)
+        quarantine = Quarantine(folder, timing, self._try_in_worker)
         plugins = installed_plugins() if installed is None else installed
         plugins = _with_remote(plugins, loaded, self.state_dir, timing)
         self.manager = PluginManager(
@@ -94,7 +94,8 @@ class Host:
         """Import and register the enabled plugins. See `PluginManager.load`.
 
         Raises:
-            ConfigError: Under ``strict``, a pattern or an override names no tool.
+            ConfigError: Under ``strict``, a pattern or an override matches nothing.
+            PluginError: A required plugin failed, or any plugin under ``strict``.
         """
         quarantine, records = self.manager.quarantine, self.manager.records.values()
         with quarantine.watch("loading", records):
@@ -105,7 +106,7 @@ class Host:
             if only is not None:
                 return
             self.pipeline.wrappers.wrap(self.manager.wrap)
-        self._tell(self._warnings(self.loaded, self.visible()))
+        self._report(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)
 
@@ -118,8 +119,8 @@ class Host:
         found: T = self.manager.services.open(wanted)
         return found
 
-    def _try_apart(self, info: PluginInfo, step: Step) -> str:
-        """Try a plugin in another process. See `Quarantine`."""
+    def _try_in_worker(self, info: PluginInfo, step: Step) -> str:
+        """Try a plugin in another process, for `Quarantine`."""
         from .remote.worker import try_apart, worker_config  # noqa: PLC0415  - few starts need it
 
         own = [name for name, record in self.manager.records.items() if record.info.is_own]
@@ -136,43 +137,43 @@ class Host:
 
     @property
     def layers(self) -> Layers:
-        """The sources of the settings, with what the variables of loaded plugins set in them."""
+        """The sources of the settings, with the values of loaded plugins' own variables."""
         layers = self.loaded.layers
         for record in self.manager.records.values():
             layers = record.layers(layers)
         return layers
 
     def exposed_secrets(self) -> list[str]:
-        """Return a warning for each plugin's secret in the file or on the command line."""
+        """Return a warning for each secret of a plugin in the file or on the command line."""
         models = {r.name: r.settings_type for r in self.manager.records.values() if r.settings_type}
         layers = self.layers
         return [each.line(layers) for each in check_secrets(models, layers)]
 
     def warnings(self) -> list[str]:
-        """Return what matches nothing or cannot be applied, in the settings and all profiles."""
+        """Return a warning for each setting without effect, in the rules and all profiles."""
         return self._warnings(self.loaded, self.visible(), self.settings.profiles)
 
     def take_over(self, loaded: LoadedSettings, in_force: Settings) -> None:
         """Apply new settings to the contributions of the loaded plugins.
 
         Args:
-            loaded: The settings as they were read, for messages about mistakes.
-            in_force: The settings that apply: keys that need a restart keep their old values.
+            loaded: The settings as they were read, for error messages.
+            in_force: The settings to apply, with the old values of keys that need a restart.
 
         Raises:
             ConfigError: A table names a plugin that is not installed or, under ``strict``, a
-                pattern or an override names no tool. Nothing has changed then.
+                pattern or an override matches nothing. Nothing has changed then.
         """
         # All that can fail comes first, so that a file with a mistake changes nothing.
         check_sections(loaded, self.manager.records)
         selection = select(self.manager.contributions, in_force)
-        self._tell(self._warnings(loaded, selection))
+        self._report(self._warnings(loaded, selection))
         self.loaded, self.settings, self.manager.settings = loaded, in_force, in_force
         # Old secrets stay masked: calls that are running may still quote them.
         self._secrets |= secrets_of(loaded.settings)
         self._selections.clear()
-        for tell in self.on_taken_over:
-            tell()
+        for callback in self.on_taken_over:
+            callback()
 
     def restore(self) -> None:
         """Give plugins that are not loaded the status of their last start."""
@@ -180,15 +181,15 @@ class Host:
 
     def secrets(self) -> frozenset[str]:
         """Return all secrets of the configuration and of the loaded plugins' settings."""
-        plugins = (record.secrets for record in self.manager.records.values())
-        return self._secrets.union(*plugins)
+        of_plugins = (record.secrets for record in self.manager.records.values())
+        return self._secrets.union(*of_plugins)
 
     def visible(self, principal: Principal = LOCAL) -> Selection:
-        """Return what plugins contribute, as the configuration shows it to *principal*."""
+        """Return the contributions of plugins, selected for *principal*."""
         return self.select(principal.access)
 
     def select(self, access: Access) -> Selection:
-        """Return what is visible with *access*; cached until plugins or settings change."""
+        """Return the selection for *access*; it is cached until plugins or settings change."""
         selection = self._selections.get(access)
         if selection is None:
             selection = select(self.manager.contributions, self.settings, access)
@@ -196,25 +197,26 @@ class Host:
         return selection
 
     def selections(self) -> dict[Access, Selection]:
-        """Return the cached selections by access, and that of the local user."""
+        """Return the cached selections by access, with the local user's selection."""
         return {EVERYTHING: self.select(EVERYTHING), **self._selections}
 
     def instructions(self, principal: Principal = LOCAL) -> str:
         """Return the instructions for the model, from plugins with visible contributions."""
-        told = self._of_plugins("instructions")
-        return joined_instructions(told, self.visible(principal))
+        texts = self._plugin_texts("instructions")
+        return joined_instructions(texts, self.visible(principal))
 
     def title(self, principal: Principal = LOCAL) -> str:
-        """Return what is served in a few words, from plugins with visible contributions."""
-        titles, serving = self._of_plugins("title"), self.visible(principal).serving
+        """Return the titles of plugins with visible contributions, for the server's title."""
+        titles, serving = self._plugin_texts("title"), self.visible(principal).serving
         shown = [title.strip() or name for name, title in titles.items() if name in serving]
         return ", ".join(dict.fromkeys(shown))
 
-    def _of_plugins(self, attribute: Literal["instructions", "title"]) -> dict[str, str]:
-        """Return a text of each plugin; only a provider's may change while the host runs."""
+    def _plugin_texts(self, attribute: Literal["instructions", "title"]) -> dict[str, str]:
+        """Return a text of each plugin that has not failed, by the names of plugins."""
         found: dict[str, str] = {}
         for name, record in self.manager.records.items():
             if record.status is not Status.FAILED:
+                # The texts of a provider may change while the host runs.
                 is_provider = record.plugin is not None and provider_of(record) is not None
                 found[name] = getattr(record.plugin if is_provider else record, attribute)
         return found
@@ -225,11 +227,11 @@ class Host:
         """Call a tool by its published or its declared name.
 
         Args:
-            context: The caller's context; by default there is nobody to ask.
+            context: The caller's context; by default, no user can be asked.
 
         Raises:
             InputRequiredError: The client must ask its user, and call again.
-            UnknownToolError: No plugin declares it, or the caller must not know of it.
+            UnknownToolError: No plugin declares the tool, or the caller must not know about it.
         """
         context = context or HostContext()
         item = self.visible(context.principal).find(name)
@@ -243,8 +245,8 @@ class Host:
                 await self.count_refused(name, context)
             except RateLimitedError as exc:
                 return error_result(exc.error_type, str(exc), exc.data)
-            meant = nearest_tool(name, self.visible(context.principal).visible_tools)
-            hint = f"; did you mean {meant!r}?" if meant else ""
+            nearest = nearest_tool(name, self.visible(context.principal).visible_tools)
+            hint = f"; did you mean {nearest!r}?" if nearest else ""
             raise UnknownToolError(f"Unknown tool: {short(name)}{hint}")
         if item.hidden_reason:
             message = f"{item.published} is not served here ({item.hidden_reason})."
@@ -252,10 +254,10 @@ class Host:
         return await self.pipeline.call_tool(item, arguments, context)
 
     async def count_refused(self, name: str, context: HostContext) -> None:
-        """Count a call of a tool that is refused before the pipeline, as the pipeline counts.
+        """Count a call that is refused before the pipeline against the same rate limits.
 
         Raises:
-            RateLimitedError: There were too many. All unknown tools count together.
+            RateLimitedError: There were too many calls. All unknown tools count together.
         """
         item = self.visible(context.principal).find(name)
         count = self.pipeline.rate_limits.count_for
@@ -266,7 +268,7 @@ class Host:
             await count(context.caller, "unknown tools", "a call of an unknown tool", (rate,))
 
     def plugins_behind(self, tool: str) -> Collection[str]:
-        """Return the names of the plugins that a call of a tool needs; all if it is not known."""
+        """Return the names of the plugins that a call of *tool* needs, all for an unknown tool."""
         item = self.visible().find(tool)
         if item is None:
             return self.manager.records.keys()
@@ -276,14 +278,14 @@ class Host:
         return names | self.manager.services.providers(used)
 
     async def subscribe(self, uri: str, principal: Principal = LOCAL) -> Callable[[], None]:
-        """Subscribe to changes of a resource, of which `PluginManager.changes` tells.
+        """Subscribe to changes of a resource, which `PluginManager.changes` reports.
 
         Returns:
-            A function that undoes it; it is to be called once.
+            A function that ends the subscription, to be called once.
 
         Raises:
             NotServedError: No resource is served under this URI.
-            ToolError: The server that has it refused, or did not answer.
+            ToolError: The server of the resource refused, or did not answer.
         """
         return await self.content.subscribe(uri, self._subscribe, HostContext(principal))
 
@@ -298,11 +300,11 @@ class Host:
     async def running(self, only: Collection[str] | None = None) -> AsyncGenerator[None]:
         """Start the plugins; stop them and close their services at the end.
 
-        It sets the event loop's default executor to one that does not wait for plugins' threads.
+        The event loop gets a default executor that does not wait for plugins' threads.
 
         Args:
-            only: The names of the plugins that are needed, by default all. A host that is running
-                can be entered again for more of them.
+            only: The names of the plugins to start, by default all. While a host is running, this
+                can be called again to start more plugins.
 
         Raises:
             PluginError: A required plugin did not start, or any plugin under ``strict``.
@@ -320,7 +322,7 @@ class Host:
         try:
             self._is_running = True
             async with running(self.manager, only):
-                if only is not None:  # the outcome of a start is that of all plugins
+                if only is not None:  # only the outcome of a start of all plugins is saved
                     yield
                     return
                 save = partial(
@@ -340,10 +342,10 @@ class Host:
     def _warnings(
         self, loaded: LoadedSettings, selection: Selection, profiles: Iterable[str] | None = None
     ) -> list[str]:
-        """Return what has no effect, by default in the rules and the profile in force only."""
+        """Return a warning for each setting without effect, by default for the profile in force."""
         settings, records = loaded.settings, self.manager.records
         names = Names(
-            contributions=selection.names if self._knows_all else {},
+            contributions=selection.names if self._all_known else {},
             plugins=records.keys(),
             distributions={record.info.distribution for record in records.values()},
             failed=[name for name, each in records.items() if each.status is Status.FAILED],
@@ -355,11 +357,12 @@ class Host:
         return list(dict.fromkeys(lines))
 
     @property
-    def _knows_all(self) -> bool:
-        """Whether all tools are known, so that a pattern that matches nothing is a mistake."""
+    def _all_known(self) -> bool:
+        """True if all tools are known, so that a pattern that matches nothing is a mistake."""
         return all(each.is_known and not each.problem for each in self.manager.providers())
 
-    def _tell(self, warnings: list[str]) -> None:
+    def _report(self, warnings: list[str]) -> None:
+        """Log the warnings; under ``strict``, raise them as a `ConfigError`."""
         if warnings and self.settings.strict:
             raise ConfigError("\n".join(warnings))
         for warning in warnings:
@@ -369,7 +372,7 @@ class Host:
 def _with_remote(
     plugins: Iterable[PluginInfo], loaded: LoadedSettings, state_dir: Path, timing: Timing
 ) -> list[PluginInfo]:
-    """Return the plugins, of which some are isolated, and the configured servers."""
+    """Isolate plugins as configured, and add the configured servers."""
     found, settings = list(plugins), loaded.settings
     if any(section.is_isolated for section in settings.plugins.values()):
         from .remote.isolated import isolate  # noqa: PLC0415  - costs start-up time

@@ -97,10 +97,10 @@ def test_a_filter_lets_through_what_its_rules_say(matching):
         ({"a": {"$exists": 1}}, "$exists takes true or false"),
         ({"a": {"$eq": {"b": 1}}}, "$eq takes a text, a number, true or false, not this object."),
         ({"$not": {"a": 1}}, "'$not' is not an operator; use $and, $or. Did you mean $or?"),
-        ({"$eq": 1}, '$eq stands under a field: {"field": {"$eq": value}}'),
+        ({"$eq": 1}, '$eq belongs under a field: {"field": {"$eq": value}}'),
         ({"$and": []}, "$and takes a list of filters that is not empty, not an empty list."),
         ({"$or": [{"a": 1}, {}]}, "an empty object is not a filter"),
-        ({"": 1}, "The name of a field is a text"),
+        ({"": 1}, "The name of a field must be a text"),
     ],
 )
 def test_a_wrong_filter_is_refused_by_name(expression, words):

@@ -23,7 +23,7 @@ from standards_mcp.errors import StandardsMcpError
 if TYPE_CHECKING:
     from .invocation import Invocation
 
-BEGAN: Final = time.perf_counter()
+STARTED_AT: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
     "auth": "auth:auth",
@@ -39,10 +39,10 @@ COMMANDS: Final = {
 }
 
 
-def shipped(group: str) -> dict[str, Any]:
+def own_entry_points(group: str) -> dict[str, Any]:
     """Return entry points of the host's own wheel, by name.
 
-    They need no configuration, so their commands can also be run if it has mistakes.
+    No configuration is needed to find these, so their commands run even if it is invalid.
     """
     import importlib_metadata
 
@@ -51,8 +51,8 @@ def shipped(group: str) -> dict[str, Any]:
 
 
 def own_names() -> list[str]:
-    """Return the names of the commands that come with the host, without its plugins."""
-    return [*COMMANDS, *shipped("standards_mcp.commands")]
+    """Return the names of the commands that come with the host, not of plugins' commands."""
+    return [*COMMANDS, *own_entry_points("standards_mcp.commands")]
 
 
 class _Commands(click.Group):
@@ -67,7 +67,7 @@ class _Commands(click.Group):
             ctx.obj = Invocation(params["config"])
             ctx.obj.configure_logging(silent=True)
         else:
-            parse_overrides(params["overrides"])  # refused now, as wrong usage
+            parse_overrides(params["overrides"])  # checked now, to raise a usage error
             ctx.obj = Invocation(
                 config=params["config"],
                 pairs=params["overrides"],
@@ -85,30 +85,30 @@ class _Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as exc:
-            from .invocation import failure
+            from .invocation import as_click_error
 
-            raise failure(exc, ctx) from exc
+            raise as_click_error(exc, ctx) from exc
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         try:
             contributed = _plugin_commands(ctx)
         except StandardsMcpError:
-            contributed = {}  # completion must work with a configuration that does not
+            contributed = {}  # completion must work even if the configuration is invalid
         return sorted({*own_names(), *contributed})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from .invocation import Invocation
-        from .plugin_help import about, helps
+        from .plugin_help import help_texts, short_help
 
         invocation = ctx.ensure_object(Invocation)
         try:
-            contributed = helps(invocation.host)
-            if contributed is None:  # only a plugin that was loaded once is known to have commands
+            contributed = help_texts(invocation.host)
+            if contributed is None:  # the commands of a plugin that was never loaded are unknown
                 invocation.configure_logging(silent=True)
-                found = _plugin_commands(ctx).items()
-                contributed = {name: about(command) for name, command in found}
+                commands = _plugin_commands(ctx).items()
+                contributed = {name: short_help(command) for name, command in commands}
         except StandardsMcpError:
-            contributed = {}  # as above
+            contributed = {}  # help must work, too
         own = {name: cast("click.Command", self.get_command(ctx, name)) for name in own_names()}
         room = formatter.width - 6 - max(map(len, (*own, *contributed)))
         texts = contributed | {name: each.get_short_help_str(room) for name, each in own.items()}
@@ -120,9 +120,8 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except (
-            click.UsageError
-        ) as exc:  # click does not know the names of commands that are not loaded
+        except click.UsageError as exc:
+            # click suggests loaded commands only.
             hint = did_you_mean(args[0], self.list_commands(ctx))
             raise click.UsageError(f"{exc.message.rstrip('.')}{hint}", ctx) from None
 
@@ -135,7 +134,7 @@ class _Commands(click.Group):
                 "click.Command",
                 getattr(importlib.import_module(f"standards_mcp.cli.{module}"), name),
             )
-        if point := shipped("standards_mcp.commands").get(cmd_name):
+        if point := own_entry_points("standards_mcp.commands").get(cmd_name):
             return cast("click.Command", point.load())
         invocation = ctx.ensure_object(Invocation)
         try:
@@ -146,12 +145,12 @@ class _Commands(click.Group):
             raise
         if command or ctx.resilient_parsing:
             return command
-        if why := _why_no_command(cmd_name, invocation):
-            raise click.ClickException(why)
+        if reason := _reason_for_no_command(cmd_name, invocation):
+            raise click.ClickException(reason)
         return None
 
 
-def _why_no_command(name: str, invocation: Invocation) -> str:
+def _reason_for_no_command(name: str, invocation: Invocation) -> str:
     """Return why the plugin *name* has no command, or "" for an unknown plugin."""
     from standards_mcp._utils.installation import HOST, install_command, own_plugins
     from standards_mcp.loading.records import PluginKind, Status
@@ -161,16 +160,16 @@ def _why_no_command(name: str, invocation: Invocation) -> str:
     name = owner_of(invocation.host, name) or name
     record = invocation.host.manager.records.get(name)
     if record is None:
-        how = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
-        return f"plugin {name!r} is not installed; run `{how}`" if how else ""
+        command = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
+        return f"plugin {name!r} is not installed; run `{command}`" if command else ""
     if record.info.kind is PluginKind.ISOLATED and record.status is not Status.DISABLED:
         from standards_mcp.remote.isolated import in_process
 
-        how = in_process(name)
+        fix = in_process(name)
         if invocation.host.settings.section(name).python is None:
             once = f"standards-mcp --set plugins.{name}.isolate=false {name} ..."
-            how = f"{how}, or do so for one run: `{once}`"
-        return f"plugin {name!r} is isolated, so its commands cannot run; {how}"
+            fix = f"{fix}, or do so for one run: `{once}`"
+        return f"plugin {name!r} is isolated, so its commands cannot run; {fix}"
     if not record.reason:
         return f"plugin {name!r} has no commands"
     if record.status is Status.FAILED:  # the log has the reason
@@ -179,33 +178,33 @@ def _why_no_command(name: str, invocation: Invocation) -> str:
 
 
 def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
-    """Return a command of a plugin; only that plugin is imported, if it is known which one it is.
+    """Return a command of a plugin, and import only that plugin if it is known.
 
-    The others are loaded if the command calls a tool.
+    All other plugins are loaded if the command calls a tool.
     """
     from .invocation import Invocation
-    from .plugin_help import owner_of, remember
+    from .plugin_help import owner_of, save_help
 
     invocation = ctx.ensure_object(Invocation)
     owner = owner_of(invocation.host, name)
     if owner:
         host = invocation.host
-        host.load(only=(owner,))  # and the providers of the services that it uses
+        host.load(only=(owner,))  # loads the providers of its services, too
         commands = host.manager.commands(own_names(), (owner,))
-        remember(host, commands)
+        save_help(host, commands)
         if name in commands or host.manager.records[owner].reason:
             return commands.get(name)
     return _plugin_commands(ctx).get(name)
 
 
 def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
-    """Return the commands that plugins contribute; this imports them."""
+    """Import all plugins, and return the commands that they contribute."""
     from .invocation import Invocation
-    from .plugin_help import remember
+    from .plugin_help import save_help
 
     invocation = ctx.ensure_object(Invocation)
     commands = invocation.loaded_host.manager.commands(own_names())
-    remember(invocation.host, commands)
+    save_help(invocation.host, commands)
     return commands
 
 
@@ -221,8 +220,8 @@ Exit codes:
   2    bad usage, input or configuration
   130  interrupted
 
-A list exits with 0 even if it shows plugins that failed. `config check`,
-`plugins check` and `doctor` judge: they exit with 1 when a plugin failed.
+Lists exit with 0 even if they show plugins that failed. `config check`,
+`plugins check` and `doctor` exit with 1 if a plugin failed.
 
 \b
 Examples:
@@ -238,7 +237,7 @@ Examples:
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Configuration file, in place of the one that would be found.",
+    help="Configuration file; by default it is looked for in the usual places.",
 )
 @click.option(
     "--set",
@@ -252,14 +251,14 @@ Examples:
     "-v",
     "--verbose",
     count=True,
-    help="Say more on stderr: -v what is done, -vv all, with tracebacks.",
+    help="Log more to stderr: -v the steps, -vv everything, with tracebacks.",
 )
 @click.version_option(package_name="standards-mcp", prog_name="standards-mcp")
 @click.pass_context
 def cli(ctx: click.Context, /, **options: Any) -> None:
     """Serve the tools, prompts and resources of plugins by the Model Context Protocol.
 
-    Without a command it serves MCP over stdio, as `serve` does.
+    Without a command, it serves MCP over stdio like `serve`.
     """
     del options  # `_Commands` has read them: commands are looked up before this runs
     if ctx.invoked_subcommand not in (None, "serve"):
@@ -273,10 +272,10 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
 def main(timing: Timing = DEFAULT_TIMING) -> NoReturn:
     """Run the command line and end the process."""
     fill_closed_streams()
-    code = _run_on_the_streams(timing)
+    code = _exit_code(timing)
     logging.shutdown()
     if (failure := flush_or_drop()) and not code:
-        code = _cannot_write(failure)
+        code = _report_write_error(failure)
     stuck = [t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
     if stuck:
         # A tool that overran its deadline still runs in its thread. Python would wait for it.
@@ -284,8 +283,8 @@ def main(timing: Timing = DEFAULT_TIMING) -> NoReturn:
     sys.exit(code)
 
 
-def _run_on_the_streams(timing: Timing) -> int:
-    """Run the command line; return its exit code also where its output cannot be written."""
+def _exit_code(timing: Timing) -> int:
+    """Run the command line; return its exit code, 1 if the output cannot be written."""
     if sys.stdout is None:
         click.echo("standards-mcp: stdout is closed, so there is nowhere to write to", err=True)
         return 1
@@ -293,18 +292,18 @@ def _run_on_the_streams(timing: Timing) -> int:
         return run(timing=timing)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit:  # from click, if the reader of the output has gone
+    except SystemExit:  # from click, if the output was closed by its reader
         return 1
     except OSError as exc:
-        return _cannot_write(exc)
+        return _report_write_error(exc)
 
 
-def _cannot_write(failure: OSError) -> int:
+def _report_write_error(failure: OSError) -> int:
     from standards_mcp._utils.full_disk import reason_of
 
     if not isinstance(failure, BrokenPipeError):
-        what = failure.filename or "the output cannot be written"
-        click.echo(f"standards-mcp: {what}: {reason_of(failure)}", err=True)
+        subject = failure.filename or "the output cannot be written"
+        click.echo(f"standards-mcp: {subject}: {reason_of(failure)}", err=True)
     return 1
 
 

@@ -30,7 +30,7 @@ _OVERRIDDEN: Final = "a variable or --set overrides the file, see `standards-mcp
 
 
 def _expiry(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    """Return the time when a new token expires.
+    """Return the time at which a new token expires.
 
     Raises:
         BadParameter: The text is not a number of hours, days or weeks.
@@ -40,7 +40,7 @@ def _expiry(_context: click.Context, _option: click.Parameter, text: str | None)
     match = re.fullmatch(r"([1-9][0-9]{0,4})([hdw])", text)
     if not match:
         raise click.BadParameter(
-            f"{text!r} is not a time; give hours, days or weeks, such as 12h, 90d or 4w"
+            f"{text!r} is not a duration; give hours, days or weeks, such as 12h, 90d or 4w"
         )
     lifetime = timedelta(**{_UNITS[match[2]]: int(match[1])})
     return (datetime.now(UTC) + lifetime).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -93,20 +93,19 @@ def new(
     settings = _settings(invocation)
     if name in settings.tokens and not replace:
         raise click.UsageError(f"a token {name!r} exists; --replace makes it invalid")
-    made, chosen = new_token(), _checked(name, scopes, settings)
-    section = TokenSection(sha256=token_hash(made), scopes=chosen, expires=expires)
+    secret, scopes = new_token(), _checked_scopes(name, scopes, settings)
+    section = TokenSection(sha256=token_hash(secret), scopes=scopes, expires=expires)
 
     def add(text: str) -> str:
-        changed = with_token(text, name, section.sha256, chosen, expires)
-        after = settings_without_profile(
-            invocation.sources, changed
-        ).server.auth  # refuses an invalid name
+        changed = with_token(text, name, section.sha256, scopes, expires)
+        # Validation refuses an invalid name.
+        after = settings_without_profile(invocation.sources, changed).server.auth
         if not after.is_required or after.tokens[name] != section:
             raise click.ClickException(f"the token {name!r} would not be in force: {_OVERRIDDEN}")
         return changed
 
-    edit_config(invocation, add, says=partial(print_text, err=True))
-    print_text(made)
+    edit_config(invocation, add, report=partial(print_text, err=True))
+    print_text(secret)
 
 
 @token.command("list", epilog=examples("auth token list"))
@@ -115,17 +114,17 @@ def new(
 def list_(invocation: Invocation) -> Report:
     """List the names of the tokens, with their scopes and when they expire."""
     tokens = _settings(invocation).tokens.items()
-    rows = [(name, ", ".join(each.scopes), _lifetime(each)) for name, each in tokens]
-    none = "No tokens exist; `standards-mcp auth token new NAME` makes one."
+    rows = [(name, ", ".join(each.scopes), _expiry_text(each)) for name, each in tokens]
+    no_tokens = "No tokens exist; `standards-mcp auth token new NAME` makes one."
     data = [{"name": name, "scopes": each.scopes, "expires": each.expires} for name, each in tokens]
-    return Report(data, lambda: table(rows) or none)
+    return Report(data, lambda: table(rows) or no_tokens)
 
 
 @token.command(epilog=examples("auth token revoke ann"))
 @click.argument("name")
 @click.pass_obj
 def revoke(invocation: Invocation, name: str) -> None:
-    """Remove the token NAME from the configuration. Requests still need a token after the last."""
+    """Remove the token NAME from the configuration. Requests need a token even if none is left."""
     tokens = _settings(invocation).tokens
     if name not in tokens:
         hint = did_you_mean(name, tokens) or f"; known tokens: {', '.join(tokens) or 'none'}"
@@ -140,14 +139,18 @@ def _settings(invocation: Invocation) -> AuthSettings:
     return invocation.host.settings.server.auth
 
 
-def _lifetime(section: TokenSection) -> str:
+def _expiry_text(section: TokenSection) -> str:
     if not section.expires:
         return "does not expire"
     return f"{'expired' if section.is_expired else 'expires'} {section.expires}"
 
 
-def _checked(name: str, scopes: tuple[str, ...], settings: AuthSettings) -> tuple[str, ...]:
-    """Return the scopes of a new token; there is no default if the configuration has scopes."""
+def _checked_scopes(name: str, scopes: tuple[str, ...], settings: AuthSettings) -> tuple[str, ...]:
+    """Return the scopes of a new token, by default ``*`` if the configuration has no scopes.
+
+    Raises:
+        click.UsageError: A scope is unknown, or must be chosen.
+    """
     known = tuple(dict.fromkeys((*settings.scopes, *BUILT_IN)))
     if unknown := next((scope for scope in scopes if scope not in known), None):
         hint = did_you_mean(unknown, known) or f"; known scopes: {', '.join(known)}"

@@ -58,15 +58,15 @@ def init(invocation: Invocation, /, file: Path | None, *, force: bool) -> None:
     if file.exists() and not force:
         raise click.ClickException(f"{file} already exists; use --force to replace it")
     try:
-        keys = _keys_of(file)
+        old_keys = _keys_set_in(file)
         # --config may name the new file, which does not exist yet.
         without_file = invocation if file.exists() else replace(invocation, config=None)
         backup = replace_text(file, config_template(_models(without_file)))
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be written: {reason_of(exc)}") from None
     print_text(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
-    if keys:
-        print_text(f"No longer set, so more may be served: {', '.join(keys)}")
+    if old_keys:
+        print_text(f"No longer set, so more may be exposed: {', '.join(old_keys)}")
 
 
 @config.command(epilog=examples("config show --origin", "--profile teacher config show --json"))
@@ -104,7 +104,7 @@ def check(ctx: click.Context) -> None:
     plugins and servers are not started: `plugins check` does that.
     """
     invocation = ctx.ensure_object(Invocation)
-    invocation.report_alone()
+    invocation.mute_failures()
     host = invocation.loaded_host
     failed = [
         f"plugin {record.name}: {record.reason}"
@@ -112,7 +112,7 @@ def check(ctx: click.Context) -> None:
         if record.status is Status.FAILED
     ]
     checks = (check_programs, check_places)
-    found = [*_value_problems(host), *(each for find in checks for each in find(host.settings))]
+    found = [*_value_problems(host), *(item for find in checks for item in find(host.settings))]
     found += _folder_problems(host)
     lines = [problem.line(host.loaded.layers) for problem in found]
     problems = [*failed, *host.warnings(), *lines, *service_problems(host.settings.server)]
@@ -122,10 +122,8 @@ def check(ctx: click.Context) -> None:
         ctx.exit(1)
     print_text(f"ok: {host.loaded.file or 'no file; every key has its default'}")
     records = host.manager.records.values()
-    if elsewhere := ", ".join(record.name for record in records if provider_of(record)):
-        print_text(
-            f"not started: {elsewhere}; `standards-mcp plugins check` starts and checks them"
-        )
+    if names := ", ".join(record.name for record in records if provider_of(record)):
+        print_text(f"not started: {names}; `standards-mcp plugins check` starts and checks them")
 
 
 @config.command(epilog=examples("config schema > standards-mcp.schema.json"))
@@ -139,15 +137,15 @@ def schema(invocation: Invocation) -> None:
 
 
 def _value_problems(host: Host) -> list[Problem]:
-    async def ask() -> list[Problem]:
+    async def find() -> list[Problem]:
         tools, overrides = host.manager.contributions.tools, host.settings.tools.overrides
         try:
             return await value_problems(tools, overrides)
         finally:
-            await host.manager.services.aclose()  # a filter may have opened one
+            await host.manager.services.aclose()  # a check may have opened one
 
     with divert_stdout():
-        return anyio.run(ask)
+        return anyio.run(find)
 
 
 def _folder_problems(host: Host) -> Iterator[Problem]:
@@ -161,11 +159,11 @@ def _models(invocation: Invocation) -> dict[str, type[BaseModel]]:
     try:
         records = invocation.loaded_host.manager.records.values()
     except StandardsMcpError:
-        return {}  # an invalid file must not prevent a new one
+        return {}  # an invalid file must not prevent its replacement
     return {record.name: record.settings_type for record in records if record.settings_type}
 
 
-def _keys_of(file: Path) -> list[str]:
+def _keys_set_in(file: Path) -> list[str]:
     """Return the keys that a file sets, or [] if it does not exist or is not TOML."""
     try:
         return [key_name(path) for path, _ in leaves(tomllib.loads(file_text(file))) if path]
@@ -174,7 +172,7 @@ def _keys_of(file: Path) -> list[str]:
 
 
 def service_problems(settings: HttpSettings) -> Iterator[str]:
-    """Yield the reasons why the service could not start."""
+    """Yield the reasons why the service over HTTP could not start."""
     from standards_mcp.server.http.listening import check_exposure, check_workers
 
     for check in (check_exposure, check_workers):
@@ -190,7 +188,7 @@ def service_problems(settings: HttpSettings) -> Iterator[str]:
 
 
 def service_warnings(settings: HttpSettings) -> Iterator[str]:
-    """Yield settings that let in too many users, or none."""
+    """Yield a warning if anyone on the network may use the service, or if no user can."""
     from standards_mcp.server.http.listening import is_local
 
     if not is_local(settings) and settings.allowed_hosts and not settings.auth.is_required:

@@ -1,4 +1,4 @@
-"""Change single keys of the configuration file, and confirm changes that serve more."""
+"""Edit single keys of the configuration file; ask for confirmation if an edit exposes more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from standards_mcp._utils.text import describe_decoding
 from standards_mcp.commands import ask, print_text
 from standards_mcp.config.edits import (
-    Gains,
+    ListNewlyExposed,
     change_config,
     changed_keys,
     file_to_change,
@@ -22,15 +22,15 @@ dry_run_option: Final = click.option(
     "--dry-run", is_flag=True, help="Show the changed keys and write nothing."
 )
 yes_option: Final = click.option(
-    "--yes", is_flag=True, help="Do not ask, even if more is served than before."
+    "--yes", is_flag=True, help="Skip the confirmation for changes that expose more."
 )
 
 
-def agree(change: str, *, yes: bool) -> None:
-    """Print a change that serves more than before, and ask for it on a terminal.
+def confirm_exposure(change: str, *, yes: bool) -> None:
+    """Ask the user to confirm a change that exposes more; with *yes*, only print it.
 
     Raises:
-        click.ClickException: The user declines, or cannot be asked without a terminal or ``--yes``.
+        click.ClickException: The user declines, or there is no terminal and *yes* is not set.
     """
     if yes:
         print_text(change)
@@ -43,42 +43,45 @@ def edit_config(
     edit: Callable[[str], str],
     *,
     dry_run: bool = False,
-    gains: Gains | None = None,
+    list_newly_exposed: ListNewlyExposed | None = None,
     yes: bool = False,
-    says: Callable[[str], None] = print_text,
+    report: Callable[[str], None] = print_text,
 ) -> None:
     """Apply *edit* to the configuration file and report the change. See `change_config`.
 
     Args:
-        gains: For an edit that may serve more: lists the additions, which need confirmation
-            unless *yes*.
-        says: Prints the report.
+        list_newly_exposed: Lists the contributions that the edit newly exposes. A list that is not
+            empty needs confirmation unless *yes* or *dry_run* is set. None for edits that cannot
+            expose more.
+        report: Prints the result.
 
     Raises:
         click.ClickException: The file cannot be read or written, or the user does not confirm.
-        ConfigError: It has mistakes.
+        ConfigError: The configuration is invalid, before or after the edit.
     """
     sources = invocation.sources
     file = file_to_change(sources)
     try:
-        done = change_config(
+        result = change_config(
             file,
             sources,
             edit,
-            gains=gains,
-            agree=lambda additions: agree(f"This also serves: {additions}", yes=yes or dry_run),
+            gains=list_newly_exposed,
+            agree=lambda newly_exposed: confirm_exposure(
+                f"This change would also expose: {newly_exposed}", yes=yes or dry_run
+            ),
             dry_run=dry_run,
         )
     except UnicodeDecodeError as exc:
         raise click.ClickException(f"{file}: {describe_decoding(exc)}") from None
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be changed: {exc}") from None
-    if not done.changes:
-        says(f"{file} already has this setting.")
+    if not result.changes:
+        report(f"{file} already has this setting.")
     elif dry_run:
-        # A diff of lines could show secrets: the file may be one line, and only a plugin knows its
-        # secret keys.
-        print_text(f"{file}\n{changed_keys(done.before, done.after)}")
+        # Show the changed keys, not a line diff: a changed line may contain a secret too, and we
+        # cannot recognize the secret keys of plugins.
+        print_text(f"{file}\n{changed_keys(result.before, result.after)}")
     else:
-        kept = f"; the old file is {done.backup.name}" if done.backup else ""
-        says(f"Changed {file}{kept}")
+        backup = f"; the old file is {result.backup.name}" if result.backup else ""
+        report(f"Changed {file}{backup}")

@@ -1,4 +1,4 @@
-"""``standards-mcp doctor``: find the reasons why a client is not served, with the remedies."""
+"""``standards-mcp doctor``: find the reasons why a client gets no tools, with the remedies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
 
-from . import shipped
+from . import own_entry_points
 from .config import service_problems, service_warnings
 from .invocation import Invocation, this_program
 
@@ -64,7 +64,7 @@ def doctor(ctx: click.Context) -> Report:
     Exit code 1 if any check finds an error.
     """
     invocation = ctx.ensure_object(Invocation)
-    invocation.report_alone()
+    invocation.mute_failures()
     with divert_stdout():
         findings = anyio.run(_examine, invocation)
     rows = [(_SIGNS[each.level], each.subject, each.text) for each in findings]
@@ -85,9 +85,9 @@ async def _examine(invocation: Invocation) -> list[Finding]:
             findings += [finding async for finding in _plugins(host)]
             findings += [finding async for finding in _services(host)]
         findings += [*_tools(host), *_start(server, host.manager)]
-    except StandardsMcpError as exc:  # a server does not start either
+    except StandardsMcpError as exc:  # a server fails to start for the same reason
         findings.append(Finding("configuration", "error", str(exc), _CORRECT))
-    for check in shipped("standards_mcp.doctor").values():
+    for check in own_entry_points("standards_mcp.doctor").values():
         findings += check.load()(server)
     return findings
 
@@ -95,7 +95,7 @@ async def _examine(invocation: Invocation) -> list[Finding]:
 def _program() -> tuple[str, ...]:
     try:
         return this_program()
-    except click.ClickException:  # it may be emptied later, but it can be checked now
+    except click.ClickException:  # it runs from uv's cache, which is good enough for a check
         return (sys.executable, "-m", "standards_mcp")
 
 
@@ -119,7 +119,7 @@ def _configuration(host: Host) -> Iterator[Finding]:
 
 
 async def _services(host: Host) -> AsyncGenerator[Finding]:
-    # After the plugins, so that it includes services that a plugin's own check has opened.
+    # After the plugins, to include the services that their checks have opened.
     for name, health in (await services_health(host.manager)).items():
         level = _LEVELS[health.status]
         facts = (f"{key} {value}" for key, value in health.facts.items() if isinstance(value, str))
@@ -139,21 +139,21 @@ async def _plugins(host: Host) -> AsyncGenerator[Finding]:
             yield Finding(subject, "ok", record.reason or health.message or str(record.status))
         else:
             level = _LEVELS[health.status]
-            message = health.message or f"it calls itself {health.status}"
+            message = health.message or f"it reports the status {health.status}"
             provider = provider_of(record)
             is_unapproved = provider is not None and provider.unapproved
-            otherwise = "approve it" if is_unapproved else "correct what it reports"
-            fix = _fix_for(record, host.settings, otherwise)
+            default = "approve it" if is_unapproved else "correct the reported problem"
+            fix = _fix_for(record, host.settings, default)
             yield Finding(subject, level, message, fix)
 
 
-def _fix_for(record: PluginRecord, settings: Settings, otherwise: str) -> str:
-    """Return the fix for a plugin that fails, by default *otherwise*."""
+def _fix_for(record: PluginRecord, settings: Settings, default: str) -> str:
+    """Return the fix for a failed plugin: the fixes of its problems, or *default*."""
     fixes = [item.fix or f"correct {key_name(item.path)}" for item in record.problems]
     fixes += [item.fix for item in check_programs(settings) if item.path[1] == record.name]
-    text = "; ".join(dict.fromkeys(fixes)) or otherwise
+    text = "; ".join(dict.fromkeys(fixes)) or default
     text = f"{text[:1].upper()}{text[1:]}"
-    if settings.section(record.name).required:  # the server must not run without it
+    if settings.section(record.name).required:  # the server does not start without it
         return f"{text}."
     return f"{text}, or disable it: `standards-mcp plugins disable {record.name}`."
 
@@ -178,7 +178,7 @@ def _tools(host: Host) -> Iterator[Finding]:
 
 
 def _start(server: ServerCommand, manager: PluginManager) -> Iterator[Finding]:
-    """Start a server as a client does, and check that its stdout has only messages."""
+    """Start a server like a client, and check its tools, its time and its stdout."""
     began = time.perf_counter()
     try:
         ran = subprocess.run(  # noqa: S603  - this installation's own command
@@ -213,7 +213,7 @@ def _start(server: ServerCommand, manager: PluginManager) -> Iterator[Finding]:
 
 
 def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:
-    """Return the reason for a slow start, plugins or missing bytecode, and the fix."""
+    """Return *message* with the slow plugins, and the fix; without any, to compile bytecode."""
     slow = [each for each in manager.records.values() if each.seconds >= manager.timing.slow_plugin]
     if not slow:
         folder = Path(__file__).parents[2]

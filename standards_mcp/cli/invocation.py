@@ -25,7 +25,7 @@ from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp._utils.text import describe_exception, printable
 from standards_mcp.commands import ServerCommand
-from standards_mcp.config.layers import merged, nested, only_path, variable_name
+from standards_mcp.config.layers import merged, nested, statement_keys, variable_name
 from standards_mcp.config.loading import (
     LoadedSettings,
     Sources,
@@ -39,13 +39,13 @@ from standards_mcp.plugin import ToolResult
 
 _SILENT: Final = logging.CRITICAL + 1
 
-_FAILURES: Final = "standards_mcp.loading.manager"
-_WARNINGS: Final = "standards_mcp.host"
+_REPORTERS: Final = ("standards_mcp.loading.manager", "standards_mcp.host")
+"""The loggers of failed plugins and of warnings."""
 
 
 @dataclass
 class Invocation:
-    """The global options and their host. Plugins' commands get it as `ToolCaller`."""
+    """The global options and their host. Plugins' commands get this object as a `ToolCaller`."""
 
     config: Path | None = None
     pairs: tuple[str, ...] = ()
@@ -59,10 +59,10 @@ class Invocation:
         return Host(self.load_settings(), timing=self.timing)
 
     def load_settings(self) -> LoadedSettings:
-        """Read the configuration as it is now.
+        """Read the configuration again.
 
         Raises:
-            ConfigError: It has mistakes.
+            ConfigError: The configuration is invalid.
         """
         return self.sources.load()
 
@@ -74,9 +74,9 @@ class Invocation:
 
     @property
     def options(self) -> list[str]:
-        """The options that give another process the configuration of this one."""
+        """The options with which another process has the configuration of this one."""
         file = find_config(self.config)
-        # The user's own file is found without being named, and everywhere.
+        # The user's own file is found from every working directory, so it is not named.
         options = ["--config", str(file.resolve())] if file and file != user_config_file() else []
         options += ["--profile", self.profile] if self.profile else []
         return options + [part for pair in self.pairs for part in ("--set", pair)]
@@ -89,7 +89,7 @@ class Invocation:
 
     @cached_property
     def listed_host(self) -> Host:
-        """The host with all tools known; other servers that are new are started for it."""
+        """The host with all tools known. MCP servers with unknown tools are started for this."""
 
         async def list_tools(host: Host) -> None:
             async with host.running():
@@ -128,12 +128,12 @@ class Invocation:
         return ServerCommand(this_program(), (*self.options,), variables)
 
     def _variables(self) -> dict[str, str]:
-        """Return the variables that set a key here, including the own variables of plugins."""
+        """Return the variables that set a key, including the own variables of plugins."""
         # A failing plugin does not matter here, so it is not logged.
         self.configure_logging(silent=True)
         try:
             return self.loaded_host.layers.variables()
-        except StandardsMcpError:  # the client will show the reason; the known variables are enough
+        except StandardsMcpError:  # the client will show it; the variables of the host are enough
             return self.host.layers.variables()
         finally:
             self.configure_logging()
@@ -152,7 +152,7 @@ class Invocation:
     def configure_logging(
         self, *, serving: bool = False, silent: bool = False, without: Collection[str] = ()
     ) -> None:
-        """Log for people, in a server for programs, or not; before anything can log."""
+        """Log for people, for programs if *serving*, or not at all if *silent*."""
         level = logging.INFO if serving else logging.WARNING
         configure_logging(
             _SILENT if silent else max(logging.DEBUG, level - 10 * self.verbosity),
@@ -163,17 +163,17 @@ class Invocation:
             without=without,
         )
 
-    def report_alone(self, *, warnings: bool = True) -> None:
-        """Let the command report failed plugins, and warnings, in place of the log."""
+    def mute_failures(self, *, warnings: bool = True) -> None:
+        """Do not log failed plugins and *warnings*, because the command reports them itself."""
         if not self.verbosity:
-            self.configure_logging(without=(_FAILURES, _WARNINGS) if warnings else (_FAILURES,))
+            self.configure_logging(without=_REPORTERS if warnings else _REPORTERS[:1])
 
     def secrets(self) -> frozenset[str]:
-        """Return every secret that is known by now."""
+        """Return the secrets that are known so far."""
         return self.host.secrets() if "host" in vars(self) else frozenset()
 
     def __call__(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool by the path that a client's call takes.
+        """Call a tool in the same way as for a client.
 
         Raises:
             click.UsageError: The tool is unknown.
@@ -201,7 +201,7 @@ class _ConfigFailure(_Failure):
     exit_code = 2
 
 
-def failure(cause: Exception, ctx: click.Context) -> click.ClickException:
+def as_click_error(cause: Exception, ctx: click.Context) -> click.ClickException:
     """Return the error that click prints: one line, and with ``-vv`` the traceback above it.
 
     The exit code is 2 for an invalid configuration, else 1.
@@ -226,10 +226,10 @@ def this_program() -> tuple[str, ...]:
     """
     interpreter = Path(sys.executable)
     if "archive-v0" in interpreter.parts:  # the cache of uvx
-        again = shlex.join(("uv", "tool", "install", host_source()))
+        install = shlex.join(("uv", "tool", "install", host_source()))
         raise click.ClickException(
             "standards-mcp runs from uv's cache, which may be emptied at any time; install it with "
-            f"`{again}` and run it from there"
+            f"`{install}` and run it from there"
         )
     script = interpreter.with_name("standards-mcp" + interpreter.suffix)
     if script.exists():
@@ -238,7 +238,7 @@ def this_program() -> tuple[str, ...]:
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return ``a.b=1`` settings as nested values; what is not TOML is taken as text.
+    """Return settings such as ``a.b=1`` as nested values; a value that is not TOML is text.
 
     Raises:
         click.UsageError: A pair has no key or no ``=``.
@@ -254,9 +254,9 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def keys_of(path: str) -> list[str]:
-    """Return the keys of a path such as ``tools.overrides."a.b".timeout``; quotes hold dots."""
-    with suppress(ValueError, RecursionError):  # no path, which validation reports
-        if keys := only_path(tomllib.loads(f"{path} = 0")):
+    """Return the keys of a path such as ``tools.overrides."a.b".timeout``."""
+    with suppress(ValueError, RecursionError):  # not a TOML key; validation reports it
+        if keys := statement_keys(tomllib.loads(f"{path} = 0")):
             return [*keys]
     return path.strip().split(".")
 

@@ -28,33 +28,33 @@ from standards_mcp.loading.health import check_health
 from standards_mcp.loading.records import PluginKind, PluginRecord, Status
 from standards_mcp.plugin import Health, PluginSettings
 
-from . import shipped
+from . import own_entry_points
 from .config_edits import dry_run_option, edit_config, yes_option
 from .invocation import Invocation
 
-_GROUP: Final = "standards_mcp.commands.plugins"
-_ABOUT: Final = (
+_COMMAND_GROUP: Final = "standards_mcp.commands.plugins"
+_INFO_ROWS: Final = (
     *("name", "version", "distribution", "status", "reason"),
     *("tools", "prompts", "resources", "filters", "routes"),
 )
 
 
-def _installed(invocation: Invocation) -> Iterator[tuple[str, str]]:
+def _names_and_distributions(invocation: Invocation) -> Iterator[tuple[str, str]]:
     for record in invocation.host.manager.records.values():
         yield record.name, record.info.distribution
 
 
-_name = click.argument("name", shell_complete=offer(_installed))
+_name = click.argument("name", shell_complete=offer(_names_and_distributions))
 
 
 class _Commands(click.Group):
-    """The commands of this module, and the ones of packages in the host's wheel."""
+    """The commands of this module, and commands of other packages in the host's wheel."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *shipped(_GROUP)})
+        return sorted({*super().list_commands(ctx), *own_entry_points(_COMMAND_GROUP)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        point = shipped(_GROUP).get(cmd_name)
+        point = own_entry_points(_COMMAND_GROUP).get(cmd_name)
         return point.load() if point else super().get_command(ctx, cmd_name)
 
 
@@ -74,8 +74,8 @@ def list_plugins(invocation: Invocation) -> Report:
     host = invocation.host
     host.restore()
     records = list(host.manager.records.values())
-    # Exit code 0 also with failed plugins: a list has done its job. `plugins check` exits with 1.
-    return Report([*map(_as_data, records)], lambda: _rows(records, {}))
+    # Exit code 0 even with failed plugins: the list itself succeeded. `plugins check` exits with 1.
+    return Report([*map(_as_data, records)], lambda: _table_of(records, {}))
 
 
 @plugins.command(epilog=examples("plugins check"))
@@ -88,7 +88,7 @@ def check(invocation: Invocation) -> Report:
     them. The health checks run at the same time, for up to 10 seconds. Exit code 1 if any plugin
     fails.
     """
-    invocation.report_alone(warnings=False)
+    invocation.mute_failures(warnings=False)
     host = invocation.host
     host.load(again=True)
     with divert_stdout():
@@ -98,7 +98,7 @@ def check(invocation: Invocation) -> Report:
     data = [_as_data(record) | {"health": as_data.get(record.name)} for record in records]
     failed = any(record.status is Status.FAILED for record in records)
     failed = failed or any(health.status == "failed" for health in healths.values())
-    return Report(data, lambda: _rows(records, healths), 1 if failed else 0)
+    return Report(data, lambda: _table_of(records, healths), 1 if failed else 0)
 
 
 async def _healths(host: Host) -> dict[str, Health]:
@@ -113,7 +113,7 @@ async def _healths(host: Host) -> dict[str, Health]:
 @reports
 def info(invocation: Invocation, /, name: str) -> Report:
     """Show the plugin NAME with its version, contributions and configuration keys."""
-    invocation.report_alone(warnings=False)
+    invocation.mute_failures(warnings=False)
     host = invocation.listed_host
     record = _record(host, name)
     keys = _keys(record)
@@ -127,7 +127,7 @@ def info(invocation: Invocation, /, name: str) -> Report:
         "routes": [item.declared for item in selection.routes if item.plugin == name],
         "keys": [dataclasses.asdict(key) | {"variable": _variable(key, record)} for key in keys],
     }
-    rows = [(key, _text(data[key])) for key in _ABOUT if data[key]]
+    rows = [(key, _cell(data[key])) for key in _INFO_ROWS if data[key]]
     head = f"\n\n[plugins.{name}]\n" if keys else ""
     return Report(data, lambda: table(rows) + head + table(_key_row(key, record) for key in keys))
 
@@ -140,8 +140,8 @@ def info(invocation: Invocation, /, name: str) -> Report:
 def enable(invocation: Invocation, /, name: str, *, dry_run: bool, yes: bool) -> None:
     """Change the configuration file so that the plugin NAME is enabled.
 
-    If that is enough, the lines of `plugins disable` are removed again. A plugin that was not
-    loaded so far needs confirmation.
+    The line of `plugins disable` is removed; if that is not enough, the plugin gets enabled = true.
+    A plugin that was not loaded so far needs confirmation.
     """
     # Its tools are not listed first: that would run its code before the user agrees.
     _switch(invocation, name, enabled=True, dry_run=dry_run, yes=yes)
@@ -169,7 +169,7 @@ def _switch(
     is_server = plugin.kind is PluginKind.SERVER
     table = "servers" if is_server else "plugins"
 
-    def gains(before: Settings, after: Settings) -> list[str]:
+    def list_newly_exposed(before: Settings, after: Settings) -> list[str]:
         if not disabled_reason(plugin, before) or disabled_reason(plugin, after):
             return []
         kind = "server" if is_server else "plugin"
@@ -177,14 +177,15 @@ def _switch(
 
     def edit(text: str) -> str:
         # With `autoload = false`, the plugin needs `enabled = true`.
-        undone = without_plugin_disabled(text, name, table=table) if enabled else text
-        if undone != text and not disabled_reason(
-            plugin, settings_without_profile(invocation.sources, undone)
+        shorter = without_plugin_disabled(text, name, table=table) if enabled else text
+        if shorter != text and not disabled_reason(
+            plugin, settings_without_profile(invocation.sources, shorter)
         ):
-            return undone
+            return shorter
         return with_plugin(text, name, enabled=enabled, table=table)
 
-    edit_config(invocation, edit, dry_run=dry_run, gains=gains if enabled else None, yes=yes)
+    exposed = list_newly_exposed if enabled else None
+    edit_config(invocation, edit, dry_run=dry_run, list_newly_exposed=exposed, yes=yes)
 
 
 def _record(host: Host, name: str) -> PluginRecord:
@@ -206,14 +207,14 @@ def _keys(record: PluginRecord) -> list[Key]:
 def _key_row(key: Key, record: PluginRecord) -> tuple[str, str]:
     path = f"{key.table}.{key.name}".removeprefix(f"plugins.{record.name}.")
     marks = [word for word in ("required", "secret") if getattr(key, word)]
-    about = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
+    help_text = f"{', '.join(marks).capitalize()}. {key.description}" if marks else key.description
     variable, own = _variable(key, record), plugin_variables(record.settings_type or PluginSettings)
     how = f" Set it by {variable}." if key.secret or variable in own.values() else ""
-    return f"{path} = {key.default or '...'}", f"{about}{how}".strip()
+    return f"{path} = {key.default or '...'}", f"{help_text}{how}".strip()
 
 
 def _variable(key: Key, record: PluginRecord) -> str:
-    """Return the variable that sets a key: its own one, or the general one."""
+    """Return the variable that sets a key: its own one, or the one with the host's prefix."""
     own = plugin_variables(record.settings_type or PluginSettings)
     path = (*key.table.split("."), key.name)
     return own.get(path[2:]) or variable_name(path)
@@ -223,7 +224,7 @@ def _names(items: Iterable[Contribution], plugin: str) -> list[str]:
     return [item.published for item in items if item.plugin == plugin]
 
 
-def _text(value: object) -> str:
+def _cell(value: object) -> str:
     return ", ".join(cast("list[str]", value)) if isinstance(value, list) else str(value)
 
 
@@ -237,7 +238,7 @@ def _as_data(record: PluginRecord) -> dict[str, Any]:
     }
 
 
-def _rows(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> str:
+def _table_of(records: Iterable[PluginRecord], healths: Mapping[str, Health]) -> str:
     rows = [
         (each.name, each.info.version, each.status, _remark(each, healths.get(each.name)))
         for each in records

@@ -22,7 +22,7 @@ from standards_mcp._utils.streams import claim_standard_streams
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.commands import examples
 
-from . import BEGAN
+from . import STARTED_AT
 from .invocation import Invocation
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("standards_mcp")
 
-_ONE_ORDER_SECONDS: Final = 1.0
+_SAME_SIGNAL_SECONDS: Final = 1.0
 _PORT_VARIABLE: Final = "MCP_PORT"
 _LAST_PORT: Final = 65_535
 
@@ -71,7 +71,7 @@ _LAST_PORT: Final = 65_535
 @click.option(
     "--insecure",
     is_flag=True,
-    help="Serve over HTTP without tokens for other machines, too.",
+    help="Let other machines use the service over HTTP without tokens.",
 )
 @click.option("--watch", is_flag=True, help="Reload the configuration file when it changes.")
 @click.pass_context
@@ -86,16 +86,16 @@ def serve(
 ) -> None:
     """Serve MCP: over stdin and stdout for one client, or over HTTP for many.
 
-    A client such as Claude Desktop starts the first. Logs go to stderr. SIGHUP reloads the
+    Clients such as Claude Desktop use stdin and stdout. Logs go to stderr. SIGHUP reloads the
     configuration: the served tools, their overrides and limits, tokens and scopes; the rest needs a
     restart.
     """
-    # Until the event loop handles it, Ctrl-C ends the process: raised during an import, it may turn
-    # into any other exception.
+    # Until the event loop handles Ctrl-C, it ends the process: a KeyboardInterrupt during an import
+    # may turn into any other exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # In the first tenth of a second, before the command is known, the signal still ends the
-    # process.
-    if hasattr(signal, "SIGHUP"):  # Windows does not; the start reads the configuration anyway
+    # SIGHUP is ignored until the server handles it, since the start reads the configuration anyway.
+    # In the tenth of a second before this line, SIGHUP still ends the process.
+    if hasattr(signal, "SIGHUP"):  # not on Windows
         signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     invocation = ctx.ensure_object(Invocation)
     pairs = [f"server.{key}={value}" for key, value in options.items() if value is not None]
@@ -110,12 +110,12 @@ def serve(
 
 
 def _port_of_environment(invocation: Invocation) -> tuple[str, ...]:
-    """Return the port in the environment as a setting, unless another setting has the address.
+    """Return ``MCP_PORT`` as a setting, unless a setting has the port or the socket.
 
     Only this command reads the variable: it may be meant for another program.
 
     Raises:
-        click.UsageError: It is not a port.
+        click.UsageError: The variable is not a port.
     """
     text = os.environ.get(_PORT_VARIABLE, "").strip()
     layers = invocation.load_settings().layers
@@ -132,7 +132,7 @@ def _port_of_environment(invocation: Invocation) -> tuple[str, ...]:
 def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     if sys.stdin is None:
         raise click.ClickException(
-            "stdin is closed; an MCP client starts this with both pipes open"
+            "stdin is closed; an MCP client starts the server with stdin and stdout open"
         )
     invocation.configure_logging(serving=True)
     reader, writer = claim_standard_streams()
@@ -152,7 +152,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
                     await serve_stdio(server, reader=reader, writer=writer, on_leaving=ending.begin)
 
         reloading = Reloading(sources=invocation.sources, watch=watch)
-        await run(host, transport, reloading=reloading, began=BEGAN, on_signal=ending.begin)
+        await run(host, transport, reloading=reloading, began=STARTED_AT, on_signal=ending.begin)
 
     _run(invocation, serve_until_the_end)
 
@@ -177,7 +177,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         check_exposure(settings)
     check_workers(settings)
     listening = listen(settings)
-    began, on_listening, tell_others = BEGAN, None, None
+    began, on_listening, tell_others = STARTED_AT, None, None
     if settings.workers > 1:
         shared = shared_settings(settings)
         parent = Workers(settings.workers, listening).run()
@@ -186,7 +186,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         invocation.pairs += tuple(f"{key}={value}" for key, value in shared.items())
         began, on_listening = perf_counter(), parent.tell_ready
         tell_others = parent.ask_for_reload
-    drain_now = _drains(settings.drain + CLOSING_SECONDS)
+    drain_now = _drain_timer(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
     reloading = Reloading(
@@ -214,8 +214,8 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     _run(invocation, serve_until_the_end)
 
 
-def _drains(seconds: float) -> Callable[[], float]:
-    """Return a function that returns the remaining time for calls in flight, at each signal.
+def _drain_timer(seconds: float) -> Callable[[], float]:
+    """Return a function to call at each signal; it returns the time left for calls in flight.
 
     A second signal means that the user does not want to wait. But a terminal and a service manager
     send a signal to workers and to their parent, which passes it on: these count as one.
@@ -224,7 +224,7 @@ def _drains(seconds: float) -> Callable[[], float]:
 
     def remaining() -> float:
         signals.append(monotonic())
-        return seconds if signals[-1] - signals[0] < _ONE_ORDER_SECONDS else 0.0
+        return seconds if signals[-1] - signals[0] < _SAME_SIGNAL_SECONDS else 0.0
 
     return remaining
 

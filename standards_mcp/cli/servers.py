@@ -17,7 +17,7 @@ from standards_mcp.host import Host
 from standards_mcp.remote import approvals as remote_approvals
 from standards_mcp.remote.external import ServerPlugin
 
-from .config_edits import agree, yes_option
+from .config_edits import confirm_exposure, yes_option
 from .invocation import Invocation
 
 
@@ -26,21 +26,21 @@ def servers() -> None:
     """Approve the definitions of other MCP servers."""
 
 
-def _configured(invocation: Invocation) -> Iterator[tuple[str, str]]:
+def _names_and_programs(invocation: Invocation) -> Iterator[tuple[str, str]]:
     for name, section in invocation.host.settings.servers.items():
         yield name, section.command or ""
 
 
 @servers.command(epilog=examples("servers approve github", "servers approve github --yes"))
-@click.argument("name", shell_complete=offer(_configured))
+@click.argument("name", shell_complete=offer(_names_and_programs))
 @yes_option
 @click.pass_obj
 def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
     """Show the definitions of the server NAME that are not approved, and approve them.
 
     These are the tools, prompts and resource templates that were changed or added since the last
-    approval, as the host last saw them. Without changes, NAME is started and asked. Running hosts
-    serve approved definitions within seconds, without a restart.
+    approval, as the host last saw them. If there are none, NAME is started to look for some.
+    Running hosts serve approved definitions within seconds, without a restart.
     """
     invocation.configure_logging(without=(remote_approvals.__name__,))
     server = _server(invocation, name)
@@ -59,7 +59,8 @@ def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
     print_text(mask(remote_approvals.difference(approvals.changes), invocation.host.secrets()))
     counts = Counter("new" if each.before is None else "changed" for each in approvals.changes)
     changes = " and ".join(counted(n, f"{how} definition") for how, n in counts.items())
-    agree(f"This also serves, if no rule forbids it: {changes} of {name}", yes=yes)
+    message = f"This would also expose, unless a rule hides it: {changes} of {name}"
+    confirm_exposure(message, yes=yes)
     try:
         approvals.approve(approvals.changes)
     except OSError as exc:
@@ -70,7 +71,7 @@ def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
 
 
 def _server(invocation: Invocation, name: str) -> ServerPlugin:
-    """Return a server of the configuration.
+    """Return the plugin that connects a configured server.
 
     Raises:
         click.ClickException: The server is unknown, disabled or has failed.
@@ -88,7 +89,7 @@ def _server(invocation: Invocation, name: str) -> ServerPlugin:
 
 
 async def _find_changes(host: Host, server: ServerPlugin) -> None:
-    """Start the server, unless unapproved definitions of it are already known."""
+    """Start the server to list its definitions, unless unapproved ones are already known."""
     async with host.running([server.context.name]):
         if server.approvals and not server.approvals.changes:
             try:

@@ -63,10 +63,10 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return
     invocation = ctx.ensure_object(Invocation)
-    invocation.report_alone(warnings=False)
+    invocation.mute_failures(warnings=False)
     host = invocation.listed_host
-    unloaded = [each for each in host.manager.records.values() if _is_unknown(each)]
-    entries = [*map(_of_tool, host.visible().tools), *map(_of_plugin, unloaded)]
+    not_loaded = [each for each in host.manager.records.values() if _is_unknown(each)]
+    entries = [*map(_tool_entry, host.visible().tools), *map(_plugin_entry, not_loaded)]
     if as_json:
         print_json(entries)
         return
@@ -86,8 +86,8 @@ def tools(ctx: click.Context, *, as_json: bool) -> None:
 def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool) -> None:
     """Change the configuration file so that the tools of GLOB are served again.
 
-    It removes GLOB from `disable`, or adds it to an existing `enable`. The tools that would be
-    newly served are listed first and need confirmation. A GLOB that matches no tool is refused,
+    GLOB is removed from `disable`, or added to an existing `enable`. The tools that this would
+    expose are listed first and need confirmation. A GLOB that matches no tool is refused,
     unless it is in `disable`.
     """
     if pattern not in invocation.load_settings().settings.tools.disable:
@@ -96,7 +96,7 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool)
         invocation,
         lambda text: with_tool_enabled(text, pattern),
         dry_run=dry_run,
-        gains=partial(_gains, invocation),
+        list_newly_exposed=partial(_list_newly_exposed, invocation),
         yes=yes,
     )
     with suppress(StandardsMcpError):  # the edit is made; other commands report this
@@ -117,24 +117,24 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
     edit_config(invocation, lambda text: with_tool_disabled(text, pattern), dry_run=dry_run)
 
 
-def _gains(invocation: Invocation, before: Settings, after: Settings) -> list[str]:
-    """Return the tools and prompts that only *after* serves."""
+def _list_newly_exposed(invocation: Invocation, before: Settings, after: Settings) -> list[str]:
+    """Return the tools and prompts that only *after* exposes."""
     try:
         manager = invocation.listed_host.manager
     except StandardsMcpError as exc:
         return [f"all matches, which cannot be listed ({exc})"]
-    gained_now = gained(manager.contributions, before, after)
+    newly_exposed = gained(manager.contributions, before, after)
     failed = [name for name, each in manager.records.items() if each.status is Status.FAILED]
     if failed:
-        gained_now.append(f"all matches in {' and '.join(failed)}, which failed")
-    return gained_now
+        newly_exposed.append(f"all matches in {' and '.join(failed)}, which failed")
+    return newly_exposed
 
 
 def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
     """Refuse a pattern that no tool can match; warn if a plugin that is not loaded may match.
 
     Raises:
-        click.UsageError: It matches no tool, and all tools are known or one has a similar name.
+        click.UsageError: No tool matches, and all tools are known or one has a similar name.
     """
     try:
         host = invocation.loaded_host
@@ -144,8 +144,8 @@ def _refuse_no_match(invocation: Invocation, pattern: str) -> None:
     if first_match(names, (pattern,)):
         return
     records, providers = host.manager.records.values(), host.manager.providers()
-    is_all = not any(map(_is_unknown, records)) and all(each.is_known for each in providers)
-    if is_all or did_you_mean(pattern.strip("*?"), names):
+    all_known = not any(map(_is_unknown, records)) and all(each.is_known for each in providers)
+    if all_known or did_you_mean(pattern.strip("*?"), names):
         raise click.UsageError(f"{no_match(pattern, 'tools', names)}; nothing was changed")
     print_text(no_match(pattern, "tools", names), err=True)
 
@@ -154,8 +154,8 @@ def _warn_of_hidden_tools(invocation: Invocation, pattern: str) -> None:
     contributions = invocation.loaded_host.manager.contributions
     for item in select(contributions, invocation.load_settings().settings).tools:
         if item.hidden_reason and first_match(item.names, (pattern,)):
-            again = item.hidden_reason.startswith("[tools] enable")
-            hint = "; run it again to add it there" if again else ""
+            is_by_enable = item.hidden_reason.startswith("[tools] enable")
+            hint = "; run this command again to add it there" if is_by_enable else ""
             print_text(
                 f"{item.published} is still not served: {item.hidden_reason}{hint}", err=True
             )
@@ -183,7 +183,7 @@ def call(ctx: click.Context, tool: str, arguments: str, *, as_json: bool) -> Non
     """Call TOOL as a client would and print its answer.
 
     Notes of the host, for example that the answer was cut, go to stderr; with --json they are a
-    key. Exit code 1 if it fails or finds nothing, 2 if the arguments are invalid.
+    key. Exit code 1 if the call fails or finds nothing, 2 if the arguments are invalid.
     """
     result = ctx.ensure_object(Invocation)(tool, _parse_arguments(arguments))
     if as_json:
@@ -222,19 +222,19 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _is_unknown(record: PluginRecord) -> bool:
-    """Return True if the contributions of a plugin are unknown, because it is not loaded."""
+    """Return True if the tools of a plugin are unknown, because it is not loaded or has failed."""
     return bool(record.reason) and not record.contributions
 
 
-def _of_tool(item: RegisteredTool) -> dict[str, Any]:
-    return _as_data(item) | {
+def _tool_entry(item: RegisteredTool) -> dict[str, Any]:
+    return _common_keys(item) | {
         "tokens": definition_tokens(item),
         "read_only": item.tool.read_only,
         "input_schema": item.arguments.schema,
     }
 
 
-def _of_plugin(record: PluginRecord) -> dict[str, Any]:
+def _plugin_entry(record: PluginRecord) -> dict[str, Any]:
     state = "failed" if record.status is Status.FAILED else f"is {record.status}"
     kind = "server" if record.info.kind is PluginKind.SERVER else "plugin"
     return {
@@ -254,7 +254,7 @@ def _of_plugin(record: PluginRecord) -> dict[str, Any]:
 def prompts(invocation: Invocation) -> Report:
     """List every prompt, its tools, and the reason if it is not served."""
     entries = [
-        _as_data(item)
+        _common_keys(item)
         | {
             "arguments": list(item.arguments.schema["properties"]),
             "needs": list(item.prompt.needs),
@@ -271,7 +271,7 @@ def prompts(invocation: Invocation) -> Report:
 def resources(invocation: Invocation) -> Report:
     """List every resource, and the reason if it is not served."""
     entries = [
-        _as_data(item) | {"uri": item.resource.uri, "mime_type": item.resource.mime_type}
+        _common_keys(item) | {"uri": item.resource.uri, "mime_type": item.resource.mime_type}
         for item in invocation.listed_host.visible().resources
     ]
     return _listed(entries, "resource")
@@ -287,11 +287,11 @@ def _listed(entries: list[dict[str, Any]], kind: str) -> Report:
         )
         for entry in entries
     ]
-    none = f"No plugin contributes a {kind}; see `standards-mcp plugins list`."
-    return Report(entries, lambda: table(rows) or none)
+    no_entries = f"No plugin contributes a {kind}; see `standards-mcp plugins list`."
+    return Report(entries, lambda: table(rows) or no_entries)
 
 
-def _as_data(item: Contribution) -> dict[str, Any]:
+def _common_keys(item: Contribution) -> dict[str, Any]:
     """Return the keys that ``--json`` prints for any contribution."""
     return {
         "name": item.published,

@@ -1,4 +1,4 @@
 """The configuration: its models, sources, problems and edits.
 
-`contributions` and every layer above may import it.
+`contributions` and every layer above it may import this package.
 """

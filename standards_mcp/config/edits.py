@@ -1,7 +1,7 @@
 """Change single keys of a configuration file; the rest of its text stays as it is.
 
-`change_config` edits the file in force. The other functions map text to text, and are called again
-if another program wrote the file in the meantime, see `edit_text`.
+`change_config` applies an edit to the file. The edits, `with_...` and `without_...`, map the old
+text to the new one. `edit_text` calls them again if another program has changed the file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .layers import key_name, leaves, toml_value
 from .loading import Sources, user_config_file
 from .models.settings import Settings
 
-Gains: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
-"""Return in words the contributions that only the second settings serve."""
+ListNewlyExposed: TypeAlias = Callable[[Settings, Settings], Iterable[str]]
+"""List the contributions, in words, that only the second settings expose."""
 
-_LAST_EMPTY_LINES: Final = re.compile(r"\n+\Z")
+_TRAILING_NEWLINES: Final = re.compile(r"\n+\Z")
 _Document = MutableMapping[str, Any]
 
 
@@ -34,7 +34,7 @@ def change_config(
     sources: Sources,
     edit: Callable[[str], str],
     *,
-    gains: Gains | None = None,
+    gains: ListNewlyExposed | None = None,
     agree: Callable[[str], None] = lambda _: None,
     dry_run: bool = False,
 ) -> Edit:
@@ -43,38 +43,40 @@ def change_config(
     Args:
         file: The file that `file_to_change` returns.
         sources: The sources of the configuration, including the file.
-        gains: Lists the contributions that the edit newly serves, for an edit that may do so.
-        agree: Is called with these in one line; it raises an error to keep the file as it is.
+        gains: Lists the contributions that the edit newly exposes; None for edits that cannot
+            expose more.
+        agree: Confirms a list that is not empty, in one line, or raises an error to keep the file
+            as it is.
         dry_run: Write nothing.
 
     Raises:
         OSError: The file cannot be read or written; nothing has changed then.
-        UnicodeDecodeError: It is not UTF-8.
-        ConfigError: It has mistakes.
+        UnicodeDecodeError: The file is not UTF-8.
+        ConfigError: The configuration is invalid, before or after the edit.
     """
 
     def change(text: str) -> str:
         after = edit(text)
         if gains and after != text:
             old, new = (settings_without_profile(sources, version) for version in (text, after))
-            if newly_served := ", ".join(gains(old, new)):
-                agree(newly_served)
+            if newly_exposed := ", ".join(gains(old, new)):
+                agree(newly_exposed)
         return after
 
     return edit_text(file, change, dry_run=dry_run)
 
 
 def file_to_change(sources: Sources) -> Path:
-    """Return the file in force, or a new one in the user's folder.
+    """Return the configuration file in force, or the path of a new one in the user's folder.
 
     Raises:
-        ConfigError: It has mistakes.
+        ConfigError: The configuration is invalid.
     """
     return sources.load().file or user_config_file()
 
 
 def settings_without_profile(sources: Sources, text: str) -> Settings:
-    """Return the settings for a file with this text, without a profile, which would narrow them."""
+    """Return the settings with *text* as the file, without a profile, which would hide tools."""
     return sources.load(text).settings.model_copy(update={"profile": None})
 
 
@@ -104,7 +106,7 @@ def without_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> 
     sections = cast("_Document", document).get(table, {})
     if sections.get(name, {}).get("enabled") is False:
         del sections[name]["enabled"]
-        _drop_empty(document, table, name)
+        _delete_empty(document, table, name)
     return _dumps(document)
 
 
@@ -121,7 +123,7 @@ def with_tool_enabled(text: str, pattern: str) -> str:
     if pattern in disabled:
         while pattern in disabled:
             disabled.remove(pattern)
-        _drop_empty(document, "tools", "disable")
+        _delete_empty(document, "tools", "disable")
         return _dumps(document)
     enabled = cast("list[str]", tools.get("enable", ["*"]))
     if pattern not in enabled and "*" not in enabled:
@@ -149,7 +151,7 @@ def disabled_tools(text: str) -> Sequence[str]:
 def with_token(
     text: str, name: str, sha256: str, scopes: Sequence[str], expires: str | None = None
 ) -> str:
-    """Return *text* with the token ``[server.auth.tokens.<name>]``, and tokens required."""
+    """Return *text* with ``[server.auth.tokens.<name>]``; requests then need a token."""
     document = tomlkit.parse(text)
     auth = _table(_table(document, "server", is_super=True), "auth")
     auth["required"] = True
@@ -164,7 +166,7 @@ def with_token(
 
 @keeping_style
 def without_token(text: str, name: str) -> str:
-    """Return *text* without ``[server.auth.tokens.<name>]``; tokens stay required."""
+    """Return *text* without ``[server.auth.tokens.<name>]``; requests still need a token."""
     document = tomlkit.parse(text)
     auth = cast("_Document", document).get("server", {}).get("auth", {})
     if name in auth.get("tokens", {}):
@@ -184,8 +186,8 @@ def _table(parent: _Document, name: str, *, is_super: bool = False) -> _Document
     return cast("_Document", parent[name])
 
 
-def _drop_empty(document: _Document, table: str, key: str) -> None:
-    """Drop a list or a table that is empty and has no comment, then the table around it."""
+def _delete_empty(document: _Document, table: str, key: str) -> None:
+    """Delete *key* from *table* if it is empty and has no comment, then *table* likewise."""
     parent = cast("_Document", document[table])
     for container, name in ((parent, key), (document, table)):
         item = cast("Item", container[name])
@@ -196,5 +198,5 @@ def _drop_empty(document: _Document, table: str, key: str) -> None:
 
 def _dumps(document: tomlkit.TOMLDocument) -> str:
     # tomlkit puts an empty line above a table that is added at the end, and leaves it there.
-    text = _LAST_EMPTY_LINES.sub("\n", tomlkit.dumps(document))
+    text = _TRAILING_NEWLINES.sub("\n", tomlkit.dumps(document))
     return text if text.strip() else ""

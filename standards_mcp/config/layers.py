@@ -1,8 +1,8 @@
-"""The sources of settings as layers, the names of keys in each, and their lines in a TOML file.
+"""The sources of settings as layers, with the names of keys in each and their lines in a file.
 
 Layers stay separate after the merge, so that errors, ``config show --origin`` and the check for
-exposed secrets can name the source of each value. The end of this module completes the settings of
-a plugin, whose model may name variables of its own, and alone tells which of its keys are paths.
+exposed secrets can name the source of each value. The last functions complete the settings of a
+plugin: only its model declares which of its keys are paths or have variables of their own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENVIRONMENT: Final = "environment"
 DOT_ENV: Final = ".env"
 Keys: TypeAlias = tuple[str, ...]
 KeyPath: TypeAlias = Sequence[str | int]
-"""The keys that lead to a value, and its index in a list."""
+"""The keys that lead to a value; a number is the index in a list."""
 # Clients write this for an optional field of a bundle that the user left empty.
 _PLACEHOLDER: Final = "${user_config."
 _NOT_SET: Final = object()
@@ -44,11 +44,11 @@ class Layer:
 
     Attributes:
         text: The text of a file, to find the lines of keys.
-        folder: Relative paths start here.
+        folder: The folder in which relative paths start.
         variables: The texts of the variables that set the values, by their names in capitals.
-        others: The texts of variables without the host's prefix, by their names in capitals; the
-            settings of plugins may name them.
-        names: The own variables of plugins' keys that are set, by the paths of the keys.
+        others: The texts of all other variables, by their names in capitals. Keys of
+            plugins may have such a variable of their own.
+        own_names: The names of the plugins' own variables that are set, by the paths of the keys.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Layer:
     folder: Path = Path()
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     others: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    names: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
+    own_names: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
 
     def value(self, path: KeyPath, default: Any = None) -> Any:
         """Return the value at *path*, or *default*; for an element of a list, the list."""
@@ -71,15 +71,15 @@ class Layer:
         return cast("Any", value)
 
     def sets(self, path: KeyPath) -> bool:
-        """Return True if the key at *path* is set here."""
+        """Return True if this layer sets the key at *path*."""
         return self.value(path, _NOT_SET) is not _NOT_SET
 
     def sets_value(self, path: KeyPath) -> bool:
-        """Return True if *path* has a plain value here; other layers may add to a table."""
+        """Return True if this layer sets *path* to a plain value, not to a table."""
         return self.sets(path) and not isinstance(self.value(path), Mapping)
 
     def location(self, path: KeyPath) -> str:
-        """Return the name; for a file, with the line of the key at *path*."""
+        """Return the name of the layer; for a file, with the line of the key at *path*."""
         line = line_of(self.text, path) if self.text else None
         return self.name if line is None else f"{self.name}:{line}"
 
@@ -89,19 +89,19 @@ class Layer:
         return self.name in (ENVIRONMENT, DOT_ENV)
 
     def where(self, path: KeyPath) -> str:
-        """Return the location of the key at *path*, and the key's name there."""
-        variable = self.names.get(tuple(map(str, path))) or variable_name(path)
+        """Return the location of the key at *path*, and the variable or key that sets it."""
+        variable = self.own_names.get(tuple(map(str, path))) or variable_name(path)
         return f"{self.location(path)}: {variable if self.has_variables else key_name(path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """All sources, the highest first."""
+    """All sources; the values of the first one have priority."""
 
     ordered: tuple[Layer, ...] = ()
 
     def merged(self) -> dict[str, Any]:
-        """Return the values in force, table by table."""
+        """Return the values in force, with tables merged key by key."""
         values: dict[str, Any] = {}
         for layer in reversed(self.ordered):
             values = merged(values, layer.values)
@@ -117,10 +117,10 @@ class Layers:
         return layer.location(path) if layer else ""
 
     def where(self, path: KeyPath) -> str:
-        """Return the source in which to correct the key at *path*, and the key's name there."""
-        # The highest plain value is in force. A table is merged from all layers that have it. A
-        # missing key is best added to the rest of its table: the lowest layer with the table is
-        # the file, where most users write.
+        """Return where to correct the key at *path*: the source, and the key's name in it."""
+        # The plain value of the highest layer is in force. A table is merged from all layers that
+        # have it. A missing key is best added to the rest of its table: the lowest layer with the
+        # table is the file, where most users write.
         layers = [layer for layer in self.ordered if layer.sets_value(path)][:1]
         layers = layers or [layer for layer in self.ordered if layer.sets(path)]
         for depth in range(len(path) - 1, 1, -1):
@@ -130,14 +130,14 @@ class Layers:
     def variables(self) -> dict[str, str]:
         """Return the texts of the variables whose values no higher layer replaces."""
         in_force: dict[str, str] = {}
-        for layer in reversed(self.ordered):  # the command line drops variables, too
+        for layer in reversed(self.ordered):  # the command line replaces variables, too
             kept = (item for item in in_force.items() if not layer.sets_value(path_of(item[0])))
             in_force = dict(kept) | dict(layer.variables)
         return in_force
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *base* with the values of *over*, table by table.
+    """Return *base* with the values of *over*; tables are merged key by key.
 
     A table does not replace a plain value, so that validation reports that value.
     """
@@ -177,8 +177,8 @@ def variable_name(path: KeyPath) -> str:
     return ENV_PREFIX + "__".join(keys).upper() + inside
 
 
-def set_variable(path: KeyPath, own: str | None = None) -> str:
-    """Return the advice for a secret that is missing, or that others can read.
+def variable_advice(path: KeyPath, own: str | None = None) -> str:
+    """Return the advice to set a variable, for a secret that is missing or readable to others.
 
     Args:
         own: The key's own variable, if a plugin declares one.
@@ -199,8 +199,8 @@ def key_name(path: KeyPath) -> str:
 
 
 def _split(path: KeyPath) -> tuple[tuple[str, ...], str]:
-    """Split *path* at a list: the keys, and the element of the list in words."""
-    count = next((at for at, part in enumerate(path) if isinstance(part, int)), len(path))
+    """Split *path* at its first list index: the keys before it, and the rest in words."""
+    count = next((n for n, part in enumerate(path) if isinstance(part, int)), len(path))
     inside = [f"element {part + 1}" if isinstance(part, int) else part for part in path[count:]]
     return tuple(map(str, path[:count])), "".join(f", {part}" for part in inside)
 
@@ -222,7 +222,7 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     for end in range(1, len(lines) + 1):
         # A value may have many lines: it ends as soon as the text so far is valid TOML.
         try:
-            keys = only_path(tomllib.loads("\n".join(lines[start:end])))
+            keys = statement_keys(tomllib.loads("\n".join(lines[start:end])))
         except ValueError:
             continue
         if lines[start].lstrip().startswith("["):
@@ -232,8 +232,8 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
         start = end
 
 
-def only_path(value: Any) -> tuple[str, ...]:
-    """Return the keys that lead into a statement's value, also through inline tables."""
+def statement_keys(value: Any) -> tuple[str, ...]:
+    """Return the keys of one parsed TOML statement, also through inline tables with one key."""
     keys: list[str] = []
     while isinstance(value, dict) and len(cast("dict[str, Any]", value)) == 1:
         ((key, value),) = cast("dict[str, Any]", value).items()
@@ -263,8 +263,8 @@ def toml_value(value: object) -> str:
     return str(value).lower()  # booleans are lowercase; TOML writes numbers as Python does
 
 
-def is_given(name: str, value: str | None) -> bool:
-    """Return True if a variable has a value; an empty one counts for plugins only."""
+def counts_as_set(name: str, value: str | None) -> bool:
+    """Return True if a variable has a value; an empty value counts for keys of plugins only."""
     value = value or ""
     if not value.strip():
         return name.upper().startswith(f"{ENV_PREFIX}PLUGINS__")
@@ -279,10 +279,10 @@ def from_json(text: str) -> Any:
     return text
 
 
-# The names are known only after the plugin's import, so a misspelt one looks like a variable of
-# another program and is ignored.
+# The names are known only after the plugin's import. A misspelt one is ignored, since it looks like
+# a variable of another program.
 def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
-    """Return the own variables of keys, also in inner tables; see `Variable`."""
+    """Return the `Variable` of each key that declares one, also in inner tables."""
     return {
         path: item
         for path, info in _fields(model)
@@ -292,7 +292,7 @@ def own_variables(model: type[BaseModel]) -> dict[Keys, Variable]:
 
 
 def plugin_variables(model: type[BaseModel]) -> dict[Keys, str]:
-    """Return the names of the own variables, by key."""
+    """Return the names of the `own_variables`, by key."""
     return {path: variable.name for path, variable in own_variables(model).items()}
 
 
@@ -300,11 +300,11 @@ def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layer
     """Return the layers with the values of a plugin's own variables."""
     fields, variables = dict(_fields(model)), plugin_variables(model)
 
-    def completed(layer: Layer) -> Layer:
+    def complete(layer: Layer) -> Layer:
         values, texts, names = layer.values, dict[str, str](), dict[Keys, str]()
         for path, name in variables.items():
             text = layer.others.get(name.upper(), "")
-            if is_given(name, text):
+            if counts_as_set(name, text):
                 keys = ("plugins", plugin, *path)
                 value = from_json(text) if takes_json(fields[path].annotation) else text
                 values = merged(values, nested(keys, value))
@@ -313,10 +313,10 @@ def with_variables(layers: Layers, plugin: str, model: type[BaseModel]) -> Layer
             layer,
             values=values,
             variables={**layer.variables, **texts},
-            names={**layer.names, **names},
+            own_names={**layer.own_names, **names},
         )
 
-    return Layers(tuple(map(completed, layers.ordered))) if variables else layers
+    return Layers(tuple(map(complete, layers.ordered))) if variables else layers
 
 
 def plugin_options(
@@ -332,7 +332,7 @@ def plugin_options(
         options: The plugin's table, as the host read it.
 
     Raises:
-        ConfigError: A path is in the home of an unknown user.
+        ConfigError: A path is in the home folder of an unknown user.
     """
     result = dict(options)
     for path in plugin_variables(model):
@@ -355,18 +355,18 @@ def absolute(value: Any, folder: Path, where: Callable[[], str]) -> Any:
     """Make a path or a list of paths absolute; leave any other value to validation.
 
     Args:
-        where: Returns the source and the key of the path, for an error. It is called in case of an
-            error only, since it takes milliseconds to find the line of a key.
+        where: Returns the source and the key of the path. It is called for an error only, since it
+            takes milliseconds to find the line of a key.
 
     Raises:
-        ConfigError: The path is in the home of an unknown user.
+        ConfigError: The path is in the home folder of an unknown user.
     """
     if isinstance(value, list):
         return [absolute(item, folder, where) for item in cast("list[object]", value)]
-    return str(folder / in_home(Path(value), where)) if isinstance(value, str) else value
+    return str(folder / expand_home(Path(value), where)) if isinstance(value, str) else value
 
 
-def in_home(path: Path, where: Callable[[], str]) -> Path:
+def expand_home(path: Path, where: Callable[[], str]) -> Path:
     """Return *path* with ``~`` replaced by the home folder. See `absolute`."""
     try:
         return path.expanduser()
@@ -376,7 +376,7 @@ def in_home(path: Path, where: Callable[[], str]) -> Path:
 
 
 def holds_paths(annotation: object) -> bool:
-    """Return True if a field is an optional or required path, or a list of paths."""
+    """Return True if a type is a path, an optional path, or a list of paths."""
     return annotation is Path or any(map(holds_paths, get_args(annotation)))
 
 
@@ -390,7 +390,7 @@ def _fields(model: type[BaseModel], prefix: Keys = ()) -> Iterator[tuple[Keys, F
 
 
 def _key(name: str, info: FieldInfo) -> str:
-    """Return the key of a field in a table."""
+    """Return the key that sets a field of a model."""
     return info.validation_alias if isinstance(info.validation_alias, str) else name
 
 

@@ -30,10 +30,10 @@ from .layers import (
     Layer,
     Layers,
     absolute,
+    counts_as_set,
+    expand_home,
     from_json,
     holds_paths,
-    in_home,
-    is_given,
     leaves,
     merged,
     nested,
@@ -46,11 +46,11 @@ from .problems import find_problems
 
 FILE_NAME: Final = "standards-mcp.toml"
 CONFIG_VARIABLE: Final = "STANDARDS_MCP_CONFIG"
-# Plugins may declare the second one as a `Variable`. It has the prefix of the host because it is
-# older than the plugins' tables.
-_OTHER_VARIABLES: Final = (CONFIG_VARIABLE, "STANDARDS_MCP_EMBEDDING_API_KEY")
-_MOVED: Final = ("catalog", ("plugins", "catalog"))
-_PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
+# These have the host's prefix but set no key of the host. Plugins may declare the second one as a
+# `Variable`; it is older than the plugins' tables.
+_VARIABLES_WITHOUT_KEY: Final = (CONFIG_VARIABLE, "STANDARDS_MCP_EMBEDDING_API_KEY")
+_MOVED_TABLE: Final = ("catalog", ("plugins", "catalog"))
+_ERROR_PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
 _WINDOWS_PATH: Final = re.compile(r'"(?:[A-Za-z]:|\\)\\[^"]*"')
 _BACKSLASH: Final = "a backslash starts an escape in double quotes; write the path in single quotes"
 # TOML reads the \t of "C:\temp" as a tab.
@@ -68,20 +68,20 @@ class LoadedSettings:
     layers: Layers = field(default_factory=Layers)
 
     def is_current(self) -> bool:
-        """Return True if the file has not changed since it was read."""
+        """Return True if the file has not changed since it was read, or cannot be read now."""
         if self.file and self.layers.ordered:
-            read = (layer.text for layer in self.layers.ordered if layer.name == str(self.file))
+            texts = (layer.text for layer in self.layers.ordered if layer.name == str(self.file))
             with suppress(OSError, UnicodeDecodeError):
-                return file_text(self.file) in read
+                return file_text(self.file) in texts
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The named file and the command line's values, to read the configuration again.
+    """The command line's file and values, to read the configuration again.
 
     Attributes:
-        config: The file that the user named, or None.
+        config: The file of ``--config``, or None.
         overrides: Nested values of the command line.
     """
 
@@ -109,8 +109,8 @@ def load_settings(
         config: The file to read. By default ``STANDARDS_MCP_CONFIG``, the working directory and
             the user's configuration folder are tried.
         overrides: Nested values of the command line.
-        text: Replaces the text of the file, to try an edit before it is made. Without a file, it
-            counts as the user's own.
+        text: Is read in place of the file's text, to try an edit. If no file exists, it counts as
+            the text of `user_config_file`.
 
     Raises:
         ConfigError: One line for each problem: the file or variable, the key, and the nearest
@@ -128,7 +128,7 @@ def load_settings(
         )
     )
     layers = _with_shared_servers(layers)
-    table, moved = _MOVED
+    table, moved = _MOVED_TABLE
     if layer := layers.source((table,)):
         raise ConfigError(f"{layer.where((table,))}: it is now [{'.'.join(moved)}]")
     values = layers.merged()
@@ -144,21 +144,21 @@ def find_config(config: Path | None = None) -> Path | None:
     """Return the configuration file in force, or None.
 
     Raises:
-        ConfigError: The named file does not exist, or a folder has its name.
+        ConfigError: The chosen file does not exist, or a folder is at one of the possible paths.
     """
     for path in config_paths(config):
         if path.is_dir():
             raise ConfigError(f"{path}: it is a folder, and should be a TOML file; rename it")
-    named = _named_file(config)
-    if named and not named.is_file():
-        raise ConfigError(f"{named}: no such file; check --config or STANDARDS_MCP_CONFIG")
+    chosen = _chosen_file(config)
+    if chosen and not chosen.is_file():
+        raise ConfigError(f"{chosen}: no such file; check --config or STANDARDS_MCP_CONFIG")
     return next((path for path in config_paths(config) if path.is_file()), None)
 
 
 def config_paths(config: Path | None = None) -> tuple[Path, ...]:
     """Return the possible paths of the configuration file; the first existing one is read."""
-    named = _named_file(config)
-    return (named,) if named else (Path(FILE_NAME), user_config_file())
+    chosen = _chosen_file(config)
+    return (chosen,) if chosen else (Path(FILE_NAME), user_config_file())
 
 
 def user_config_file() -> Path:
@@ -168,18 +168,19 @@ def user_config_file() -> Path:
     return user_config_path("standards-mcp", appauthor=False) / FILE_NAME
 
 
-def _named_file(config: Path | None) -> Path | None:
+def _chosen_file(config: Path | None) -> Path | None:
+    """Return *config*, or the file that ``STANDARDS_MCP_CONFIG`` names, or None."""
     value = os.environ.get(CONFIG_VARIABLE, "")
-    named = config or (Path(value) if is_given(CONFIG_VARIABLE, value) else None)
-    return in_home(named, lambda: "--config or STANDARDS_MCP_CONFIG") if named else None
+    file = config or (Path(value) if counts_as_set(CONFIG_VARIABLE, value) else None)
+    return expand_home(file, lambda: "--config or STANDARDS_MCP_CONFIG") if file else None
 
 
 def file_text(file: Path) -> str:
     """Return the text of a TOML file, without the byte order mark that some editors write.
 
     Raises:
-        OSError: It cannot be read.
-        UnicodeDecodeError: It is not UTF-8.
+        OSError: The file cannot be read.
+        UnicodeDecodeError: The file is not UTF-8.
     """
     return file.read_text(encoding="utf-8-sig")
 
@@ -188,7 +189,7 @@ def _read(file: Path) -> str:
     """Return the text of a file. See `file_text`.
 
     Raises:
-        ConfigError: It cannot be read, or is not UTF-8.
+        ConfigError: The file cannot be read, or is not UTF-8.
     """
     try:
         return file_text(file)
@@ -202,29 +203,30 @@ def _variables_layer(source: str, variables: Mapping[str, str | None]) -> Layer:
     """Read the variables of the environment or of ``.env``.
 
     Raises:
-        ConfigError: One has the host's prefix and sets no existing key.
+        ConfigError: A variable has the host's prefix and sets no existing key.
     """
     texts, others = dict[str, str](), dict[str, str]()
     for name, value in variables.items():
         upper, text = name.upper(), value or ""
-        if not upper.startswith(ENV_PREFIX) or upper in _OTHER_VARIABLES:
+        if not upper.startswith(ENV_PREFIX) or upper in _VARIABLES_WITHOUT_KEY:
             others[upper] = text
             continue
         table, *rest = path_of(upper)
-        if table == _MOVED[0]:
-            raise ConfigError(f"{source}: {name}: it is {variable_name((*_MOVED[1], *rest))} now")
+        if table == _MOVED_TABLE[0]:
+            new_name = variable_name((*_MOVED_TABLE[1], *rest))
+            raise ConfigError(f"{source}: {name}: it is {new_name} now")
         if table not in Settings.model_fields:
             closest = nearest(table, (*Settings.model_fields, "config"))
             hint = f"; did you mean {variable_name((closest, *rest))!r}?" if closest else ""
             raise ConfigError(f"{source}: {name}: unknown setting{hint}")
-        if is_given(upper, text):
+        if counts_as_set(upper, text):
             texts[upper] = text
     values: dict[str, Any] = {}
-    for variable in sorted(texts):  # a variable for a table before those for its keys
+    for variable in sorted(texts):  # a variable for a table before variables for its keys
         path = path_of(variable)
         kind = type_of(Settings, path)
-        # A text may hold JSON, too, such as credentials for a server. `123` stays text, since a
-        # plugin may ask for text; validation turns it into a number if needed.
+        # A key for text may hold JSON, too, such as credentials for a server. `123` stays text,
+        # since a plugin may expect text; validation turns it into a number if needed.
         is_text = kind is not None and not takes_json(kind)
         value = texts[variable] if is_text else from_json(texts[variable])
         values = merged(values, nested(path, value))
@@ -236,7 +238,7 @@ def _dot_env_layer() -> Layer:
     """Read ``.env`` of the working directory, if the file exists.
 
     Raises:
-        ConfigError: It cannot be read, or a variable in it has the host's prefix and sets no
+        ConfigError: The file cannot be read, or a variable in it has the host's prefix and sets no
             existing key.
     """
     file = Path(DOT_ENV)
@@ -252,8 +254,8 @@ def _dot_env_layer() -> Layer:
             f".env: {CONFIG_VARIABLE}: it is read from the environment only; set it there, or "
             "use --config"
         )
-    given = {name.upper(): text for name, text in variables.items() if is_given(name, text)}
-    return _variables_layer(DOT_ENV, given)
+    texts = {name.upper(): text for name, text in variables.items() if counts_as_set(name, text)}
+    return _variables_layer(DOT_ENV, texts)
 
 
 def _with_absolute_paths(layer: Layer, folder: Path) -> Layer:
@@ -277,7 +279,7 @@ def _file_layer(file: Path, text: str | None) -> Layer:
     """Read a TOML file, or *text* in place of its text.
 
     Raises:
-        ConfigError: It cannot be read, or is not TOML.
+        ConfigError: The file cannot be read, is not TOML, or has a Windows path in double quotes.
     """
     text = _read(file) if text is None else text.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -289,17 +291,17 @@ def _file_layer(file: Path, text: str | None) -> Layer:
     layer = Layer(str(file), values, text)
     for path, value in leaves(layer.values):
         elements = cast("list[object]", value) if isinstance(value, list) else [value]
-        if any(isinstance(each, str) and _ESCAPED_PATH.match(each) for each in elements):
+        if any(isinstance(item, str) and _ESCAPED_PATH.match(item) for item in elements):
             raise ConfigError(f"{layer.where(path)}: {_BACKSLASH}")
     return _with_absolute_paths(layer, file.parent)
 
 
 def _explain(text: str, error: str) -> str:
-    """Return the line and the reason of a TOML error; a path of Windows is the usual one.
+    """Return the line and the reason of a TOML error, usually a Windows path in double quotes.
 
-    The message quotes no value, since it may be secret.
+    The reason quotes no value, since a value may be secret.
     """
-    lines, place = text.rstrip().split("\n"), _PLACE.search(error)
+    lines, place = text.rstrip().split("\n"), _ERROR_PLACE.search(error)
     number = int(place[1] or len(lines)) if place else 0
     line = "".join(lines[number - 1 : number]) if number else ""
     where = f":{number}" if number else ""
@@ -307,7 +309,7 @@ def _explain(text: str, error: str) -> str:
 
 
 def _with_shared_servers(layers: Layers) -> Layers:
-    """Return the layers with ``servers_file`` as the lowest one, if the key is set."""
+    """Return the layers with ``servers_file`` as the last one, if the key is set."""
     file = layers.merged().get("servers_file")
     if not isinstance(file, str):
         return layers
@@ -320,10 +322,10 @@ def _with_shared_servers(layers: Layers) -> Layers:
 
 
 def _read_servers(file: Path) -> Any:
-    """Return the servers of a JSON file with ``mcpServers``, the format of other clients.
+    """Return ``mcpServers`` or ``servers`` of a JSON file, the format of other clients.
 
     Raises:
-        ConfigError: It cannot be read, or holds no such table.
+        ConfigError: The file cannot be read, or has no such table.
     """
     text = _read(file)
     try:

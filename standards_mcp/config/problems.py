@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 from standards_mcp._utils.secrets import declares_secret
 from standards_mcp._utils.text import did_you_mean
 
-from .layers import Layer, Layers, key_name, leaves, plugin_variables, set_variable
+from .layers import Layer, Layers, key_name, leaves, plugin_variables, variable_advice
 from .models import is_table, type_of
 from .models.http import Scope
 from .models.settings import PluginSection, Settings
@@ -45,8 +45,8 @@ _MESSAGES: Final = {
     **dict.fromkeys(("float_type", "float_parsing"), "input should be a number"),
     "path_type": """input should be a path in quotes, for example '"/srv/standards"'""",
 }
-_ADDRESSES: Final = ("https://", "http://", "${")
-_LISTED_BY: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
+_URL_STARTS: Final = ("https://", "http://", "${")
+_LIST_COMMANDS: Final = {"distributions": "plugins list --json", "plugins": "plugins list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Problem:
 
 
 class InvalidSettingsError(Exception):
-    """Settings have problems. The error holds none of their values, which may be secret."""
+    """Settings are invalid. The error holds no values, since these may be secret."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
@@ -80,8 +80,8 @@ class InvalidSettingsError(Exception):
 
 
 def misplaced_secret(layer: Layer, path: tuple[str, ...], own: str | None = None) -> Problem:
-    """Return the problem of a secret in a layer that others can read. See `set_variable`."""
-    fix = set_variable(path, own)
+    """Return the problem that other users can read the secret at *path* in this layer."""
+    fix = variable_advice(path, own)
     return Problem(path, f"a secret does not belong here; {fix}", fix, layer.where(path))
 
 
@@ -109,11 +109,11 @@ def find_problems(
 
 
 def _missing(problem: Problem, model: type[BaseModel], location: _Location) -> Problem:
-    """Return the problem of a missing key with the key to set; for a secret, with the variable."""
+    """Add the fix for a missing key: the key to set or, for a secret, the variable."""
     key, keys = key_name(problem.path), tuple(map(str, location))
     if not declares_secret(model, keys):
         return replace(problem, fix=f"set {key}")
-    fix = set_variable(problem.path, plugin_variables(model).get(keys))
+    fix = variable_advice(problem.path, plugin_variables(model).get(keys))
     return replace(problem, message=f"{problem.message}; {fix}", fix=fix, where=key)
 
 
@@ -135,13 +135,13 @@ def _key_of(location: _Location, values: Any) -> _Location:
 
 def _message(item: ErrorDetails, model: type[BaseModel], prefix: tuple[str, ...]) -> str:
     if item["type"] == "extra_forbidden":
-        return f"unknown key{_nearest_key(model, item, prefix)}"
+        return f"unknown key{_key_hint(model, item, prefix)}"
     message = _MESSAGES.get(item["type"]) or item["msg"].removeprefix("Value error, ")
     choices = re.findall(r"'([^']+)'", str(item.get("ctx", {}).get("expected", "")))
     return f"{message[:1].lower()}{message[1:]}{did_you_mean(str(item['input']), choices)}"
 
 
-def _nearest_key(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:
+def _key_hint(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...]) -> str:
     *table, key = item["loc"]
     kind = type_of(model, table)
     valid_keys = set(kind.model_fields) if is_table(kind) else set[str]()
@@ -166,13 +166,13 @@ class Names:
 
 
 def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
-    """Return the message that a glob matches none of the names, with the nearest one.
+    """Return the message that a glob matches none of the names, with the nearest name.
 
     Args:
         kind: The noun for the names, in the plural.
     """
     hint = did_you_mean(pattern.strip("*?"), names)
-    listed = f"; see `standards-mcp {_LISTED_BY.get(kind, kind.partition(',')[0])}`"
+    listed = f"; see `standards-mcp {_LIST_COMMANDS.get(kind, kind.partition(',')[0])}`"
     # A warning, because the pattern may be for a plugin that is not loaded here; `strict` makes it
     # an error.
     singular = re.sub(r"s\b", "", kind)
@@ -180,7 +180,7 @@ def no_match(pattern: str, kind: str, names: Iterable[str]) -> str:
 
 
 def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) -> Iterator[Problem]:
-    """Yield the keys that have no effect, such as patterns that match nothing.
+    """Yield a problem for each key without effect, such as a pattern that matches nothing.
 
     Args:
         profiles: The profiles whose rules are checked in addition to the general rules.
@@ -191,7 +191,7 @@ def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) ->
     for path, patterns, kind, valid_names in _patterns(settings, names, tuple(profiles)):
         for pattern in patterns:
             if pattern != "*" and not first_match(valid_names, (pattern,)):
-                is_contribution = kind not in _LISTED_BY
+                is_contribution = kind not in _LIST_COMMANDS
                 message = no_match(pattern, kind, valid_names)
                 yield Problem(path, message + hint if is_contribution else message)
 
@@ -199,7 +199,7 @@ def check_settings(settings: Settings, names: Names, profiles: Iterable[str]) ->
 def _patterns(
     settings: Settings, names: Names, profiles: Iterable[str]
 ) -> Iterator[tuple[tuple[str, ...], Iterable[str], str, Collection[str]]]:
-    """Yield the keys with patterns: their patterns, and the kind and the names to match."""
+    """Yield each key with patterns: its path and patterns, and the kind and names to match."""
     distributions = set(map(canonicalize_name, names.distributions))
     yield ("trusted",), map(canonicalize_name, settings.trusted), "distributions", distributions
     for profile in profiles:
@@ -219,7 +219,7 @@ def _patterns(
 
 
 def _process_limits(settings: Settings) -> Iterator[Problem]:
-    """Yield the keys for isolated plugins that have no effect."""
+    """Yield a problem for each key for isolated plugins that has no effect."""
     for name, section in settings.plugins.items():
         keys = section.model_fields_set & {"env", "memory", "processes"}
         reason = "it is for a plugin in a process of its own; set isolate = true"
@@ -230,7 +230,7 @@ def _process_limits(settings: Settings) -> Iterator[Problem]:
 
 
 def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iterator[Problem]:
-    """Yield the secrets of plugins that are set outside the environment and ``.env``.
+    """Yield a problem for each plugin's secret that is set outside the environment and ``.env``.
 
     The secrets of isolated plugins are unknown: only their own processes read their models.
 
@@ -249,9 +249,10 @@ def check_secrets(models: Mapping[str, type[BaseModel]], layers: Layers) -> Iter
 
 
 def check_programs(settings: Settings) -> Iterator[Problem]:
-    """Yield the missing programs of enabled servers, and missing interpreters of plugins.
+    """Yield a problem for each missing program of a server and missing interpreter of a plugin.
 
-    A server with its own PATH is skipped: its program is looked for in that PATH at its start.
+    Disabled servers and plugins are skipped, and servers with a PATH of their own: their programs
+    are looked up in that PATH when they start.
     """
     programs = [
         (("servers", name, "command"), server.command, "a program", server.cwd)
@@ -269,19 +270,19 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
 
 
 def check_places(settings: Settings) -> Iterator[Problem]:
-    """Yield malformed addresses of enabled servers, and ``state_dir`` if it cannot be made.
+    """Yield a problem for each malformed URL of an enabled server, and for a bad ``state_dir``.
 
-    An address may begin with a variable.
+    A URL may begin with a variable.
     """
     for name, server in settings.servers.items():
-        if server.enabled and server.url and not server.url.startswith(_ADDRESSES):
+        if server.enabled and server.url and not server.url.startswith(_URL_STARTS):
             yield Problem(("servers", name, "url"), "input should begin with https:// or http://")
     if settings.state_dir is not None:
         yield from folder_problems(("state_dir",), settings.state_dir)
 
 
 def folder_problems(path: tuple[str, ...], folder: Path) -> Iterator[Problem]:
-    """Yield a folder that cannot be opened, or not be created in a missing parent.
+    """Yield a problem if *folder* is not a folder, or has no parent to create it in.
 
     Args:
         path: The key that names the folder.

@@ -19,7 +19,7 @@ from .models.settings import Settings
 
 Schema = dict[str, Any]
 
-_DEEPEST: Final = 4
+_MAX_DEPTH: Final = 4
 """The depth at which nested tables and lists are no longer followed: a type may contain itself."""
 
 _HEAD: Final = """\
@@ -39,10 +39,10 @@ class Key:
     """One key of the configuration.
 
     Attributes:
-        table: Its table as TOML, such as ``tools.overrides."<name>"``; empty at the top.
+        table: The table of the key as TOML, such as ``tools.overrides."<name>"``; empty at the top.
         default: The default as TOML, or empty.
-        required: True if the file or a variable must set it.
-        secret: True if it is declared as a secret, or contains one.
+        required: True if the file or a variable must set the key.
+        secret: True if the value is declared as a secret, or contains one.
     """
 
     table: str
@@ -71,7 +71,7 @@ def _schema(plugins: Mapping[str, type[BaseModel]]) -> Schema:
     host_keys = schema["$defs"]["PluginSection"]["properties"]
     sections: Schema = {}
     for name, model in plugins.items():
-        own = _of_plugin(name, model)
+        own = _plugin_schema(name, model)
         schema["$defs"] |= own.pop("$defs", {})
         sections[name] = own | {"properties": host_keys | own.get("properties", {})}
     schema["properties"]["plugins"] |= {"properties": sections}
@@ -89,18 +89,18 @@ def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
     """Return a configuration file that changes nothing: every key explained, and commented out."""
     lines = [_HEAD]
     table = ""
-    refused = {
+    variables_only = {
         ("plugins", name, *path)
         for name, model in plugins.items()
         for path, variable in own_variables(model).items()
         if variable.only
     }
     for key in config_keys(plugins):
-        if (*key.table.split("."), key.name) in refused:
-            continue  # refused in a file
+        if (*key.table.split("."), key.name) in variables_only:
+            continue  # invalid in a file
         if key.table != table:
             table = key.table
-            # The table of a plugin that is no longer installed is refused.
+            # Commented out, since the table is invalid once the plugin is uninstalled.
             mark = "# " if "<" in table or table.startswith("plugins.") else ""
             lines += ["", f"{mark}[{table}]"]
         lines += ["", *(f"# {line}" for line in textwrap.wrap(key.description, 94))]
@@ -108,19 +108,19 @@ def config_template(plugins: Mapping[str, type[BaseModel]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _of_plugin(name: str, model: type[BaseModel]) -> Schema:
-    """Return the schema of a plugin's keys, with the plugin's name before its definitions."""
+def _plugin_schema(name: str, model: type[BaseModel]) -> Schema:
+    """Return the schema of a plugin's keys; its definitions have the plugin's name as prefix."""
     reference = f"#/$defs/{name}.{{model}}"
     try:
-        own = model.model_json_schema(ref_template=reference, schema_generator=_AnyIfUnknown)
+        own = model.model_json_schema(ref_template=reference, schema_generator=_AnyIfNotExpressible)
     except PydanticUserError:
         return {"type": "object"}
     own["$defs"] = {f"{name}.{key}": value for key, value in own.get("$defs", {}).items()}
     return own
 
 
-class _AnyIfUnknown(GenerateJsonSchema):
-    """Accept any value if only the plugin's own validator can decide."""
+class _AnyIfNotExpressible(GenerateJsonSchema):
+    """Accepts any value where JSON Schema cannot express a plugin's own validator."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
         del schema, error_info
@@ -132,41 +132,41 @@ class _AnyIfUnknown(GenerateJsonSchema):
 
 def _keys(schema: Schema, definitions: Schema, table: str, depth: int = 0) -> Iterator[Key]:
     inner: dict[str, Schema] = {}
-    for name, given in schema.get("properties", {}).items():
-        resolved = _resolved(given, definitions)
+    for name, unresolved in schema.get("properties", {}).items():
+        resolved = _resolved(unresolved, definitions)
         path = f"{table}.{name}" if table else name
-        tables = dict(_tables(path, resolved, definitions)) if depth < _DEEPEST else {}
+        tables = dict(_tables(path, resolved, definitions)) if depth < _MAX_DEPTH else {}
         inner |= tables
         if not tables:
             yield Key(
                 table,
                 name,
-                kind=_kind(given, definitions),
-                default="" if (value := given.get("default")) is None else toml_value(value),
+                kind=_kind(unresolved, definitions),
+                default="" if (value := unresolved.get("default")) is None else toml_value(value),
                 description=resolved.get("description", ""),
                 required=name in schema.get("required", ()),
-                secret=_is_secret(given, definitions),
+                secret=_is_secret(unresolved, definitions),
             )
     for path, resolved in inner.items():
         yield from _keys(resolved, definitions, path, depth + 1)
 
 
 def _tables(path: str, schema: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
-    """Yield the tables below a key; a plain value has none."""
-    others = schema.get("additionalProperties")
-    if not isinstance(others, dict):
+    """Yield the tables below a key, with their paths; a plain value has none."""
+    additional = schema.get("additionalProperties")
+    if not isinstance(additional, dict):
         if "properties" in schema:
             yield path, schema
         return
-    for name, given in schema.get("properties", {}).items():
-        yield f"{path}.{name}", _resolved(given, definitions)
-    each = _resolved(cast("Schema", others), definitions)
-    if "properties" in each:
-        yield f"{path}.{_PLACEHOLDERS.get(path.rpartition('.')[2], '<name>')}", each
+    for name, unresolved in schema.get("properties", {}).items():
+        yield f"{path}.{name}", _resolved(unresolved, definitions)
+    entry = _resolved(cast("Schema", additional), definitions)
+    if "properties" in entry:
+        yield f"{path}.{_PLACEHOLDERS.get(path.rpartition('.')[2], '<name>')}", entry
 
 
 def _resolved(schema: Schema, definitions: Schema) -> Schema:
-    """Return *schema* with its reference followed, and without the alternative null."""
+    """Return *schema* with its reference resolved, and without null as an alternative."""
     options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     if len(options) == 1:
         schema = {**schema, **options[0]}
@@ -175,9 +175,9 @@ def _resolved(schema: Schema, definitions: Schema) -> Schema:
     return schema
 
 
-def _kind(given: Schema, definitions: Schema, depth: int = 0) -> str:
-    schema = _resolved(given, definitions)
-    if depth > _DEEPEST:
+def _kind(unresolved: Schema, definitions: Schema, depth: int = 0) -> str:
+    schema = _resolved(unresolved, definitions)
+    if depth > _MAX_DEPTH:
         return "any"
     if "enum" in schema:
         return " or ".join(json.dumps(each) for each in schema["enum"])
@@ -193,11 +193,11 @@ def _kind(given: Schema, definitions: Schema, depth: int = 0) -> str:
     return "table" if kind == "object" else str(kind)
 
 
-def _is_secret(given: Schema, definitions: Schema, depth: int = 0) -> bool:
+def _is_secret(unresolved: Schema, definitions: Schema, depth: int = 0) -> bool:
     """Return True if a value, one of its alternatives or its elements are secret."""
-    schema = _resolved(given, definitions)
-    if depth > _DEEPEST or schema.get("writeOnly"):
-        return depth <= _DEEPEST
+    schema = _resolved(unresolved, definitions)
+    if depth > _MAX_DEPTH or schema.get("writeOnly"):
+        return depth <= _MAX_DEPTH
     inner: list[object] = [
         *schema.get("anyOf", ()),
         schema.get("items"),

@@ -12,24 +12,24 @@ class Timing:
 
     Attributes:
         start: For a plugin's lifespan to start; clients give a server 30 to 60.
-        head_start: Until the next plugin is started while one is still starting.
+        head_start: Until the next plugin is started, although one is still starting.
         stop: For a plugin's lifespan to stop; then it is abandoned.
         end: For all plugins together to stop; then the process is ended.
         hung: Until the log names a plugin that is still loading, and other processes suspect it.
-        patience: For the trial of a plugin that ended an earlier start, before the host starts
-            without it; the least patient client waits for 10.
+        patience: For the host to wait for the trial of a plugin that ended an earlier start; then
+            it starts without the plugin. The least patient client waits for 10.
         health: For the health checks of all plugins together.
         wrappers: For each wrapper of a call, in addition to the time of the wrapped call.
         redis: For one answer of Redis; then the call continues without it.
-        retry: Until a process or server that failed to start with the host is tried again.
-        listen: Until an ended stream of changes is opened again.
+        retry: Until a process or server that failed to start with the host is started again.
+        listen: Until a stream of changes that ended is opened again.
         stuck: For an isolated process to answer, and for a function to return, after a call was
             cancelled.
         drain: For other calls to end before a stuck process is ended; one may be asking a user.
         slow_server: `doctor` reports a start that takes longer; the least patient client waits for
             10.
         slow_plugin: `doctor` blames a plugin that takes longer for a slow start.
-        trial: For the whole life of the server that `doctor` starts, and for the trial of a plugin.
+        trial: For the server that `doctor` starts to end, and for the process of a plugin's trial.
     """
 
     start: float = 20.0

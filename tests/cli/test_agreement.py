@@ -67,7 +67,7 @@ def test_what_was_disabled_and_enabled_again_is_as_it_was(
     ("text", "pattern", "told"),
     [
         ('profile = "p"\n[tools]\ndisable = ["grow"]\n[profiles.p]\nplugins = ["search"]\n', "grow",
-         "This also serves: grow"),
+         "This change would also expose: grow"),
         ('[tools]\ndisable = ["b*"]\n', "b*", "all matches in broken, which failed"),
         ('strict = true\n[tools]\ndisable = ["b*"]\n', "b*",
          "which cannot be listed (plugin 'broken' failed"),
@@ -89,7 +89,7 @@ def test_newly_served_tools_are_listed_and_need_confirmation(install: Install):
     FILE.write_text(text)
     refused = run("tools", "enable", "g*")
     assert refused.exit_code == 1
-    told = "This also serves: get_standard_details, greet, grow, the prompt welcome"
+    told = "This change would also expose: get_standard_details, greet, grow, the prompt welcome"
     assert f"{told}. Nothing was changed. Run again with --yes to confirm" in refused.stderr
     assert told in run("tools", "enable", "g*", "--dry-run").stdout
     assert FILE.read_text() == text
@@ -105,7 +105,7 @@ def test_a_terminal_is_asked(install: Install):
     FILE.write_text(text)
     code, output = on_a_terminal("n", "tools", "enable", "grow")
     assert code == 1
-    assert "This also serves: grow" in output
+    assert "This change would also expose: grow" in output
     assert "nothing was changed" in output
     assert FILE.read_text() == text
     code, output = on_a_terminal("y", "tools", "enable", "grow")
@@ -117,10 +117,8 @@ def test_enabling_a_plugin_that_was_off_needs_confirmation(install: Install):
     FILE.write_text("autoload = false\n")
     refused = run("plugins", "enable", "greeter")
     assert refused.exit_code == 1
-    assert (
-        "This also serves: all contributions of the plugin 'greeter', whose code will run"
-        in refused.stderr
-    )
+    exposed = "all contributions of the plugin 'greeter', whose code will run"
+    assert f"This change would also expose: {exposed}" in refused.stderr
     assert FILE.read_text() == "autoload = false\n"
     FILE.write_text("")
     assert run("plugins", "enable", "greeter").exit_code == 0  # it was on already

@@ -197,6 +197,6 @@ def test_a_slow_start_without_a_slow_plugin_is_put_down_to_bytecode(install: Ins
     found = findings(code=1, timing=Timing(slow_server=0.1, slow_plugin=60.0))
     (start,), (slow,) = found["start"], found["plugin slow"]
     assert start["fix"].startswith(f'Compile the bytecode: `"{sys.executable}" -m compileall ')
-    assert slow["message"] == "it calls itself failed"
+    assert slow["message"] == "it reports the status failed"
     command = "`standards-mcp plugins disable slow`"
-    assert slow["fix"] == f"Correct what it reports, or disable it: {command}."
+    assert slow["fix"] == f"Correct the reported problem, or disable it: {command}."

@@ -244,7 +244,7 @@ class TestAFilter:
         [
             ({"subject": {"$regex": "Math"}}, "not an operator"),
             ({"$not": {"subject": "x"}}, "not an operator"),
-            ({"$eq": "x"}, "stands under a field"),
+            ({"$eq": "x"}, "belongs under a field"),
             ({"subject": None}, r"\$eq takes"),
             ({"subject": ["x"]}, r"Use \$in"),
             ({"subject": {}}, "needs an operator"),

@@ -1,4 +1,4 @@
-"""The tables of the configuration as pydantic models; this module has their base and types."""
+"""The tables of the configuration as pydantic models, with their base class and shared types."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from typing_extensions import TypeIs
 from standards_mcp.plugin.settings import Documented
 
 
-def _refuse_flag(value: object) -> object:
+def _refuse_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("input should be a number")  # noqa: TRY004  for pydantic
     return value
 
 
-NoFlag: Final = BeforeValidator(_refuse_flag)
-"""For numbers: pydantic takes true for 1."""
-Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), NoFlag]
+NotBool: Final = BeforeValidator(_refuse_bool)
+"""Refuses true and false for a number; pydantic would take them for 1 and 0."""
+Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), NotBool]
 
 
 class Table(Documented):
-    """A table of the host's own, whose keys are all known."""
+    """A table of the host itself; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,7 +59,7 @@ def type_of(model: type[BaseModel], path: Iterable[object]) -> Any:
 
 
 def takes_json(annotation: Any) -> bool:
-    """Return True if a type is a list or a table, which a variable holds as JSON."""
+    """Return True if a type is a list or a table; variables hold their values as JSON."""
     origin, members = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return takes_json(members[0])
@@ -74,11 +74,11 @@ class AtStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
-    """A format of text: in words for people, as a pattern for editors.
+class TextFormat:
+    """A format of text: a pattern, also for editors, and a description for error messages.
 
     Attributes:
-        words: The text after "input should be" in an error.
+        words: The description, which follows "input should be" in an error.
     """
 
     pattern: str
@@ -103,6 +103,6 @@ class Like:
 
 
 def error_at(key: str, message: str) -> ValidationError:
-    """Return an error at one key, for a validator of its whole table."""
+    """Return an error at one key, for a validator of the whole table."""
     error = PydanticCustomError("value_error", "{message}", {"message": message})
     return ValidationError.from_exception_data("", [{"type": error, "loc": (key,), "input": None}])

@@ -9,38 +9,44 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
-from . import AtStart, Like, NoFlag, Seconds, Table, error_at
+from . import AtStart, NotBool, Seconds, Table, TextFormat, error_at
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
-_NAME_WORDS: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
-Name: TypeAlias = Annotated[str, Like(NAME, _NAME_WORDS)]
+_NAME_FORMAT: Final = "a name of up to 64 letters, digits, '.', '_', '@' and '-'"
+Name: TypeAlias = Annotated[str, TextFormat(NAME, _NAME_FORMAT)]
 TokenName: TypeAlias = Annotated[
-    str, Like(rf"(?!(?:local|anonymous)$){NAME}", f"{_NAME_WORDS}, not 'local' or 'anonymous'")
+    str,
+    TextFormat(rf"(?!(?:local|anonymous)$){NAME}", f"{_NAME_FORMAT}, not 'local' or 'anonymous'"),
 ]
 _Host: TypeAlias = Annotated[
-    str, Like(r"[^\s/:\[\]]+|[0-9A-Fa-f.:]+", "a host without port, scheme and brackets")
+    str, TextFormat(r"[^\s/:\[\]]+|[0-9A-Fa-f.:]+", "a host without port, scheme and brackets")
 ]
 _Proxy: TypeAlias = Annotated[
     str,
-    Like(r"[0-9A-Fa-f.:]+(/\d{1,3})?|\*", "an address such as 127.0.0.1, or a network 10.0.0.0/8"),
+    TextFormat(
+        r"[0-9A-Fa-f.:]+(/\d{1,3})?|\*", "an address such as 127.0.0.1, or a network 10.0.0.0/8"
+    ),
 ]
 _Origin: TypeAlias = Annotated[
-    str, Like(r"https?://[^\sA-Z/*]+", "an origin such as https://chat.example.org")
+    str, TextFormat(r"https?://[^\sA-Z/*]+", "an origin such as https://chat.example.org")
 ]
 Digest: TypeAlias = Annotated[
-    str, Like(r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes")
+    str,
+    TextFormat(
+        r"[0-9a-f]{64}", "a SHA-256 in 64 hexadecimal digits, which `auth token new` writes"
+    ),
 ]
 Moment: TypeAlias = Annotated[
     str,
-    Like(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "a time in UTC such as '2026-12-31T23:59:59Z'"),
+    TextFormat(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "a time in UTC such as '2026-12-31T23:59:59Z'"),
 ]
 Url: TypeAlias = Annotated[
-    str, Like(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
+    str, TextFormat(r"https?://[^\s/]+(/\S*)?", "an address such as https://a.b/c")
 ]
-_Count: TypeAlias = Annotated[int, Field(gt=0), NoFlag]
-_KEY_CHARACTERS: Final = 32
+_Count: TypeAlias = Annotated[int, Field(gt=0), NotBool]
+_MIN_STATE_KEY_LENGTH: Final = 32
 ALL: Final = "*"
-"""The scope of a token that may use everything that is served."""
+"""The scope of a token for everything that is served."""
 ADMIN: Final = "admin"
 """The scope of the admin page, and of the plugins in ``/health``."""
 METRICS: Final = "metrics"
@@ -73,7 +79,7 @@ class TokenSection(Table):
 
     @property
     def expires_at(self) -> int | None:
-        """The time of its expiry, in seconds since 1970."""
+        """The time at which the token expires in seconds since 1970, or None."""
         return int(datetime.fromisoformat(self.expires).timestamp()) if self.expires else None
 
     @property
@@ -87,7 +93,7 @@ class Scope(Table):
 
     Attributes:
         names: Globs over the names of tools, prompts and resources.
-        profile: This profile, one of ``profiles``, applies, too.
+        profile: The name of a profile, one of ``profiles``, that narrows the scope.
     """
 
     names: tuple[str, ...] = ("*",)
@@ -109,14 +115,14 @@ class JwtSettings(Table):
     jwks_url: Url | None = None
 
     @model_validator(mode="after")
-    def _check_is_whole(self) -> Self:
+    def _check_is_complete(self) -> Self:
         if (self.issuer is None) != (self.audience is None):
             raise ValueError("it needs both issuer and audience")
         return self
 
 
 class AuthSettings(Table):
-    """``[server.auth]``: the users of the service; without it, anyone who reaches it may use it.
+    """``[server.auth]``: the users of the service. Without this table, requests need no token.
 
     Attributes:
         required: If true, requests need a token, even if no token exists. By default they need one
@@ -170,8 +176,8 @@ class AuditSettings(Table):
     path: Path | None = None
     arguments: Literal["hash", "redacted"] = "hash"
     required: bool = False
-    max_bytes: Annotated[int, Field(ge=10_000), NoFlag] = 50_000_000
-    files: Annotated[int, Field(gt=0, le=1000), NoFlag] = 10
+    max_bytes: Annotated[int, Field(ge=10_000), NotBool] = 50_000_000
+    files: Annotated[int, Field(gt=0, le=1000), NotBool] = 10
 
     @model_validator(mode="after")
     def _check_has_path(self) -> Self:
@@ -200,23 +206,24 @@ class HttpSettings(Table):
         uds: The service listens at the Unix socket with this path, in place of host and port. The
             user and the group of the process may use it.
         allowed_hosts: Requests may name these hosts, such as ``mcp.example.org`` or
-            ``*.example.org``. By default, a service that listens on this machine only accepts
-            its names, and any other service accepts all names and needs authorization.
+            ``*.example.org``. By default, a service that only this machine can reach accepts names
+            of this machine; any other service accepts all names and needs authorization.
         allowed_origins: Pages of these origins may use the service from a browser, such as
             ``https://chat.example.org``.
         trusted_proxies: The ``X-Forwarded-For`` of proxies at these addresses or networks is
             believed. With ``uds``, ``*`` means the proxy that uses the socket.
         workers: Number of processes that serve the port. Several need ``stateless``.
-        state_key: Encrypts the state that clients of 2026-07-28 carry while their user is asked. It
-            has 32 characters or more. Services behind one load balancer need the same key. By
-            default, each start makes its own.
+        state_key: This key encrypts the state that clients of protocol version 2026-07-28 keep
+            while their user is asked. It has 32 characters or more. Services behind one load
+            balancer need the same key. By default, each start makes its own.
         stateless: If true, the service keeps no sessions. Clients of protocol versions before
             2026-07-28 then get no questions and no notice of changes.
         json_response: If true, calls are answered with JSON in place of a stream. This is faster,
             but there is no progress, and clients of older versions get no questions.
         max_request_bytes: The body of a request may have this many bytes.
         max_sessions: This many sessions may be open at a time.
-        max_sessions_per_client: One token may have this many of them. By default, a fifth of all.
+        max_sessions_per_client: One token may have this many sessions. By default, a fifth of
+            ``max_sessions``.
         session_idle: A session without a request for this many seconds is closed.
         rest: If true, the tools are also a REST API: ``POST /tools/{name}``, documented at
             ``/openapi.json`` and ``/docs``.
@@ -230,7 +237,7 @@ class HttpSettings(Table):
     """
 
     host: Annotated[str, AtStart()] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65_535), NoFlag, AtStart()] = 8000
+    port: Annotated[int, Field(ge=0, le=65_535), NotBool, AtStart()] = 8000
     uds: Annotated[Path | None, AtStart()] = None
     allowed_hosts: Annotated[tuple[_Host, ...], AtStart()] = ()
     allowed_origins: Annotated[tuple[_Origin, ...], AtStart()] = ()
@@ -254,19 +261,19 @@ class HttpSettings(Table):
     @field_validator("state_key")
     @classmethod
     def _check_state_key(cls, key: SecretStr | None) -> SecretStr | None:
-        if key is not None and len(key) < _KEY_CHARACTERS:
-            raise ValueError(f"it needs {_KEY_CHARACTERS} or more random characters")
+        if key is not None and len(key) < _MIN_STATE_KEY_LENGTH:
+            raise ValueError(f"it needs {_MIN_STATE_KEY_LENGTH} or more random characters")
         return key
 
     @model_validator(mode="after")
     def _check_proxies(self) -> Self:
         # A Unix socket has no addresses, so there `*` means all programs that may use its file.
-        # Elsewhere, clients could choose the address that is locked out.
+        # Over TCP, a client could forge its address, and get another address locked out.
         if "*" in self.trusted_proxies and self.uds is None:
             raise ValueError("trusted_proxies: '*' is for uds; name the addresses of the proxies")
         return self
 
     @property
     def session_share(self) -> int:
-        """The largest number of sessions of one token."""
+        """The maximum number of sessions of one token."""
         return self.max_sessions_per_client or max(1, self.max_sessions // 5)

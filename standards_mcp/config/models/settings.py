@@ -1,4 +1,4 @@
-"""The host's settings as models, with ``[plugins.*]`` and ``[servers.*]``; they read no files."""
+"""Models of the host's settings, with ``[plugins.*]`` and ``[servers.*]``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from standards_mcp._utils.text import did_you_mean
 from standards_mcp.plugin import PluginSettings
 from standards_mcp.plugin.settings import Documented
 
-from . import AtStart, Like, Seconds, Table
+from . import AtStart, Seconds, Table, TextFormat
 from .http import HttpSettings, Scope
 from .tools import ContributionSettings, Kind, Profile, Rules, ToolSettings
 
@@ -34,39 +34,39 @@ _SIZE: Final = re.compile(r"([1-9][0-9]*) ?([KMGkmg])[Bb]")
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SERVER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 ENV_PREFIX: Final = "STANDARDS_MCP_"
-_NAMED: Final = re.compile(r"-*(?P<name>[\w-]+)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
+_NAME_AND_VALUE: Final = re.compile(r"-*(?P<name>[\w-]+)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
-def _hidden(value: object) -> object:
+def _hide_secret(value: object) -> object:
     """Treat a value as a secret unless it is short, an absolute path, or names a variable."""
     if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
         return value
     return value if _VARIABLE.search(value) or Path(value).is_absolute() else SecretStr(value)
 
 
-def _hidden_arguments(value: object) -> object:
-    """Hide the argument after a flag such as ``--api-key``, and a value after its ``=``."""
+def _hide_arguments(value: object) -> object:
+    """Hide an argument after a flag such as ``--api-key``, and one such as ``--api-key=...``."""
     if not isinstance(value, list | tuple):
         return value
     arguments = cast("Sequence[object]", value)
     hidden: list[object] = []
-    for before, argument in pairwise(("", *arguments)):
-        flag = str(before)
+    for previous, argument in pairwise(("", *arguments)):
+        flag = str(previous)
         is_value = flag.startswith("-") and looks_secret(flag.lstrip("-"))
-        hidden.append(_hidden(argument) if is_value or _named_secret(argument) else argument)
+        hidden.append(_hide_secret(argument) if is_value or _named_secret(argument) else argument)
     return hidden
 
 
 def _named_secret(argument: object) -> str:
     """Return the value of an argument such as ``--token=abc`` or ``X-Api-Key: abc``, or ``""``."""
-    match = _NAMED.fullmatch(argument) if isinstance(argument, str) else None
+    match = _NAME_AND_VALUE.fullmatch(argument) if isinstance(argument, str) else None
     return match["value"] if match and looks_secret(match["name"]) else ""
 
 
 _Text: TypeAlias = Annotated[str | SecretStr, Field(union_mode="left_to_right")]
-HiddenText: TypeAlias = Annotated[_Text, BeforeValidator(_hidden)]
-HiddenArguments: TypeAlias = Annotated[tuple[_Text, ...], BeforeValidator(_hidden_arguments)]
+HiddenText: TypeAlias = Annotated[_Text, BeforeValidator(_hide_secret)]
+HiddenArguments: TypeAlias = Annotated[tuple[_Text, ...], BeforeValidator(_hide_arguments)]
 
 
 class ServerSettings(PluginSettings):
@@ -84,10 +84,10 @@ class ServerSettings(PluginSettings):
         cwd: The program runs in this folder. By default it is the host's own.
         url: The address of a server for streamable HTTP, in place of a command.
         headers: These headers are sent with every request to the server.
-        prefix: The names of its tools begin with this. By default it is the server's name and a
-            dot.
+        prefix: The names of the server's tools begin with this text. By default it is the server's
+            name and a dot.
         start_timeout: The server may take this many seconds to start and to list its tools.
-        timeout: One call of its tools may take this many seconds, in place of ``tools.timeout``.
+        timeout: One call of a tool may take this many seconds, in place of ``tools.timeout``.
         approve: With ``"first"``, the definitions of the first start are approved. A tool, prompt
             or resource template that is changed or added later is not served until
             ``servers approve`` approves it. With ``"always"``, all are served without approval.
@@ -130,7 +130,7 @@ class VariableError(ValueError):
     """A variable of the environment that a server needs is not set.
 
     Attributes:
-        variable: Its name.
+        variable: The name of the variable.
     """
 
     def __init__(self, variable: str) -> None:
@@ -139,7 +139,7 @@ class VariableError(ValueError):
 
 
 class Expansion:
-    """Replaces variables in texts; their values count as secrets."""
+    """Replaces variables in texts, and collects the secrets among the values."""
 
     def __init__(self) -> None:
         self.secrets: set[str] = set()
@@ -148,11 +148,11 @@ class Expansion:
         """Return *value* with its variables replaced by their values.
 
         Raises:
-            VariableError: One is not set.
+            VariableError: A variable is not set.
         """
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
-        if named := _named_secret(text):
-            self.secrets.add(named)
+        if secret := _named_secret(text):
+            self.secrets.add(secret)
         for secret in query_secrets(text):
             self.secrets |= {secret, unquote(secret)}
         return _VARIABLE.sub(self._variable, text)
@@ -192,7 +192,9 @@ class PluginSection(Documented):
     required: bool = False
     isolate: bool = False
     python: str | None = None
-    memory: Annotated[str, Like(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = None
+    memory: Annotated[str, TextFormat(_SIZE.pattern, "a size such as '512MB' or '2GB'")] | None = (
+        None
+    )
     processes: Annotated[int, Field(gt=0)] = 32
     # Described as plain text: a value may be a secret, and need not be one.
     env: Annotated[
@@ -207,7 +209,7 @@ class PluginSection(Documented):
 
     @property
     def memory_bytes(self) -> int | None:
-        """The limit of memory in bytes."""
+        """The limit of memory in bytes, or None."""
         match = _SIZE.fullmatch(self.memory or "")
         return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
@@ -276,7 +278,7 @@ class Settings(Table):
 
     @property
     def profiles_in_force(self) -> tuple[str, ...]:
-        """The profile that applies, if any does."""
+        """The profile that applies, as a tuple with one name or none."""
         return (self.profile,) if self.profile else ()
 
     def rules(self, kind: Kind, profiles: Iterable[str]) -> Iterator[tuple[tuple[str, ...], Rules]]:
@@ -292,9 +294,9 @@ class Settings(Table):
     @field_validator("servers")
     @classmethod
     def _check_servers(cls, servers: dict[str, ServerSection]) -> dict[str, ServerSection]:
-        if odd := next((name for name in servers if not _SERVER_NAME.fullmatch(name)), None):
+        if invalid := next((name for name in servers if not _SERVER_NAME.fullmatch(name)), None):
             raise ValueError(
-                f"{odd!r} is not a valid server name; use letters, digits, '_' and '-'"
+                f"{invalid!r} is not a valid server name; use letters, digits, '_' and '-'"
             )
         return servers
 

@@ -9,24 +9,24 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from . import AtStart, Like, NoFlag, Seconds, Table, error_at
+from . import AtStart, NotBool, Seconds, Table, TextFormat, error_at
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources"]
 """The kind of a contribution, by the name of its table."""
 ToolName = Annotated[
     str,
-    Like(
+    TextFormat(
         r"[A-Za-z][A-Za-z0-9_.-]{0,63}",
         "a letter and up to 63 letters, digits, '_', '-' and '.', for example 'search_docs'",
     ),
 ]
-Count = Annotated[int, Field(gt=0), NoFlag]
-Tokens = Annotated[int, Field(ge=100), NoFlag]
-"""A lower limit would cut every answer of a tool to nothing."""
+Count = Annotated[int, Field(gt=0), NotBool]
+Tokens = Annotated[int, Field(ge=100), NotBool]
+"""A limit of fewer tokens would leave nothing of an answer."""
 RATE_LIMIT: Final = r"[1-9][0-9]*/(second|minute|hour|day)"
 RateLimit = Annotated[
     str,
-    Like(
+    TextFormat(
         RATE_LIMIT,
         "a number of calls for each second, minute, hour or day, for example '60/minute'",
     ),
@@ -34,7 +34,7 @@ RateLimit = Annotated[
 
 
 class Rules(Table):
-    """Rules that a prompt or a resource passes to be served. A match in ``disable`` always wins.
+    """Rules that select prompts or resources. A match in ``disable`` always wins.
 
     Attributes:
         enable: Only contributions with a declared or published name that matches one of these globs
@@ -60,7 +60,7 @@ class Rules(Table):
 
 
 class ToolRules(Rules):
-    """Rules that a tool passes to be served. A match in ``disable`` always wins.
+    """Rules that select tools. A match in ``disable`` always wins.
 
     Attributes:
         read_only: If true, only tools that change nothing are served.
@@ -91,7 +91,7 @@ class Override(Table):
         description: This description replaces the author's.
         timeout: One call may take this many seconds.
         rate_limit: One caller may ask for it this often, such as ``60/minute``.
-        concurrency: This many calls of it run at a time, and more wait.
+        concurrency: This many calls of it run at a time; further calls wait.
         max_output_tokens: An answer has about this many tokens at most. A longer one is refused.
     """
 
@@ -108,8 +108,8 @@ class ContributionSettings(Rules):
     """``[prompts]`` or ``[resources]``.
 
     Attributes:
-        rate_limit: One caller may ask for each this often, such as ``60/minute``, unless the
-            override of it sets another limit.
+        rate_limit: One caller may ask for each prompt or resource this often, such as
+            ``60/minute``, unless its override sets another limit.
         max_output_tokens: An answer has about this many tokens at most, with 4 bytes a token. A
             longer one is refused.
         overrides: Each table changes the prompt or the resource with this declared or published
@@ -156,7 +156,7 @@ class ToolOverride(Override):
 
     arguments: dict[str, ArgumentOverride] = Field(default_factory=dict[str, ArgumentOverride])
     max_output_tokens: Tokens | None = None
-    cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False), NoFlag] | None = None
+    cache_ttl: Annotated[float, Field(ge=0, allow_inf_nan=False), NotBool] | None = None
 
 
 class ToolSettings(ToolRules):
@@ -164,7 +164,7 @@ class ToolSettings(ToolRules):
 
     Attributes:
         timeout: One call of a tool that has no timeout of its own may take this many seconds.
-        concurrency: This many calls of one plugin's tools run at a time, and more wait.
+        concurrency: This many calls of one plugin's tools run at a time; further calls wait.
         rate_limit: One caller may call each tool this often, such as ``60/minute``, unless the
             tool's override sets another limit.
         max_output_tokens: An answer has about this many tokens at most, with 4 bytes for a token. A
@@ -192,13 +192,13 @@ class ToolSettings(ToolRules):
             raise ValueError("must be a redis:// or rediss:// URL")
         try:
             _ = urlsplit(url).port
-        except ValueError:  # it quotes what it takes for the port: a part of the password
+        except ValueError:  # quotes a supposed port, which may be a part of the password
             raise ValueError("is not a URL; write %2F for a '/' in its password") from None
         return storage
 
 
 class Profile(ToolRules):
-    """``[profiles.<name>]``: rules in addition to ``[tools]``, which only narrow it.
+    """``[profiles.<name>]``: rules that narrow ``[tools]``, ``[prompts]`` and ``[resources]``.
 
     Attributes:
         plugins: Only plugins with a name that matches one of these globs serve anything.
