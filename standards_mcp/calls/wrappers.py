@@ -54,9 +54,9 @@ class Wrappers:
 
 async def _call_tool(call: ToolCall) -> ToolResult:
     """Continue a call after all wrappers, with the arguments that they have set."""
-    made = _of_host(call)
-    made.call.arguments = call.arguments
-    result: ToolResult = await made.inner_steps(made.call)
+    host_call = _host_call(call)
+    host_call.call.arguments = call.arguments
+    result: ToolResult = await host_call.inner_steps(host_call.call)
     return result
 
 
@@ -75,15 +75,15 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HostCall(ToolCall):
-    """A call as wrappers get it, with private fields by which the host continues it."""
+    """A call as wrappers get it, with private fields with which the host continues the call."""
 
     call: Call = field(repr=False)
     inner_steps: CallNext = field(repr=False)
     progress: _Progress = field(default_factory=_Progress, repr=False)
 
 
-def _of_host(call: ToolCall) -> _HostCall:
-    """Return a call as the host made it.
+def _host_call(call: ToolCall) -> _HostCall:
+    """Return a call with the private fields of the host.
 
     Raises:
         TypeError: The wrapper built a call of its own.
@@ -97,12 +97,12 @@ class Wrapper:
     """One plugin's wrapper around the calls of all tools.
 
     Args:
-        seconds: Its time, in addition to the tool's timeout. Inner wrappers must have less time, so
-            that the wrapper whose time is over is the one that hangs.
-        is_enabled: Returns True while the plugin is enabled; a reload may disable it.
+        seconds: Time limit in addition to the tool's timeout. Inner wrappers must have less time,
+            so that the wrapper whose time is over is the one that hangs.
+        is_enabled: Returns True while the plugin is enabled; a reload may disable the plugin.
 
     Attributes:
-        handler: The handler that the plugin puts around `call_next`, if it has one.
+        handler: The plugin's handler around `call_next`, or None.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Wrapper:
         is_enabled: Callable[[], bool],
     ) -> None:
         self._plugin = plugin
-        self._left_out = False
+        self._is_skipped = False
         self._next = call_next
         self._seconds = seconds
         self._required = required
@@ -124,9 +124,9 @@ class Wrapper:
 
     async def __call__(self, call: ToolCall) -> ToolResult:
         """Answer a call; a failure of the wrapper becomes a result or is skipped."""
-        if self.handler is None or self._left_out or not self._is_enabled():
+        if self.handler is None or self._is_skipped or not self._is_enabled():
             return await self._next(call)
-        call = replace(_of_host(call), progress=_Progress())
+        call = replace(_host_call(call), progress=_Progress())
         with call.call.context.within(call.call.limits.timeout + self._seconds):
             try:
                 answer = await self.handler(call)
@@ -141,14 +141,14 @@ class Wrapper:
                 if is_from_outside(exc) or (task and task.cancelling()):
                     raise
                 return await self._recover(exc, call)
-        return self._late(call)
+        return self._time_out(call)
 
-    def _late(self, call: _HostCall) -> ToolResult:
+    def _time_out(self, call: _HostCall) -> ToolResult:
         """Answer a call whose time is over; skip this wrapper in later calls if it hangs."""
         log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": self._plugin})
         # Each later call would wait as long.
-        self._left_out = not self._required
-        advice = "Try again" if self._left_out else "Restart the server"
+        self._is_skipped = not self._required
+        advice = "Try again" if self._is_skipped else "Restart the server"
         # The tool may have answered before the wrapper hung: the client gets this answer.
         return call.progress.result or error_result(
             "timeout",
@@ -169,7 +169,7 @@ class Wrapper:
 
     async def call_next(self, call: ToolCall) -> ToolResult:
         """Pass a call on to the next wrapper or the tool; the plugin's handler awaits this."""
-        progress = _of_host(call).progress
+        progress = _host_call(call).progress
         if progress.called:
             raise RuntimeError("a wrapper may call call_next only once")
         progress.called = True
