@@ -30,7 +30,7 @@ Gate: TypeAlias = Callable[["CallRecord"], None]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CallRecord:
-    """One call, from its start to its end.
+    """The record of one call, updated until the call ends.
 
     Attributes:
         kind: ``tool``, ``prompt``, ``resource``, ``completion``, ``subscription`` or ``route``.

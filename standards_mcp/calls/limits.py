@@ -1,6 +1,6 @@
 """Limits of a call: gates, the deadline, valid arguments, rate limits and slots.
 
-Each step here may refuse or delay a call before the function of its plugin runs.
+Each step in this module may refuse or delay a call before the function of its plugin runs.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
         )
     notes = (*result.notes, note) if note else result.notes
     if note and (result.content or _is_json_of(result.text, structured)):
-        # Content blocks, and a text that was the JSON of the structure, become its shorter JSON.
+        # The shorter JSON replaces content blocks, or a text that was the JSON of the structure.
         return replace(result, text=_json(short), structured=short, content=(), notes=notes)
     cut = replace(result, structured=short, notes=notes)
     return cut if size <= limit else _with_short_text(cut, size, limit, is_noted=bool(note))
@@ -229,7 +229,7 @@ def _with_short_text(
 def _cut(text: str, size: int) -> str:
     """Return the beginning of *text* in at most *size* bytes of UTF-8.
 
-    It ends with a whole line, unless that would remove half of it.
+    The beginning ends with a whole line, unless that would remove half of it.
     """
     encoded = text.encode()
     if len(encoded) <= size:

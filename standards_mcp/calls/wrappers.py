@@ -1,7 +1,7 @@
 """Run the wrappers that plugins put around tool calls, and contain their failures.
 
 A wrapper that crashes is skipped for that call. A wrapper that hangs is skipped in all later calls.
-If its plugin is required, the calls fail instead. No tool is called twice.
+If the plugin is required, the calls fail instead. No tool is called twice.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class _Progress:
     """The progress of a call in one wrapper.
 
     Attributes:
-        called: True once the wrapper has called `Wrapper.call_next`.
+        has_called_next: True once the wrapper has called `Wrapper.call_next`.
         result: The result of `call_next`.
     """
 
-    called: bool = False
+    has_called_next: bool = False
     result: ToolResult | None = None
 
 
@@ -159,7 +159,7 @@ class Wrapper:
         extra = {"plugin": self._plugin, "tool": call.tool}
         log.error("a wrapper of tool calls crashed", exc_info=cause, extra=extra)
         # If the wrapper passed the call on without a result, the tool may have run already.
-        if self._required or (call.progress.called and call.progress.result is None):
+        if self._required or (call.progress.has_called_next and call.progress.result is None):
             return error_result(
                 "internal_error",
                 f"plugin {self._plugin!r}, which wraps every call, failed. Try again; "
@@ -170,8 +170,8 @@ class Wrapper:
     async def call_next(self, call: ToolCall) -> ToolResult:
         """Pass a call on to the next wrapper or the tool; the plugin's handler awaits this."""
         progress = _host_call(call).progress
-        if progress.called:
+        if progress.has_called_next:
             raise RuntimeError("a wrapper may call call_next only once")
-        progress.called = True
+        progress.has_called_next = True
         progress.result = await self._next(call)
         return progress.result

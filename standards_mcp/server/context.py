@@ -87,11 +87,11 @@ async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.
 
 
 class _RequestState(BaseModel):
-    """State that travels with a client while it asks its user.
+    """State that a client keeps while it asks its user, and sends back with the reply.
 
     Attributes:
         replies: Earlier replies, by the keys of their questions.
-        of_server: The state that another server, which provides the tool, sent with its questions.
+        of_server: The state that another MCP server sent with its questions.
     """
 
     replies: dict[str, types.InputResponse] = {}

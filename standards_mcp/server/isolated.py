@@ -179,7 +179,7 @@ def _load_host(config: wire.WorkerConfig, finish: Callable[[Contributions], Cont
     if config.name not in (info.name for info in plugins):
         missing = f"it is not installed in {sys.prefix}"
         plugins.append(PluginInfo(name=config.name, load=lambda: None, error=missing))
-    # Another environment may lack plugins that have tables here.
+    # The plugin's environment may lack other plugins that have tables in the settings.
     names = {info.name for info in plugins}
     tables = {name: table for name, table in settings.plugins.items() if name in names}
     settings = settings.model_copy(update={"plugins": tables})

@@ -121,7 +121,7 @@ class HostServer(Server[None]):
 
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
-        # The local user sees everything, so a change for any caller is a change here.
+        # The local user sees everything, so a change for any caller is in this list, too.
         before, now = self._announced_definitions, definitions_by_kind(self._host.visible())
         await self.notify_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
 

@@ -71,7 +71,7 @@ def _provider(version: str) -> Any:
             "[server.telemetry] traces needs OpenTelemetry: remove the key, or run "
             f"`{install_command(HOST, 'otel')}`"
         ) from None
-    # Values from the environment take precedence.
+    # `Resource.create` would let an attribute override OTEL_SERVICE_NAME.
     name = os.environ.get("OTEL_SERVICE_NAME", "standards-mcp")
     resource = Resource.create({"service.version": version, "service.name": name})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

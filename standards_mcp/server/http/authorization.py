@@ -146,7 +146,7 @@ class Tokens:
 def _identity(section: TokenSection) -> str:
     """Return a text that changes with the token and with its expiry.
 
-    It is the subject of sessions and streams, so a changed token or expiry ends them.
+    Sessions and streams keep it as their subject, so a changed token or expiry ends them.
     """
     return f"{section.sha256} {section.expires or ''}"
 

@@ -122,7 +122,7 @@ def with_authorization(
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"]
-        # A wrong token is refused, because an anonymous caller may see more than its owner.
+        # A wrong token is refused, because an anonymous caller may see more than the token's owner.
         has_token = "authorization" in Headers(scope=scope)
         if isinstance(user, AuthenticatedUser):
             _limit_stream(scope, user.access_token.expires_at)
@@ -173,7 +173,7 @@ class InFlight:
         self._idle.set()
 
     def tracked(self, app: ASGIApp) -> ASGIApp:
-        """Return *app* with its requests tracked; it answers 503 while the service ends."""
+        """Return *app* with its requests tracked, and with 503 for new ones during shutdown."""
         return partial(self._track, app)
 
     async def _track(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

@@ -218,7 +218,7 @@ class Workers:
         """Run the workers.
 
         Returns:
-            In each worker, at once, its parent. In the parent, the exit code after all workers
+            In each worker: its `Parent`, at once. In the parent: the exit code, after all workers
             have ended.
         """
         log.info("starting workers", extra={"workers": self._count})

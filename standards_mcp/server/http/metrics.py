@@ -88,7 +88,7 @@ class Metrics:
             buckets=_BUCKETS,
             registry=registry,
         )
-        # Cached, because `labels` takes a lock and makes a key each time. Its values are bounded.
+        # Cached, because `labels` takes a lock and makes a key each time; the values are bounded.
         self._calls, self._seconds = cache(calls.labels), cache(seconds.labels)
         self._cached = counter(
             "cached_answers", "Calls that were answered by an equal call.", labels[1:]

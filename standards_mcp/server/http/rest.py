@@ -132,8 +132,8 @@ class Rest:
 def most_values(settings: ToolSettings) -> int:
     """Return the highest number of values in a request, checked before it is parsed.
 
-    It is twice the limit for arguments: slightly too many values are refused in the
-    call, so that the model can read the reason.
+    It is twice the limit for arguments: slightly too many values are refused in the call, so that
+    the model can read the reason.
     """
     return 2 * settings.max_argument_values
 

@@ -189,7 +189,7 @@ class _Event(NamedTuple):
 
     @property
     def size(self) -> int:
-        # The client chooses the name of the stream, the id of its request, which may be long.
+        # A stream's name is the id of a request: the client chooses it, and it may be long.
         return len(self.text) + len(self.stream) + _EVENT_OVERHEAD
 
 
