@@ -125,7 +125,7 @@ def _end_on_signals(scope: anyio.CancelScope, on_signal: Callable[[], None]) -> 
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        # Windows has no signal handlers on its event loop; there, the default action ends the process.
+        # Windows has no signal handlers on its event loop; the default action ends the process.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, end)
 

@@ -49,7 +49,7 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse a part of a request."""
-        if not self._has_begun:  # its time does not include the silence before its first byte
+        if not self._has_begun:  # the time limit of a request starts at its first byte
             self._stop_timer()
             self._has_begun = True
         super().data_received(data)
@@ -117,7 +117,7 @@ class _Connection(h11.Connection):
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(h11.SERVER)
-        self._most_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
+        self._max_wire_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
         self._wire_bytes = self._body_bytes = self._parts = 0
         self.refusal: tuple[int, str] | None = None
         # Count the lines of headers and trailers first: to parse one takes two microseconds.
@@ -141,7 +141,7 @@ class _Connection(h11.Connection):
         elif isinstance(event, h11.Data):
             self._parts += 1
             self._body_bytes += len(event.data)
-        if self._wire_bytes > self._most_bytes and self.their_state is h11.SEND_BODY:
+        if self._wire_bytes > self._max_wire_bytes and self.their_state is h11.SEND_BODY:
             self._exceed(413, "the body of the request is too large, with its framing")
         if self._parts > _MAX_PARTS + self._body_bytes // _MIN_PART_BYTES:
             advice = f"send it in chunks of {_MIN_PART_BYTES} bytes or more, or with Content-Length"
