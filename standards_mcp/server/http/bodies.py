@@ -141,7 +141,7 @@ async def client_left(_: Request, exc: Exception) -> Response:
     return Response(status_code=CLIENT_LEFT)
 
 
-async def http_error(_: Request, exc: Exception) -> Response:
+async def refused(_: Request, exc: Exception) -> Response:
     """Return the response for a request that reached no tool or route, such as an unknown path."""
     assert isinstance(exc, HTTPException)  # noqa: S101  - the app registers it for this type only
     if exc.status_code in _WITHOUT_BODY:

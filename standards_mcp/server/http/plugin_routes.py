@@ -21,7 +21,7 @@ from standards_mcp.contributions.selection import visible
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 
-from .bodies import CLIENT_LEFT, failure_response, http_error, while_connected, with_body
+from .bodies import CLIENT_LEFT, failure_response, refused, while_connected, with_body
 from .guards import Answer
 
 _PLUGIN_SCOPE_KEYS: Final = (
@@ -128,7 +128,7 @@ async def _respond(
             try:
                 response: Any = await route.route.function(plugin_request)
             except HTTPException as exc:
-                response = await http_error(plugin_request, exc)
+                response = await refused(plugin_request, exc)
             if not isinstance(response, Response):
                 raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
     except ClientDisconnect:

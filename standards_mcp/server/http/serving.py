@@ -34,7 +34,7 @@ from standards_mcp.server.server import HostServer
 from standards_mcp.server.tracing import traced, with_trace_context
 
 from .authorization import Credentials, Principals, Tokens, is_revoked
-from .bodies import client_left, http_error
+from .bodies import client_left, refused
 from .guards import LOOPBACK, MCP, InFlight, with_authorization, with_known_hosts
 from .health import Health
 from .listening import is_local, is_private, url_of
@@ -170,7 +170,7 @@ class _Service:
         app = Starlette(
             routes=[mcp, *metadata_routes, *routes],
             middleware=middleware,
-            exception_handlers={HTTPException: http_error, ClientDisconnect: client_left},
+            exception_handlers={HTTPException: refused, ClientDisconnect: client_left},
         )
         # Behind a proxy, the address of a redirect would be wrong.
         app.router.redirect_slashes = False
