@@ -1,4 +1,4 @@
-"""Runs a call of a tool, a prompt or a resource. Each concern around the function is a step.
+"""Run calls of tools, prompts and resources through a pipeline of steps, one for each concern.
 
 `loading` and every layer above may import this package.
 """

@@ -23,23 +23,23 @@ from .call import Call, CallNext
 
 log = logging.getLogger(__name__)
 
-# A shared cache must not make calls slower than no cache.
+# A Redis that does not answer must not make calls slower than no Redis.
 _REST_SECONDS: Final = 5.0
 _T = TypeVar("_T")
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _PREFIX: Final = "standards-mcp:answer:"
-_OF_ONE_CALLER: Final = (RateLimitedError, CannotAskError)
+_CALLER_ERRORS: Final = (RateLimitedError, CannotAskError)
 
 
 class SharedRedis:
-    """A Redis with a circuit breaker: after a failure it is left alone for some seconds.
+    """A Redis client with a circuit breaker: no requests for some seconds after a failure.
 
     Args:
         url: A ``redis://`` or ``rediss://`` URL.
-        seconds: The timeout of one question.
+        seconds: The timeout of one request.
 
     Attributes:
-        pool: It connects when it is first used, and again after it was disconnected.
+        pool: The connections; they open at the first use, and again after a disconnect.
 
     Raises:
         ConfigError: The package ``redis`` is not installed, or the URL has a wrong option.
@@ -56,56 +56,55 @@ class SharedRedis:
                 f"`{install_command(HOST, 'redis')}`"
             ) from None
         timeouts = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-        once_more = Retry(NoBackoff(), 1)  # an idle connection may have been closed
+        retry_once = Retry(NoBackoff(), 1)  # an idle connection may have been closed
         try:
-            pool = cast("Any", redis.ConnectionPool).from_url(url, retry=once_more, **timeouts)
+            pool = cast("Any", redis.ConnectionPool).from_url(url, retry=retry_once, **timeouts)
         except ValueError as exc:
             raise ConfigError(f"[tools] storage: {exc}; correct the URL") from None
         self.pool: Any = pool
         self._seconds = seconds
-        self._is_gone, self._rests_until = False, 0.0
-        self._asking = set[asyncio.Task[Any]]()
+        self._is_down, self._paused_until = False, 0.0
+        self._requests = set[asyncio.Task[Any]]()
 
-    async def ask(self, question: Callable[[], Awaitable[_T]], otherwise: str) -> _T | None:
-        """Return the answer, or None if it does not come in time.
+    async def ask(self, request: Callable[[], Awaitable[_T]], warning: str) -> _T | None:
+        """Return the answer, or None after a failure or while the circuit breaker is open.
 
         Args:
-            otherwise: The text for the log if there is no answer.
+            warning: The text for the log if there is no answer.
         """
-        if time.monotonic() < self._rests_until:
+        if time.monotonic() < self._paused_until:
             return None
-        # In a task of its own: a call that is cancelled must not hide the outcome from others.
-        # Otherwise, each call of a tool with a short deadline would find out again that Redis is
-        # gone.
-        asking = asyncio.create_task(self._ask(question, otherwise))
-        self._asking.add(asking)
-        asking.add_done_callback(self._asking.discard)
-        if self._is_gone:  # callers do not wait for a Redis that was gone
-            self._rests_until = time.monotonic() + _REST_SECONDS
+        # In its own task, which notes the outcome even if the call is cancelled. Otherwise, each
+        # call with a short deadline would wait for a Redis that is down.
+        task = asyncio.create_task(self._ask(request, warning))
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+        if self._is_down:  # callers do not wait for a Redis that was down
+            self._paused_until = time.monotonic() + _REST_SECONDS
             return None
-        return await asyncio.shield(asking)
+        return await asyncio.shield(task)
 
-    async def _ask(self, question: Callable[[], Awaitable[_T]], otherwise: str) -> _T | None:
+    async def _ask(self, request: Callable[[], Awaitable[_T]], warning: str) -> _T | None:
         from redis import exceptions  # noqa: PLC0415  - an extra
 
-        gone = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
+        outages = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
         try:
             async with asyncio.timeout(self._seconds):
-                answer = await question()
+                answer = await request()
         except Exception as exc:  # noqa: BLE001  - whatever the network and the server do
-            if not self._is_gone:
-                log.warning(otherwise, extra={"reason": str(exc) or "it does not answer"})
-            if isinstance(exc, gone):
-                self._is_gone, self._rests_until = True, time.monotonic() + _REST_SECONDS
+            if not self._is_down:
+                log.warning(warning, extra={"reason": str(exc) or "it does not answer"})
+            if isinstance(exc, outages):
+                self._is_down, self._paused_until = True, time.monotonic() + _REST_SECONDS
             return None
-        if self._is_gone:
+        if self._is_down:
             log.warning("Redis answers again")
-        self._is_gone, self._rests_until = False, 0.0
+        self._is_down, self._paused_until = False, 0.0
         return answer
 
     async def aclose(self) -> None:
-        """Close the connections; a later question connects anew."""
-        for task in self._asking:
+        """Close the connections; a later request connects anew."""
+        for task in self._requests:
             task.cancel()
         await self.pool.disconnect()
 
@@ -122,9 +121,9 @@ class Cache:
         self._running: dict[str, asyncio.Future[ToolResult]] = {}
 
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
-        """Return the cached answer, or run the call and cache its answer where that is allowed.
+        """Return the cached answer, or run the call and cache its answer if that is allowed.
 
-        Equal calls that come meanwhile get the answer of the first, also a failure. If the first is
+        Equal calls during the first one get its answer, also a failure. If the first is
         cancelled, or its answer is private, one of the others runs instead.
         """
         if not call.limits.cache_ttl:
@@ -156,7 +155,7 @@ class Cache:
                     with anyio.CancelScope(shield=True):
                         await self._store.put(key, result, call.limits.cache_ttl)
         except Exception as exc:
-            if not (call.context.has_elicited or isinstance(exc, _OF_ONE_CALLER)):
+            if not (call.context.has_elicited or isinstance(exc, _CALLER_ERRORS)):
                 running.set_exception(exc)
                 running.exception()  # else asyncio warns of an unread exception
             raise
@@ -194,7 +193,7 @@ class _MemoryAnswers:
 
 
 class _RedisAnswers:
-    """Answers that several processes share; a Redis that fails loses no answer."""
+    """Answers that several processes share; when Redis fails, calls run without a cache."""
 
     def __init__(self, shared: SharedRedis) -> None:
         from redis import asyncio as redis  # noqa: PLC0415  - an extra
@@ -224,7 +223,7 @@ def _size(answer: ToolResult) -> int:
 
 
 def _key(call: Call) -> str:
-    """Return a digest of a call by one caller, or by any, whatever the order of its arguments."""
+    """Return a digest of the tool, the arguments in any order and, unless public, the caller."""
     caller = None if call.limits.cache_scope == "public" else call.context.caller
     plain = pydantic_core.to_jsonable_python(call.keywords, fallback=repr)
     text = json.dumps([call.item.declared, caller, plain], sort_keys=True)

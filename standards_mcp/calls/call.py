@@ -18,33 +18,33 @@ from .context import LOCAL, HostContext, InputRequiredError
 
 log = logging.getLogger(__name__)
 
-# Observers hear of it, because an audit looks for callers who try hidden names.
+# Observers receive it, because an audit looks for callers who try hidden names.
 NOT_SERVED: Final = "not_served"
 """The outcome of a call for an unknown name, or one that the caller may not use."""
 NO_ERRORS: Final = frozenset({"running", "ok", "asked", "cancelled"})
-"""The outcomes that name no type of error."""
-_LONGEST_NAME: Final = 200
+"""The outcomes that are not types of errors."""
+_MAX_NAME_CHARS: Final = 200
 Gate: TypeAlias = Callable[["CallRecord"], None]
 """Raises a `ToolError` if a call must not run."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CallRecord:
-    """One call, from its start to its end.
+    """The record of one call, updated until the call ends.
 
     Attributes:
         kind: ``tool``, ``prompt``, ``resource``, ``completion``, ``subscription`` or ``route``.
         name: The declared name of the tool, prompt or resource; for an unknown one, the name that
             the caller sent, cut to 200 characters.
-        plugin: The plugin that contributes it; empty for an unknown name.
+        plugin: The plugin of the tool, prompt or resource; empty for an unknown name.
         caller: The caller's name.
         session: The id of the session, or an empty string.
-        arguments: As the client sent them; they may be private.
-        seconds: How long it took; 0 while it runs.
+        arguments: The arguments that the client sent; they may be private.
+        seconds: The duration of the call; 0 while it runs.
         outcome: ``running``, ``ok``, ``cancelled``, `NOT_SERVED`, the type of the error, or
             ``asked`` if the client must ask its user and call again.
         results: The number of results, if the answer is a list of results.
-        is_cached: True if the answer comes from an equal call.
+        is_cached: True if the answer is that of an equal call.
         incident: The id of the crash in the log, or an empty string.
         fields: Fields that the plugin adds to the log line.
     """
@@ -64,7 +64,7 @@ class CallRecord:
 
 
 class Observer(Protocol):
-    """Receives every call, also calls for unknown names, in the event loop; so it must be quick."""
+    """Receives every call, also for unknown names. It must be quick: it blocks the event loop."""
 
     def call_started(self, record: CallRecord) -> None:
         """Handle the start of a call; the record changes until the end."""
@@ -103,8 +103,8 @@ class Call:
         item: The tool, prompt or resource that is called.
         function: The function to run: the function of *item*, or a completer.
         render: Converts the function's return value into the answer.
-        arguments: As the client sent them, or as a wrapper changed them.
-        given: Arguments that the host adds, such as the `CallContext`.
+        arguments: The arguments from the client, possibly changed by a wrapper.
+        host_arguments: Arguments that the host adds, such as the `CallContext`.
         keywords: The validated arguments; empty before validation.
         kind: The kind in the record; by default the kind of *item*.
         is_counted: True once the call has counted against the rate limits.
@@ -117,7 +117,7 @@ class Call:
     arguments: Mapping[str, Any]
     context: HostContext
     kind: str = ""
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    host_arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
     is_counted: bool = False
     record: CallRecord = field(init=False)
@@ -144,7 +144,7 @@ CallNext: TypeAlias = Callable[[Call], Awaitable[Any]]
 
 
 class Step(Protocol):
-    """One step of the pipeline: it passes a call on, or answers it alone."""
+    """One step of the pipeline: it passes a call on, or answers the call itself."""
 
     def __call__(self, call: Call, call_next: CallNext) -> Awaitable[Any]:
         """Return the answer."""
@@ -192,10 +192,10 @@ class Recording:
     def refused(
         self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
     ) -> None:
-        """Report a call for a name that is not served to the caller: it ends where it starts."""
+        """Report a call for a name that is not served to the caller: such a call ends at once."""
         record = CallRecord(
             kind=kind,
-            name=name[:_LONGEST_NAME],
+            name=name[:_MAX_NAME_CHARS],
             plugin="",
             caller=context.caller,
             session=context.session,

@@ -1,4 +1,4 @@
-"""Gets prompts, reads resources, and completes their arguments."""
+"""Get prompts, read resources, and complete their arguments."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from .call import Call
 from .context import HostContext, Principal
 from .pipeline import Pipeline
 
-_MOST_COMPLETIONS: Final = 100
-_MOST_COUNTED: Final = 100_000
+_MAX_COMPLETIONS: Final = 100
+_MAX_COUNTED: Final = 100_000
 _C = TypeVar("_C", bound=Contribution)
 _T = TypeVar("_T")
 
@@ -60,14 +60,15 @@ class ContentCalls:
         Raises:
             NotServedError: No such prompt is served.
             InputRequiredError: The client must ask its user, and ask for the prompt again.
-            ToolError: It refused the arguments, failed or did not answer in time.
+            ToolError: The prompt refused the arguments, failed or did not answer in time.
         """
         context = context or HostContext()
-        with self._reporting("prompt", name, arguments, context):
+        with self._reporting_refusals("prompt", name, arguments, context):
             item = self.prompt(name, context)
-        given: dict[str, Any] = {item.context: context} if item.context else {}
+        host_arguments: dict[str, Any] = {item.context: context} if item.context else {}
         if declared := (*item.prompt.needs, *item.prompt.uses):
-            given[TOOLS_ARGUMENT] = self._visible(context.principal).tool_names(declared)
+            names = self._visible(context.principal).tool_names(declared)
+            host_arguments[TOOLS_ARGUMENT] = names
         answer: PromptAnswer = await self._pipeline.get(
             Call(
                 item=item,
@@ -75,7 +76,7 @@ class ContentCalls:
                 render=prompt_answer,
                 arguments=arguments,
                 context=context,
-                given=given,
+                host_arguments=host_arguments,
             )
         )
         return answer
@@ -85,10 +86,10 @@ class ContentCalls:
 
         Raises:
             NotServedError: No resource is served under this URI.
-            ToolError: It refused the variables, failed or did not answer in time.
+            ToolError: The resource refused the variables, failed or did not answer in time.
         """
         context = context or HostContext()
-        with self._reporting("resource", uri, {}, context):
+        with self._reporting_refusals("resource", uri, {}, context):
             item, variables = self.resource_at(uri, context)
         contents: Contents = await self._pipeline.get(
             Call(
@@ -109,13 +110,13 @@ class ContentCalls:
         Raises:
             NotServedError: No resource is served under this URI.
         """
-        items = _known(self._visible(context.principal).resources, context)
+        items = _mentionable(self._visible(context.principal).resources, context)
         served = visible(items)
         # Visible ones first: a hidden resource must not shadow a template that fits the URI, too.
-        # A hidden one is looked up only to say in the error why it is not served.
+        # Hidden ones are looked up only for an error that says why they are not served.
         match = find_resource(served, uri) or find_resource(items, uri)
         item, variables = match or (None, {})
-        return _served_one("resource", uri, item, map(_uri, served)), variables
+        return _require_served("resource", uri, item, map(_uri, served)), variables
 
     async def subscribe(
         self,
@@ -129,7 +130,7 @@ class ContentCalls:
             NotServedError: No resource is served under this URI.
             ToolError: *subscribe* failed or did not answer in time.
         """
-        with self._reporting("subscription", uri, {}, context):
+        with self._reporting_refusals("subscription", uri, {}, context):
             item, _ = self.resource_at(uri, context)
         call = Call(
             item=item,
@@ -143,7 +144,7 @@ class ContentCalls:
         return result
 
     @contextmanager
-    def _reporting(
+    def _reporting_refusals(
         self, kind: str, name: str, arguments: Mapping[str, Any], context: HostContext
     ) -> Generator[None]:
         """Report a request for an unknown name to observers."""
@@ -159,9 +160,9 @@ class ContentCalls:
         Raises:
             NotServedError: No such prompt is served.
         """
-        items = _known(self._visible(context.principal).prompts, context)
+        items = _mentionable(self._visible(context.principal).prompts, context)
         served_names = (item.published for item in visible(items))
-        return _served_one("prompt", name, named(items, name), served_names)
+        return _require_served("prompt", name, named(items, name), served_names)
 
     def resource(self, uri: str, context: HostContext) -> RegisteredResource:
         """Return a served resource by its declared URI or template.
@@ -169,11 +170,11 @@ class ContentCalls:
         Raises:
             NotServedError: No such resource is served.
         """
-        items = _known(self._visible(context.principal).resources, context)
+        items = _mentionable(self._visible(context.principal).resources, context)
         served = visible(items)
         # If two resources have one URI, the second is hidden.
         item = next((item for item in (*served, *items) if _uri(item) == uri), None)
-        return _served_one("resource", uri, item, map(_uri, served))
+        return _require_served("resource", uri, item, map(_uri, served))
 
     async def complete(
         self,
@@ -212,7 +213,7 @@ class ContentCalls:
         return completion
 
 
-def _known(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
+def _mentionable(items: Sequence[_C], context: HostContext) -> Sequence[_C]:
     """Return the items that errors may mention; restricted callers must not see hidden ones."""
     return visible(items) if context.principal.is_restricted else items
 
@@ -221,7 +222,7 @@ def _uri(item: RegisteredResource) -> str:
     return item.resource.uri
 
 
-def _served_one(kind: str, name: str, item: _C | None, served_names: Iterable[str]) -> _C:
+def _require_served(kind: str, name: str, item: _C | None, served_names: Iterable[str]) -> _C:
     if item is None:
         raise NotServedError(f"Unknown {kind}: {short(name)}{did_you_mean(name, served_names)}")
     if item.hidden_reason:
@@ -233,10 +234,10 @@ def _served_one(kind: str, name: str, item: _C | None, served_names: Iterable[st
 
 def _completion(answer: Completion | Iterable[object]) -> Completion:
     if isinstance(answer, Completion):  # from another server
-        is_cut = len(answer.values) > _MOST_COMPLETIONS
+        is_cut = len(answer.values) > _MAX_COMPLETIONS
         has_more = True if is_cut else answer.has_more
-        return replace(answer, values=answer.values[:_MOST_COMPLETIONS], has_more=has_more)
-    values = [str(value) for value in islice(answer, _MOST_COUNTED)]
-    total = len(values) if len(values) < _MOST_COUNTED else None
-    has_more = len(values) > _MOST_COMPLETIONS
-    return Completion(values[:_MOST_COMPLETIONS], total=total, has_more=has_more)
+        return replace(answer, values=answer.values[:_MAX_COMPLETIONS], has_more=has_more)
+    values = [str(value) for value in islice(answer, _MAX_COUNTED)]
+    total = len(values) if len(values) < _MAX_COUNTED else None
+    has_more = len(values) > _MAX_COMPLETIONS
+    return Completion(values[:_MAX_COMPLETIONS], total=total, has_more=has_more)

@@ -28,9 +28,9 @@ class Principal:
 
     Attributes:
         name: Rate limits and cached answers are kept separately for each name.
-        access: What this caller may see; it can only narrow the configuration.
-        scopes: The scopes of the caller's token; None for a token without limits.
-        withheld: Scopes that a token without any limits does not have.
+        access: The contributions that this caller may see; this only narrows the configuration.
+        scopes: The scopes of the caller's token; None: all scopes except *withheld*.
+        withheld: Scopes that a token for all scopes does not include.
     """
 
     name: str
@@ -71,7 +71,7 @@ class ClientRequest:
 
 @dataclass(frozen=True, slots=True)
 class InputResponses:
-    """The replies that a call carries when it is repeated for another server's questions.
+    """The replies to another server's questions, in a call that the client repeats with them.
 
     Attributes:
         replies: The replies to the questions, as objects of the SDK.
@@ -97,16 +97,16 @@ class InputRequiredError(BaseException):
 
 
 class HostContext:
-    """The host's side of a call; as it is, one without a user, such as in a command or a test.
+    """The host's side of a call. This base class has no user, as in a command or a test.
 
     `standards_mcp.CallContext` describes the methods that plugins use.
 
     Attributes:
         principal: The caller.
-        session: The id of the session in which the call came, or an empty string.
+        session: The id of the session of the call, or an empty string.
         responses: The client's replies to the questions of another server.
         is_continuation: True if the client repeats a call with its user's answers.
-        is_exact: True if arguments must fit the published schema as they are.
+        is_exact: True if arguments must fit the published schema without corrections.
         has_elicited: True if the user was asked, so the answer must not be cached.
         log_fields: Fields that the plugin adds to the log line of the call.
     """
@@ -119,7 +119,7 @@ class HostContext:
         self.is_continuation = self.is_exact = self.has_elicited = False
         self._deadlines: list[anyio.CancelScope] = []
         self._open_questions = 0
-        self._left: list[tuple[anyio.CancelScope, float]] = []
+        self._remaining: list[tuple[anyio.CancelScope, float]] = []
 
     @property
     def caller(self) -> str:
@@ -166,10 +166,10 @@ class HostContext:
         return False
 
     async def put(self, request: ClientRequest) -> Any:
-        """Return the reply to a request of another server, which waits for it.
+        """Put a request of another server to the client, and return the reply.
 
         Raises:
-            CannotAskError: The client cannot be asked this while the call runs.
+            CannotAskError: The client cannot reply to this request while the call runs.
         """
         raise refusal(request)
 
@@ -179,8 +179,8 @@ class HostContext:
         """Return the replies to requests that another server sent as its answer to the call.
 
         Raises:
-            CannotAskError: The client cannot be asked one of them.
-            InputRequiredError: The client must reply to them, and call again.
+            CannotAskError: The client does not support one of the requests.
+            InputRequiredError: The client must reply to the requests, and call again.
         """
         del state
         raise refusal(*requests.values())
@@ -205,7 +205,7 @@ class HostContext:
         if self._open_questions == 1:
             # A cancel scope has no pause, so remove its deadline and keep the remaining time.
             now = anyio.current_time()
-            self._left = [(scope, scope.deadline - now) for scope in self._deadlines]
+            self._remaining = [(scope, scope.deadline - now) for scope in self._deadlines]
             for scope in self._deadlines:
                 scope.deadline = math.inf
         try:
@@ -214,7 +214,7 @@ class HostContext:
             self._open_questions -= 1
             if not self._open_questions:
                 now = anyio.current_time()
-                for scope, seconds in self._left:
+                for scope, seconds in self._remaining:
                     scope.deadline = now + seconds
 
 

@@ -1,6 +1,6 @@
 """Limits of a call: gates, the deadline, valid arguments, rate limits and slots.
 
-Each step here may refuse or delay a call before the function of its plugin runs.
+Each step in this module may refuse or delay a call before the function of its plugin runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _JSON: Final = re.compile(r"\s*[\[{].*[\]}]\s*", re.DOTALL)
 _MANY_VALUES: Final = 200  # whose validation takes about ten milliseconds at most
-_MOST_CALLERS: Final = 10_000  # of all tools together
+_MAX_CALLERS: Final = 10_000  # of all tools together
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -61,8 +61,8 @@ def validation(count: Callable[[Call], Awaitable[None]]) -> Step:
     """Return the step that validates the arguments, or raises an `InvalidInputError`.
 
     Args:
-        count: Counts a call against the rate limit: also a refused one, and one with many values
-            before its validation, which takes long.
+        count: Counts a call against the rate limit. It is called for refused arguments, and before
+            the slow validation of many values.
     """
 
     async def validate(call: Call, call_next: CallNext) -> Any:
@@ -70,7 +70,7 @@ def validation(count: Callable[[Call], Awaitable[None]]) -> Step:
         try:
             if _checked_count(call) > _MANY_VALUES:
                 await count(call)
-            # Programs rely on everything that the REST API accepts beyond its description.
+            # Programs would rely on everything that the REST API accepts beyond its schema.
             if call.context.is_exact and (
                 mistakes := schema_errors(schema_validator(arguments.schema), call.arguments)
             ):
@@ -88,36 +88,36 @@ def _checked_count(call: Call) -> int:
     """Return the number of values in the arguments, also in texts that may be lists or objects.
 
     Raises:
-        InvalidInputError: There are too many, or a number is infinite, as parsers read ``1e999``.
+        InvalidInputError: There are too many values, or a number is infinite, such as ``1e999``.
     """
-    most, count, marks = call.limits.max_argument_values, 0, 0
-    left: list[object] = [dict(call.arguments)]
-    while left and count <= most:
-        value = left.pop()
+    most, count, values_in_texts = call.limits.max_argument_values, 0, 0
+    unchecked: list[object] = [dict(call.arguments)]
+    while unchecked and count <= most:
+        value = unchecked.pop()
         if isinstance(value, float) and not math.isfinite(value):
             raise InvalidInputError(
                 "an argument has a number that is not finite, such as 1e999 or NaN"
             )
         if isinstance(value, str):
-            marks += _marks(value) if _JSON.fullmatch(value) else 0
+            values_in_texts += _values_in_text(value) if _JSON.fullmatch(value) else 0
         elif isinstance(value, dict | list | tuple):
             held = cast("dict[str, object] | list[object]", value)
             count += len(held)
             if count <= most:
-                left += held.values() if isinstance(held, dict) else held
-    if count <= most < count + marks:
-        # Only now, since it takes longer: most texts are for arguments that are texts.
+                unchecked += held.values() if isinstance(held, dict) else held
+    if count <= most < count + values_in_texts:
+        # Only now, because decoding is slow, and most texts are for arguments that are texts.
         schema = plain_object(call.item.arguments.schema)
-        count += sum(map(_marks, decoded_texts(dict(call.arguments), schema)))
+        count += sum(map(_values_in_text, decoded_texts(dict(call.arguments), schema)))
     if count > most:
         raise InvalidInputError(
             f"the arguments have more than {most:,} values; send fewer in one call, or let the"
             " administrator raise max_argument_values in [tools]"
         )
-    return count + marks
+    return count + values_in_texts
 
 
-def _marks(text: str) -> int:
+def _values_in_text(text: str) -> int:
     """Return the number of commas and opening brackets: each value of a JSON text needs one."""
     return sum(map(text.count, ",[{"))
 
@@ -130,7 +130,7 @@ class RateLimits:
     """
 
     def __init__(self, redis: SharedRedis | None = None) -> None:
-        self._own: dict[tuple[str, str, str], deque[float]] = {}
+        self._times: dict[tuple[str, str, str], deque[float]] = {}
         self._redis = redis
         self._shared: MovingWindowRateLimiter | None = None
 
@@ -138,7 +138,7 @@ class RateLimits:
         """Answer the call within the rate limits.
 
         Raises:
-            RateLimitedError: It was called too often.
+            RateLimitedError: The caller has called the contribution too often.
         """
         await self.count(call)
         return await call_next(call)
@@ -147,10 +147,10 @@ class RateLimits:
         """Count a call once; one that continues after a question is not counted again.
 
         Raises:
-            RateLimitedError: There were too many calls.
+            RateLimitedError: The caller has called the contribution too often.
         """
         item = call.item
-        # Each answer of a user repeats the call, so with `1/minute` no user could answer.
+        # A user's reply repeats the call, so with a limit of `1/minute` no user could reply.
         if not (call.is_counted or call.context.is_continuation):
             call.is_counted = True
             counted, limits = f"{item.kind} {item.declared}", call.limits.rate_limits
@@ -178,14 +178,16 @@ class RateLimits:
             counted: The kind and the name of the contribution.
         """
         if self._redis:
-            question = partial(self._shared_wait, self._redis.pool, limits, counted, caller)
-            answer = await self._redis.ask(question, "shared rate limits cannot be reached")
+            request = partial(self._shared_wait, self._redis.pool, limits, counted, caller)
+            answer = await self._redis.ask(request, "shared rate limits cannot be reached")
             if answer:
                 return answer
         # The memory storage of `limits` would make calls a third slower.
         now = time.monotonic()
-        calls = {limit: self._calls((limit, counted, caller)) for limit in limits}
-        longest = max((_seconds(limit, times, now), limit) for limit, times in calls.items())
+        calls = {limit: self._times_of((limit, counted, caller)) for limit in limits}
+        longest = max(
+            (_seconds_to_wait(limit, times, now), limit) for limit, times in calls.items()
+        )
         if not longest[0]:
             for times in calls.values():
                 times.append(now)
@@ -213,17 +215,17 @@ class RateLimits:
                     return max(1, math.ceil(window.reset_time - time.time())), limit
         return 0, ""
 
-    def _calls(self, key: tuple[str, str, str]) -> deque[float]:
-        """Return the times of earlier calls; forget the quietest of too many callers."""
+    def _times_of(self, key: tuple[str, str, str]) -> deque[float]:
+        """Return the times of earlier calls; of too many callers, forget the longest inactive."""
         # Removed and added again, so the first key is the one with the oldest call.
-        calls = self._own[key] = self._own.pop(key, deque())
-        if len(self._own) > _MOST_CALLERS:
-            del self._own[next(iter(self._own))]
+        calls = self._times[key] = self._times.pop(key, deque())
+        if len(self._times) > _MAX_CALLERS:
+            del self._times[next(iter(self._times))]
         return calls
 
 
-def _seconds(limit: str, calls: deque[float], now: float) -> int:
-    """Return the seconds that a call must wait; drop the times that no longer count."""
+def _seconds_to_wait(limit: str, calls: deque[float], now: float) -> int:
+    """Return the seconds that a call must wait; drop the times before the window."""
     count, _, span = limit.partition("/")
     while calls and calls[0] <= now - _SECONDS[span]:
         calls.popleft()

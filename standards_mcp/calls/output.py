@@ -1,7 +1,7 @@
 """Turn failures into messages for clients, and keep answers within their limit of tokens.
 
-A `ToolError` is a message for the client. So is a `ServiceError`, which is translated here for all
-plugins. Anything else is a crash: the log has it under an id, and the client gets the id.
+A `ToolError` is a message for the client, and so are a `ServiceError` and a plain `ValueError` of
+the plugin's own code. Any other exception is a crash: it is logged under an id for the client.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ BYTES_PER_TOKEN: Final = 4
 """A rule of thumb for English text and JSON; every model counts in its own way."""
 _NOTE_TOKENS: Final = 40
 _ERROR_TOKENS: Final = 500
-_ENDS: Final = (".", "!", "?", ":", ";")
+_SENTENCE_ENDS: Final = (".", "!", "?", ":", ";")
 
 
 def masking(secrets: Callable[[], frozenset[str]]) -> Step:
-    """Return the step that masks secrets in errors; plugins choose their answers themselves.
+    """Return the step that masks secrets in errors, but not in answers, which plugins choose.
 
     Errors may quote text from elsewhere, so control characters are made visible.
 
@@ -90,7 +90,7 @@ async def as_results(call: Call, call_next: CallNext) -> ToolResult:
 
 
 async def contain(call: Call, call_next: CallNext) -> Any:
-    """Answer the call; treat all but cancellation, Ctrl-C and a `ToolError` as a crash."""
+    """Answer the call; turn exceptions other than cancellation and Ctrl-C into a `ToolError`."""
     try:
         return await call_next(call)
     except (ToolError, InputRequiredError):
@@ -104,7 +104,7 @@ async def contain(call: Call, call_next: CallNext) -> Any:
             raise InvalidInputError(text_of(exc)) from exc
         raise _crash(call, exc) from None
     except BaseException as exc:
-        # This call is cancelled, and not only another task that the tool awaited.
+        # Only if this call is cancelled, and not just a task that the tool awaited.
         task = asyncio.current_task() if isinstance(exc, asyncio.CancelledError) else None
         if is_from_outside(exc) or (task and task.cancelling()):
             raise
@@ -161,7 +161,7 @@ async def cap_output(call: Call, call_next: CallNext) -> ToolResult:
 async def refuse_long(call: Call, call_next: CallNext) -> PromptAnswer | Contents:
     """Answer the call of a prompt or a resource, unless the answer is too long.
 
-    It is not cut: a part of a file looks like a whole file, and has no place for a note.
+    The answer is not cut: a part of a file looks like a whole file, and has no place for a note.
 
     Raises:
         TooLargeError: The answer has more tokens than the limit.
@@ -200,7 +200,7 @@ def capped(result: ToolResult, limit: int) -> ToolResult:
         )
     notes = (*result.notes, note) if note else result.notes
     if note and (result.content or _is_json_of(result.text, structured)):
-        # Content blocks, and a text that was the JSON of the structure, become its shorter JSON.
+        # The shorter JSON replaces content blocks, or a text that was the JSON of the structure.
         return replace(result, text=_json(short), structured=short, content=(), notes=notes)
     cut = replace(result, structured=short, notes=notes)
     return cut if size <= limit else _with_short_text(cut, size, limit, is_noted=bool(note))
@@ -229,7 +229,7 @@ def _with_short_text(
 def _cut(text: str, size: int) -> str:
     """Return the beginning of *text* in at most *size* bytes of UTF-8.
 
-    It ends with a whole line, unless that would remove half of it.
+    The beginning ends with a whole line, unless that would remove half of it.
     """
     encoded = text.encode()
     if len(encoded) <= size:
@@ -299,7 +299,7 @@ def _shortened(structured: dict[str, Any], limit: int) -> tuple[dict[str, Any], 
     # Programs that read only the structure find the note in its message.
     if has_message:
         message = structured["message"].strip()
-        end = "" if message.endswith(_ENDS) else "."
+        end = "" if message.endswith(_SENTENCE_ENDS) else "."
         short["message"] = f"{message}{end} {note}" if message else note
     return short, note
 

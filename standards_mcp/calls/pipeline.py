@@ -2,9 +2,9 @@
 
 From the outside in: records, gates, masked errors, the cap on the output, wrappers of plugins,
 errors as results, crashes, the deadline, validation of the arguments, cached answers, rate limits,
-slots, and the function. Prompts and resources skip the steps about results of tools, and are
-refused if they are too long. Completions also skip validation and the limits of rate and length.
-Routes skip validation and length.
+slots, and the function. Prompts and resources skip the steps for results of tools and the cache;
+long answers are refused. Completions also skip validation and the limits of rate and length. Routes
+skip validation and the limit of length.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Pipeline:
 
     Args:
         secrets: Returns the texts to mask in errors.
-        observers: Receivers of the record of each call.
+        observers: Receive the record of each call.
         gates: Each may refuse a call before any code of a plugin runs for it.
         storage: A ``redis://`` URL for rate limits and cached answers; None: in this process.
 
@@ -81,7 +81,7 @@ class Pipeline:
             admit,
             mask,
             cap_output,
-            # Outside of errors and the deadline, so that wrappers see every failure as a result.
+            # Around errors and the deadline, so that wrappers see every failure as a result.
             self.wrappers,
             as_results,
             contain,
@@ -116,7 +116,7 @@ class Pipeline:
             render=item.result.render,
             arguments=arguments,
             context=context,
-            given={item.context: context} if item.context else {},
+            host_arguments={item.context: context} if item.context else {},
         )
         result: ToolResult = await self._call_tool(call)
         return result
@@ -136,14 +136,14 @@ class Invocation:
     async def __call__(self, call: Call) -> Any:
         """Return the rendered result of the function."""
         if inspect.iscoroutinefunction(call.function):
-            return call.render(await call.function(**call.keywords, **call.given))
-        function = functools.partial(call.function, **call.keywords, **call.given)
+            return call.render(await call.function(**call.keywords, **call.host_arguments))
+        function = functools.partial(call.function, **call.keywords, **call.host_arguments)
         plugin = call.item.plugin
         value = await self._threads.setdefault(plugin, PluginThreads(plugin)).run(function)
         return call.render(await value if inspect.isawaitable(value) else value)
 
     def stuck_seconds(self, plugin: str) -> float:
-        """Return for how many seconds a plugin has kept running an abandoned call."""
+        """Return the age of the oldest abandoned call that a plugin still runs, or 0."""
         threads = self._threads.get(plugin)
         return threads.stuck_seconds if threads else 0.0
 
@@ -199,7 +199,7 @@ class PluginThreads:
             try:
                 return function()
             except GeneratorExit as exc:
-                # Passed on, it would close the coroutines that await the thread.
+                # If it were passed on, it would close the coroutines that await the thread.
                 raise RuntimeError("the function raised GeneratorExit") from exc
             finally:
                 ended.set_result(None)

@@ -1,7 +1,7 @@
 """Run the wrappers that plugins put around tool calls, and contain their failures.
 
 A wrapper that crashes is skipped for that call. A wrapper that hangs is skipped in all later calls.
-If its plugin is required, the calls fail instead. No tool is called twice.
+If the plugin is required, the calls fail instead. No tool is called twice.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Wrappers:
 
 async def _call_tool(call: ToolCall) -> ToolResult:
     """Continue a call after all wrappers, with the arguments that they have set."""
-    made = _of_host(call)
-    made.call.arguments = call.arguments
-    result: ToolResult = await made.inner_steps(made.call)
+    host_call = _host_call(call)
+    host_call.call.arguments = call.arguments
+    result: ToolResult = await host_call.inner_steps(host_call.call)
     return result
 
 
@@ -65,25 +65,25 @@ class _Progress:
     """The progress of a call in one wrapper.
 
     Attributes:
-        called: True once the wrapper has called `Wrapper.call_next`.
+        has_called_next: True once the wrapper has called `Wrapper.call_next`.
         result: The result of `call_next`.
     """
 
-    called: bool = False
+    has_called_next: bool = False
     result: ToolResult | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HostCall(ToolCall):
-    """A call as wrappers get it, with private fields by which the host continues it."""
+    """A call as wrappers get it, with private fields with which the host continues the call."""
 
     call: Call = field(repr=False)
     inner_steps: CallNext = field(repr=False)
     progress: _Progress = field(default_factory=_Progress, repr=False)
 
 
-def _of_host(call: ToolCall) -> _HostCall:
-    """Return a call as the host made it.
+def _host_call(call: ToolCall) -> _HostCall:
+    """Return a call with the private fields of the host.
 
     Raises:
         TypeError: The wrapper built a call of its own.
@@ -97,12 +97,12 @@ class Wrapper:
     """One plugin's wrapper around the calls of all tools.
 
     Args:
-        seconds: Its time, in addition to the tool's timeout. Inner wrappers must have less time, so
-            that the wrapper whose time is over is the one that hangs.
-        is_enabled: Returns True while the plugin is enabled; a reload may disable it.
+        seconds: Time limit in addition to the tool's timeout. Inner wrappers must have less time,
+            so that the wrapper whose time is over is the one that hangs.
+        is_enabled: Returns True while the plugin is enabled; a reload may disable the plugin.
 
     Attributes:
-        handler: The handler that the plugin puts around `call_next`, if it has one.
+        handler: The plugin's handler around `call_next`, or None.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Wrapper:
         is_enabled: Callable[[], bool],
     ) -> None:
         self._plugin = plugin
-        self._left_out = False
+        self._is_skipped = False
         self._next = call_next
         self._seconds = seconds
         self._required = required
@@ -124,9 +124,9 @@ class Wrapper:
 
     async def __call__(self, call: ToolCall) -> ToolResult:
         """Answer a call; a failure of the wrapper becomes a result or is skipped."""
-        if self.handler is None or self._left_out or not self._is_enabled():
+        if self.handler is None or self._is_skipped or not self._is_enabled():
             return await self._next(call)
-        call = replace(_of_host(call), progress=_Progress())
+        call = replace(_host_call(call), progress=_Progress())
         with call.call.context.within(call.call.limits.timeout + self._seconds):
             try:
                 answer = await self.handler(call)
@@ -141,14 +141,14 @@ class Wrapper:
                 if is_from_outside(exc) or (task and task.cancelling()):
                     raise
                 return await self._recover(exc, call)
-        return self._late(call)
+        return self._time_out(call)
 
-    def _late(self, call: _HostCall) -> ToolResult:
+    def _time_out(self, call: _HostCall) -> ToolResult:
         """Answer a call whose time is over; skip this wrapper in later calls if it hangs."""
         log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": self._plugin})
         # Each later call would wait as long.
-        self._left_out = not self._required
-        advice = "Try again" if self._left_out else "Restart the server"
+        self._is_skipped = not self._required
+        advice = "Try again" if self._is_skipped else "Restart the server"
         # The tool may have answered before the wrapper hung: the client gets this answer.
         return call.progress.result or error_result(
             "timeout",
@@ -159,7 +159,7 @@ class Wrapper:
         extra = {"plugin": self._plugin, "tool": call.tool}
         log.error("a wrapper of tool calls crashed", exc_info=cause, extra=extra)
         # If the wrapper passed the call on without a result, the tool may have run already.
-        if self._required or (call.progress.called and call.progress.result is None):
+        if self._required or (call.progress.has_called_next and call.progress.result is None):
             return error_result(
                 "internal_error",
                 f"plugin {self._plugin!r}, which wraps every call, failed. Try again; "
@@ -169,9 +169,9 @@ class Wrapper:
 
     async def call_next(self, call: ToolCall) -> ToolResult:
         """Pass a call on to the next wrapper or the tool; the plugin's handler awaits this."""
-        progress = _of_host(call).progress
-        if progress.called:
+        progress = _host_call(call).progress
+        if progress.has_called_next:
             raise RuntimeError("a wrapper may call call_next only once")
-        progress.called = True
+        progress.has_called_next = True
         progress.result = await self._next(call)
         return progress.result

@@ -139,7 +139,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     host = invocation.loaded_host
 
     from standards_mcp.server.audit import audited
-    from standards_mcp.server.reload import Reloading
+    from standards_mcp.server.reload import ReloadOptions
     from standards_mcp.server.run import run
     from standards_mcp.server.stdio import serve_stdio
     from standards_mcp.server.tracing import traced
@@ -151,7 +151,7 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
                 with audited(host, "stdio", version):
                     await serve_stdio(server, reader=reader, writer=writer, on_leaving=ending.begin)
 
-        reloading = Reloading(sources=invocation.sources, watch=watch)
+        reloading = ReloadOptions(sources=invocation.sources, watch=watch)
         await run(host, transport, reloading=reloading, began=STARTED_AT, on_signal=ending.begin)
 
     _run(invocation, serve_until_the_end)
@@ -170,7 +170,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         shared_settings,
     )
     from standards_mcp.server.http.serving import CLOSING_SECONDS, serve_http
-    from standards_mcp.server.reload import Reloading
+    from standards_mcp.server.reload import ReloadOptions
     from standards_mcp.server.run import run
 
     if not insecure:
@@ -189,7 +189,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
     drain_now = _drain_timer(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
     principals = Principals(lambda: host.settings.server.auth)
-    reloading = Reloading(
+    reloading = ReloadOptions(
         sources=invocation.sources, watch=watch, tell_others=tell_others or (lambda: None)
     )
     transport = partial(

@@ -1,6 +1,6 @@
 """The audit log: the caller, the arguments and the outcome of each call, as one JSON object a line.
 
-It is written to a file that several processes may share, and that is rotated when it is full.
+Several processes may write to the same file. A full file is rotated.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from standards_mcp.host import Host
 
 log = logging.getLogger(__name__)
 
-_CANONICAL: Final = json.JSONEncoder(
+_CANONICAL_ENCODER: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
 )
-_LINE: Final = json.JSONEncoder(default=str)
+_LINE_ENCODER: Final = json.JSONEncoder(default=str)
 _KEY_BYTES: Final = 32
-_MOST_ARGUMENTS: Final = 16_384  # characters of redacted arguments
-_APPENDING: Final = (
+_MAX_ARGUMENT_CHARS: Final = 16_384  # after secrets are masked
+_APPEND_FLAGS: Final = (
     os.O_WRONLY
     | os.O_APPEND
     | os.O_CREAT
@@ -47,13 +47,13 @@ class Audit(Observer):
     """Write a line at the end of each call, and before it, too, if the log is required.
 
     Args:
-        path: The file.
+        path: The log file.
         transport: The transport of the calls: ``http`` or ``stdio``.
 
     Attributes:
-        is_required: True if calls without a line in the log are refused.
+        is_required: True if a call is refused when its line cannot be written.
         problem: The reason why the last line was not written, or an empty string.
-        lost: Number of calls and changes without a line since the start of this process.
+        lost: Number of events that were not written since the start of this process.
     """
 
     def __init__(self, host: Host, path: Path, transport: str) -> None:
@@ -62,17 +62,17 @@ class Audit(Observer):
         self._file = RotatedFile(path, settings.max_bytes, settings.files)
         self.is_required = settings.required
         is_hashed = settings.arguments == "hash"
-        self._hash = hmac.new(_key(host.state_dir), digestmod="sha256") if is_hashed else None
-        self._admitted: dict[int, str] = {}
+        self._hash = hmac.new(_hash_key(host.state_dir), digestmod="sha256") if is_hashed else None
+        self._call_ids: dict[int, str] = {}
         self.problem = ""
-        self.lost = self._lost_now = 0
+        self.lost = self._lost_in_outage = 0
 
     def check(self) -> str:
-        """Try again to write after a failure; return the problem, or an empty string."""
-        if self.problem and self._write({"event": "audit resumed", "lost": self._lost_now}):
-            fields = {"path": str(self._path), "lost": self._lost_now}
+        """Retry writing after a failure; return the current problem, or an empty string."""
+        if self.problem and self._write({"event": "audit resumed", "lost": self._lost_in_outage}):
+            fields = {"path": str(self._path), "lost": self._lost_in_outage}
             log.warning("the audit log is written again", extra=fields)
-            self.problem, self._lost_now = "", 0
+            self.problem, self._lost_in_outage = "", 0
         return self.problem
 
     def begin(self, version: str) -> None:
@@ -88,17 +88,17 @@ class Audit(Observer):
         call = secrets.token_hex(8)
         if self.check() or not self._write(self._line(record) | {"call": call}):
             raise NotAuditedError
-        self._admitted[id(record)] = call
+        self._call_ids[id(record)] = call
 
     def call_ended(self, record: CallRecord) -> None:
         """Write the outcome of a call."""
         line = self._line(record)
-        if call := self._admitted.pop(id(record), None):
+        if call := self._call_ids.pop(id(record), None):
             line["call"] = call
         self._write_or_count(line)
 
     def announce(self, event: str, fields: _Fields) -> None:
-        """Write a planned action, if the log is required.
+        """Write an action before it is taken, if the log is required.
 
         Raises:
             NotAuditedError: The line cannot be written, so the action must not be taken.
@@ -123,7 +123,7 @@ class Audit(Observer):
             "kind": record.kind,
             "name": record.name if record.plugin else mask(record.name, self._secrets()),
             "plugin": record.plugin,
-            **self._described(record.arguments),
+            **self._argument_fields(record.arguments),
         }
         if record.outcome in NO_ERRORS:
             line["outcome"] = record.outcome
@@ -133,28 +133,28 @@ class Audit(Observer):
             line["duration_ms"] = round(record.seconds * 1000, 2)
         return {key: value for key, value in line.items() if value != ""}
 
-    def _described(self, arguments: _Fields) -> _Fields:
+    def _argument_fields(self, arguments: _Fields) -> _Fields:
         """Return the fields for arguments: a keyed hash, or the values without secrets."""
         if self._hash:
             digest = self._hash.copy()
             digest.update(canonical(arguments).encode("utf-8", "surrogatepass"))
             return {"arguments_hmac": digest.hexdigest()}
         values, texts = _without_secrets(arguments), self._secrets()
-        line = _LINE.encode(values)
-        if len(line) > _MOST_ARGUMENTS:
-            # Cut before and after: masking megabytes is slow, and mask() misses half a secret.
-            start = mask(line[: 2 * _MOST_ARGUMENTS], texts)[:_MOST_ARGUMENTS]
+        line = _LINE_ENCODER.encode(values)
+        if len(line) > _MAX_ARGUMENT_CHARS:
+            # Cut twice: masking megabytes is slow, and mask() misses a secret that a cut splits.
+            start = mask(line[: 2 * _MAX_ARGUMENT_CHARS], texts)[:_MAX_ARGUMENT_CHARS]
             return {"arguments": start, "arguments_are_cut": True}
         return {"arguments": masked_data(values, texts)}
 
     def _write_or_count(self, line: _Fields) -> None:
         if self.check() or not self._write(line):
             self.lost += 1
-            self._lost_now += 1
+            self._lost_in_outage += 1
 
     def _write(self, line: _Fields) -> bool:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        text = _LINE.encode({"time": time, **line})
+        text = _LINE_ENCODER.encode({"time": time, **line})
         try:
             self._file.append(f"{text}\n".encode())
         except OSError as exc:
@@ -196,7 +196,7 @@ def audited(host: Host, transport: str, version: str) -> Generator[Audit | None]
 
 def canonical(arguments: _Fields) -> str:
     """Return arguments as JSON, the same text for equal arguments."""
-    return _CANONICAL.encode(dict(arguments))
+    return _CANONICAL_ENCODER.encode(dict(arguments))
 
 
 def _without_secrets(value: object) -> Any:
@@ -213,8 +213,8 @@ def _without_secrets(value: object) -> Any:
     return value
 
 
-def _key(folder: Path) -> bytes:
-    """Return the key of the hashes, shared by all processes with this state folder.
+def _hash_key(folder: Path) -> bytes:
+    """Return the key for hashes of arguments, shared by all processes with this state folder.
 
     Without a key, a reader of the log could guess short arguments from their hashes.
     """
@@ -231,7 +231,7 @@ def _key(folder: Path) -> bytes:
                 new.replace(path)
             key = bytes.fromhex(path.read_text(encoding="ascii"))
         if len(key) != _KEY_BYTES:
-            raise ValueError("the file does not contain a key")  # noqa: TRY301  - as an unreadable file
+            raise ValueError("the file does not contain a key")  # noqa: TRY301  - handled as an unreadable file
     except (OSError, ValueError) as exc:
         log.warning(
             "the key of the audit log cannot be stored, so its hashes can be compared within this "
@@ -245,12 +245,12 @@ def _key(folder: Path) -> bytes:
 # `RotatingFileHandler` swallows errors, gives a file the mode of the umask, and loses lines if
 # several processes rotate.
 class RotatedFile:
-    """Append lines to a file; a full file is renamed to ``.1``, that one to ``.2``, and so on.
+    """Append lines to a file. A full file is renamed to ``.1``, the previous ``.1`` to ``.2``.
 
     Each line is one write to the end of the file, so lines of several processes do not mix. After
-    `append` the operating system has the line, so that it survives the process, but not a power
-    failure. A line that does not fit on the disk is removed again. If another program renames the
-    file, a new one is begun. A link, such as ``/dev/stderr``, is never renamed.
+    `append` the operating system has the line, so the line survives a crash of the process, but not
+    a power failure. An incomplete line, on a full disk, is removed. If another program renames the
+    file, a new file is created. A link, such as ``/dev/stderr``, is never renamed.
 
     Args:
         max_bytes: The size at which the file is full.
@@ -261,7 +261,7 @@ class RotatedFile:
         self._path, self._max_bytes, self._kept = path, max_bytes, kept
         self._descriptor: int | None = None
         self._size = 0
-        self._is_stuck = False
+        self._has_failed_to_rotate = False
 
     def append(self, line: bytes) -> None:
         """Write a line, which includes its line feed.
@@ -274,7 +274,7 @@ class RotatedFile:
         if is_full and not self._path.is_symlink():
             self._try_to_rotate(descriptor)
             descriptor, size = self._open()
-        data = b"\n" + line if self._ends_within_line(size) else line
+        data = b"\n" + line if self._ends_with_incomplete_line(size) else line
         # In the event loop, because it takes microseconds. `fsync` would take milliseconds for each
         # call, and protects against a loss of power only.
         written = os.write(descriptor, data)
@@ -291,9 +291,9 @@ class RotatedFile:
             if os.fstat(descriptor).st_size == end:
                 os.ftruncate(descriptor, end - length)
 
-    def _ends_within_line(self, size: int) -> bool:
+    def _ends_with_incomplete_line(self, size: int) -> bool:
         """True if this or another process has left an incomplete line at the end."""
-        if size in (0, self._size):  # a pipe has no size; else, the last line is from here
+        if size in (0, self._size):  # a pipe, or this process wrote the last line
             return False
         with suppress(OSError), self._path.open("rb", buffering=0) as file:
             file.seek(-1, os.SEEK_END)
@@ -314,7 +314,7 @@ class RotatedFile:
                 if os.path.samestat(current, os.fstat(self._descriptor)):
                     return self._descriptor, current.st_size
             self.close()
-        self._descriptor = os.open(self._path, _APPENDING, 0o600)
+        self._descriptor = os.open(self._path, _APPEND_FLAGS, 0o600)
         self._size = 0
         return self._descriptor, os.fstat(self._descriptor).st_size
 
@@ -324,17 +324,17 @@ class RotatedFile:
 
         try:
             # A timeout or a missing file means that another process is renaming the file.
-            others = suppress(filelock.Timeout, FileNotFoundError)
-            with others, filelock.FileLock(f"{self._path}.lock", timeout=0):
+            if_others_rename = suppress(filelock.Timeout, FileNotFoundError)
+            with if_others_rename, filelock.FileLock(f"{self._path}.lock", timeout=0):
                 if os.path.samestat(self._path.stat(), os.fstat(full)):
                     self._rotate()
         except OSError as exc:
-            if not self._is_stuck:
+            if not self._has_failed_to_rotate:
                 fields = {"path": str(self._path), "reason": reason_of(exc)}
                 log.error("a full file cannot be renamed, and grows on", extra=fields)  # noqa: TRY400  - the reason says it all
-            self._is_stuck = True
+            self._has_failed_to_rotate = True
         else:
-            self._is_stuck = False
+            self._has_failed_to_rotate = False
 
     def _rotate(self) -> None:
         self.close()  # on Windows, an open file cannot be renamed

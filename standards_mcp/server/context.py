@@ -1,9 +1,9 @@
-"""The call of an MCP client: its progress, its log lines and questions to its user.
+"""The context of a call from an MCP client: progress, log lines and questions to the user.
 
-Protocol generations before 2026-07-28 ask the user while the call runs. The newer one returns the
-question as the answer of the call, and the client calls again with the reply. Earlier replies
-travel with the client, sealed by the SDK; the tool's function runs again from its beginning and
-gets the replies that have arrived.
+Before 2026-07-28, the server asks the user while the call runs. Since then, the question is the
+answer of the call, and the client calls again with the reply. The client also sends back the
+earlier replies, sealed by the SDK. The tool's function runs again from its beginning, and gets all
+replies so far.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from standards_mcp.remote.definitions import why_not_valid
 
 log = logging.getLogger(__name__)
 
-# With fewer, a test of a plugin with some steps would miss reports by chance.
-_FIRST_REPORTS: Final = 50
-_PAUSE_SECONDS: Final = 0.1
+# A lower number would make tests of plugins that report some steps unreliable.
+_UNLIMITED_REPORTS: Final = 50
+_REPORT_INTERVAL_SECONDS: Final = 0.1
 SET_LEVEL: Final = "logging/setLevel"
 
-_ASKS_BY_RESULT: Final = "2026-07-28"
+_FIRST_ASKING_BY_RESULT: Final = "2026-07-28"
 _LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 _LEVEL_KEY: Final = "standards-mcp/log-level"
 
@@ -63,7 +63,7 @@ _REPORT: Final[TypeAdapter[_Report]] = TypeAdapter(_Report)
 
 def connection_of(ctx: Context) -> Connection:
     """Return the connection of a request, which lasts as long as its client is connected."""
-    # The SDK gives handlers no other way to it.
+    # The SDK gives handlers no other access to the connection.
     return ctx.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
@@ -87,11 +87,11 @@ async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.
 
 
 class _RequestState(BaseModel):
-    """State that travels with a client while it asks its user.
+    """State that a client keeps while it asks its user, and sends back with the reply.
 
     Attributes:
         replies: Earlier replies, by the keys of their questions.
-        of_server: The state of the other server that provides the tool.
+        of_server: The state that another MCP server sent with its questions.
     """
 
     replies: dict[str, types.InputResponse] = {}
@@ -111,7 +111,7 @@ class ClientContext(HostContext):
         self._ctx = ctx
         self._progress = _ProgressReports(params.name, ctx.session.report_progress)
         self._questions = 0
-        self._open: dict[str, ClientRequest] = {}
+        self._unanswered: dict[str, ClientRequest] = {}
         sealed = params.request_state
         state = _RequestState.model_validate_json(sealed) if sealed else _RequestState()
         self.responses = InputResponses(params.input_responses, state.of_server)
@@ -201,7 +201,7 @@ class ClientContext(HostContext):
 
     @property
     def _asks_midway(self) -> bool:
-        return not is_version_at_least(self._ctx.protocol_version, _ASKS_BY_RESULT)
+        return not is_version_at_least(self._ctx.protocol_version, _FIRST_ASKING_BY_RESULT)
 
     async def put(self, request: ClientRequest) -> Any:
         """Return the reply to a request of another server. See `HostContext`."""
@@ -229,27 +229,27 @@ class ClientContext(HostContext):
         if unsupported := [asked for asked in requests.values() if asked.ability not in able]:
             raise refusal(*unsupported)
         if not self._asks_midway:
-            raise _required(requests, _RequestState(of_server=state))
+            raise _input_required(requests, _RequestState(of_server=state))
         replies = {key: await self.put(request) for key, request in requests.items()}
         return InputResponses(replies, state)
 
     async def _reply(self, request: ClientRequest, key: str) -> Any:
         if request.ability not in self.abilities:
             raise refusal(request)
-        pydantic_core.to_json(request.params)  # fails for the plugin if it cannot be sent
+        pydantic_core.to_json(request.params)  # raises in the plugin if the question cannot be sent
         if self._asks_midway:
             return await self.put(request)
         self._questions += 1
-        # A question whose words differ from run to run needs a key of its own, or it could never be
-        # answered. A digest, so that a reply is never used for another question.
+        # The default key has a digest of the question, so that a reply is never used for another
+        # question. One whose words differ from run to run can be answered only with its own key.
         text = json.dumps([request.ability, request.params], sort_keys=True)
         key = key or f"{self._questions}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         reply = self._replies.get(key)
         if isinstance(reply, _REPLIES[request.ability]):
             return reply
-        self._open[key] = request
+        self._unanswered[key] = request
         await anyio.lowlevel.checkpoint()  # concurrent questions go to the client together
-        raise _required(self._open, _RequestState(replies=self._replies))
+        raise _input_required(self._unanswered, _RequestState(replies=self._replies))
 
 
 _REPLIES: Final[Mapping[Ability, type[Any]]] = {
@@ -271,7 +271,9 @@ def _wire_request(request: ClientRequest) -> types.InputRequest:
             return types.ListRootsRequest()
 
 
-def _required(requests: Mapping[str, ClientRequest], state: _RequestState) -> InputRequiredError:
+def _input_required(
+    requests: Mapping[str, ClientRequest], state: _RequestState
+) -> InputRequiredError:
     questions = {key: _wire_request(request) for key, request in requests.items()}
     sealed = state.model_dump_json(by_alias=True)
     return InputRequiredError(
@@ -282,8 +284,8 @@ def _required(requests: Mapping[str, ClientRequest], state: _RequestState) -> In
 class _ProgressReports:
     """Send the progress reports of one call: the first ones at once, later ones at a limited rate.
 
-    A tool may report in each round of a loop. The client, and any process between, would have to
-    read all these messages before the answer.
+    A tool may report in each round of a loop. Without the limit, the client and any proxy would
+    have to read all reports before the answer.
 
     Args:
         tool: The name of the tool in the log.
@@ -294,8 +296,8 @@ class _ProgressReports:
         self, tool: str, send: Callable[[float, float | None, str | None], Awaitable[None]]
     ) -> None:
         self._tool, self._send = tool, send
-        self._left = _FIRST_REPORTS
-        self._newest: _Report | None = None
+        self._unlimited_left = _UNLIMITED_REPORTS
+        self._pending: _Report | None = None
         self._sending: asyncio.Task[None] | None = None
         self._ending = asyncio.Event()
         self._has_dropped = False
@@ -303,7 +305,7 @@ class _ProgressReports:
     async def report(self, *values: object) -> None:
         """Send a report, or keep it until the pause ends; a newer report replaces it.
 
-        A report that cannot be sent is dropped, and the first one of a call is logged.
+        A report that cannot be sent is dropped. The first dropped report of a call is logged.
         """
         try:
             done, total, message = _REPORT.validate_python(values)
@@ -315,29 +317,29 @@ class _ProgressReports:
                 log.warning("progress was dropped", extra={"tool": self._tool, "reason": reason})
             self._has_dropped = True
         else:
-            if self._left:
-                self._left -= 1
+            if self._unlimited_left:
+                self._unlimited_left -= 1
                 await self._send(*report)
             elif not self._ending.is_set():
-                self._newest = report
-                self._sending = self._sending or asyncio.create_task(self._send_newest())
+                self._pending = report
+                self._sending = self._sending or asyncio.create_task(self._send_pending())
         # Without this, a tool that only reports in a loop could not be cancelled.
         await anyio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
         """Send the last report if it is still waiting, and drop later ones."""
         self._ending.set()
-        self._left = 0
+        self._unlimited_left = 0
         if sending := self._sending:
             try:
                 await asyncio.wait({sending})
             finally:
                 sending.cancel()
 
-    async def _send_newest(self) -> None:
-        while self._newest:
-            report, self._newest = self._newest, None
+    async def _send_pending(self) -> None:
+        while self._pending:
+            report, self._pending = self._pending, None
             await self._send(*report)
-            with anyio.move_on_after(_PAUSE_SECONDS):
+            with anyio.move_on_after(_REPORT_INTERVAL_SECONDS):
                 await self._ending.wait()
         self._sending = None

@@ -1,4 +1,4 @@
-"""Answer MCP requests, with contributions and results in MCP's form."""
+"""Answer MCP requests; convert contributions and results to the types of MCP."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from standards_mcp.remote.definitions import RefusedError, object_of
 from .context import ClientContext, Context, session_of
 
 PAGE_SIZE: Final = 250
-"""The number of items on a page of a list; the protocol leaves it to the server."""
+"""Number of items on a page of a list. The protocol lets the server choose it."""
 
-_LONGEST_CURSOR: Final = 9
+_MAX_CURSOR_CHARS: Final = 9
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +54,8 @@ _BLOCKS: Final = TypeAdapter(list[types.ContentBlock])
 def handlers(
     host: Host, principal_of: Callable[[Context], Principal]
 ) -> dict[str, Callable[..., Awaitable[Any]]]:
-    """Return the handlers of *host* by the names that the SDK's low-level server has for them."""
-    answers = _Answers(host, principal_of)
+    """Return the request handlers of *host*, as arguments of the SDK's low-level server."""
+    answers = _Handlers(host, principal_of)
     return {
         "on_list_tools": answers.list_tools,
         "on_call_tool": answers.call_tool,
@@ -68,7 +68,7 @@ def handlers(
     }
 
 
-class _Answers:
+class _Handlers:
     def __init__(self, host: Host, principal_of: Callable[[Context], Principal]) -> None:
         self._host = host
         self._principal_of = principal_of
@@ -130,16 +130,16 @@ class _Answers:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         items = visible((await self._visible(ctx)).resources)
-        shown, cursor = _page([item for item in items if item.template is None], params)
-        resources: list[Any] = [wire_resource(item) for item in shown]
+        page, cursor = _page([item for item in items if item.template is None], params)
+        resources: list[Any] = [wire_resource(item) for item in page]
         return types.ListResourcesResult(resources=resources, next_cursor=cursor)
 
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         items = visible((await self._visible(ctx)).resources)
-        shown, cursor = _page([item for item in items if item.template and item.is_listed], params)
-        templates: list[Any] = [wire_resource(item) for item in shown]
+        page, cursor = _page([item for item in items if item.template and item.is_listed], params)
+        templates: list[Any] = [wire_resource(item) for item in page]
         return types.ListResourceTemplatesResult(resource_templates=templates, next_cursor=cursor)
 
     async def read_resource(
@@ -178,16 +178,16 @@ class _Answers:
 
 @contextmanager
 def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Generator[None]:
-    """Turn a refusal or a failure into a protocol error, for requests without tool errors.
+    """Raise refusals and failures as protocol errors, for requests other than tool calls.
 
-    An error of another server stays as it is, with the host's secrets masked.
+    An error of another MCP server keeps its code, text and data, with the host's secrets masked.
     """
     try:
         yield
     except RefusedError as exc:
         secrets = host.secrets()
-        shown = data if exc.error_data is None else masked_data(exc.error_data, secrets)
-        raise MCPError(exc.code, mask(exc.reason, secrets), shown) from None
+        own = data if exc.error_data is None else masked_data(exc.error_data, secrets)
+        raise MCPError(exc.code, mask(exc.reason, secrets), own) from None
     except CannotAskError as exc:
         raise _missing_capability(str(exc), exc.ability) from None
     except (NotServedError, InvalidInputError, NotFoundError) as exc:
@@ -201,9 +201,9 @@ def as_protocol_errors(host: Host, data: Mapping[str, str] | None = None) -> Gen
 
 
 def _check_capabilities(ctx: Context, result: ToolResult) -> None:
-    """Raise the protocol error of 2026-07-28 if the client lacks a capability of the tool's.
+    """Raise the protocol error of 2026-07-28 if the client lacks a capability that the tool needs.
 
-    Clients of earlier versions get the result, which says the same.
+    Clients of earlier versions get the tool's error result, which has the same message.
     """
     envelope = result.structured or {}
     if not result.is_error or envelope.get("error_type") != CannotAskError.error_type:
@@ -223,17 +223,15 @@ def _page(
 ) -> tuple[Sequence[_T], str | None]:
     """Return the items of the requested page, and the cursor of the next one."""
     cursor = (params.cursor if params else None) or "0"
-    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _LONGEST_CURSOR:
-        message = (
-            f"cursor {short(cursor)!r} is none of this server's; leave it out for the first page"
-        )
+    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > _MAX_CURSOR_CHARS:
+        message = f"cursor {short(cursor)!r} is not valid; leave it out for the first page"
         raise MCPError(types.INVALID_PARAMS, message)
     start = int(cursor)
     end = start + PAGE_SIZE
     return items[start:end], str(end) if end < len(items) else None
 
 
-def listed(selection: Selection) -> dict[Kind, list[Any]]:
+def definitions_by_kind(selection: Selection) -> dict[Kind, list[Any]]:
     """Return the definitions of the visible contributions, by kind."""
     resources = [item for item in visible(selection.resources) if item.is_listed]
     return {
@@ -243,18 +241,18 @@ def listed(selection: Selection) -> dict[Kind, list[Any]]:
     }
 
 
-def _with_extra(kind: Callable[..., _T], item: Contribution, **fields: Any) -> _T:
-    """Return a definition with the fields of another server, if MCP knows them."""
+def _with_extra(model: Callable[..., _T], item: Contribution, **fields: Any) -> _T:
+    """Return a definition with the further fields from another server, if MCP defines them."""
     try:
-        return kind(**fields, **item.extra)
+        return model(**fields, **item.extra)
     except ValidationError:
-        return kind(**fields)
+        return model(**fields)
 
 
 def wire_tool(item: RegisteredTool) -> types.Tool:
     """Return the definition of a tool."""
     tool = item.tool
-    marks = {UNTRUSTED_TEXT_META: True} if tool.returns_untrusted_text else {}
+    untrusted = {UNTRUSTED_TEXT_META: True} if tool.returns_untrusted_text else {}
     return _with_extra(
         types.Tool,
         item,
@@ -270,7 +268,7 @@ def wire_tool(item: RegisteredTool) -> types.Tool:
             idempotent_hint=tool.idempotent,
             open_world_hint=tool.open_world,
         ),
-        _meta={"standards-mcp/plugin": item.plugin, **tool.meta, **marks},
+        _meta={"standards-mcp/plugin": item.plugin, **tool.meta, **untrusted},
     )
 
 
@@ -301,7 +299,7 @@ def wire_message(message: Message) -> types.PromptMessage:
     """Return a message of a prompt.
 
     Raises:
-        pydantic.ValidationError: MCP has no such content.
+        pydantic.ValidationError: The content is not valid in MCP.
     """
     text = {"type": "text", "text": message.text}
     content: Any = text if message.content is None else dict(message.content)
@@ -327,7 +325,7 @@ def wire_contents(uri: str, contents: Contents) -> list[_Part]:
     """Return the contents of a resource.
 
     Raises:
-        pydantic.ValidationError: MCP has no such contents.
+        pydantic.ValidationError: The contents are not valid in MCP.
     """
     if contents.parts is not None:
         return _PARTS.validate_python(contents.parts)
@@ -339,9 +337,9 @@ def wire_contents(uri: str, contents: Contents) -> list[_Part]:
 
 
 def wire_result(tool: str, result: ToolResult) -> dict[str, Any]:
-    """Return the result of a tool as MCP's JSON; an error if it holds content unknown to MCP.
+    """Return the result of a tool as MCP's JSON, or an error if its content is not valid in MCP.
 
-    A model of the SDK would copy and check the JSON again.
+    The result is no model of the SDK, which would copy and validate the JSON again.
     """
     try:
         content = _content(result)

@@ -1,10 +1,10 @@
-"""The program of an isolated plugin's process.
+"""The program that runs in the process of an isolated plugin.
 
 usage: python -m standards_mcp.server.isolated NAME < a line of configuration, and then MCP
 
-The first line of stdin is a `WorkerConfig`, because lists of processes must not show secrets. Then
-the process serves the plugin as any MCP server does, without limits, because the host has these.
-`remote.worker` has the private request and the private keys of ``_meta``.
+The first line of stdin is a `WorkerConfig`: as arguments, its secrets would be visible in lists of
+processes. Then the process serves the plugin over MCP. It applies no limits, because the host does.
+`remote.worker` defines the private request and the private keys of ``_meta``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 _NO_LIMIT: Final = 1_000_000_000
 _D = TypeVar("_D", Tool, Prompt)
-_OTHER_FIELDS: Final = frozenset(
+_SEPARATE_FIELDS: Final = frozenset(
     ("name", "title", "description", "function", "complete", "input_schema", "output_schema")
 )
 _META: ContextVar[Mapping[str, Any]] = ContextVar("meta")
@@ -70,32 +70,32 @@ _META: ContextVar[Mapping[str, Any]] = ContextVar("meta")
 
 def main() -> None:
     """Serve the plugin that the first line of stdin names, until stdin is closed."""
-    own = os.getpid()
+    own_pid = os.getpid()
     fill_closed_streams()
     config = wire.WorkerConfig.model_validate_json(_first_line(0))
     _limit_memory(config.memory)
     _end_with_parent()
-    if config.trial:  # the end of the host does not end the process on every system
-        late = threading.Timer(config.timing.trial + 5, os._exit, (1,))
-        late.daemon = True
-        late.start()
+    if config.trial:  # on some systems, the process would outlive a killed host
+        watchdog = threading.Timer(config.timing.trial + 5, os._exit, (1,))
+        watchdog.daemon = True
+        watchdog.start()
     host: Host | None = None
     configure_logging(logging.WARNING, lambda: host.secrets() if host else ())
-    # The host logs the calls. Lines of the plugin reach its log only from here.
+    # The host logs the calls, but gets the plugin's own log lines only from this process.
     logging.getLogger(PLUGIN_LOGGERS).setLevel(logging.INFO)
     reader, writer = claim_standard_streams()
-    adapted = _Adapted()
-    host = _load_host(config, adapted)
+    adapter = _Adapter()
+    host = _load_host(config, adapter)
     if config.trial:
         anyio.run(_end_trial, host, config.trial)
 
-    # These import the SDK. A plugin that cannot be loaded has failed by now, without the wait.
+    # These modules import the SDK: a plugin that cannot be loaded fails before that wait.
     from standards_mcp.server.run import run  # noqa: PLC0415
     from standards_mcp.server.stdio import serve_stdio  # noqa: PLC0415
 
     async def transport(server: HostServer) -> None:
-        _end_copies(own)
-        answers = _Answers(host, config.name, adapted.declared)
+        _end_forks(own_pid)
+        answers = _PrivateAnswers(host, config.name, adapter.declared)
         host.observe(answers)
         server.add_request_handler(wire.STATUS, wire.StatusRequest, answers.status)
         server.middleware.append(answers.add_private_data)
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 async def _end_trial(host: Host, phase: str) -> None:
-    """End the process once the plugin has survived the steps up to a phase."""
+    """Run the steps up to *phase*, and exit with success unless the plugin crashes the process."""
     host.manager.commands()
     if phase == "starting":
         async with host.running():
@@ -155,16 +155,15 @@ def _end_with_parent() -> None:
     stdin = select.poll()
     stdin.register(0, 0)
     if any(event & select.POLLHUP for _, event in stdin.poll(0)):
-        os._exit(0)  # the host was killed before, so the kernel sends no signal
+        os._exit(0)  # the host was already dead, so the kernel sends no signal
 
 
-def _end_copies(own: int) -> None:
-    """Let a copy that a plugin makes with `os.fork` end when it returns to the event loop.
+def _end_forks(own_pid: int) -> None:
+    """End a fork of this process, made by the plugin, when it returns to the event loop.
 
-    It shares the pipes and the event loop's own pipe with the process *own*, so it would take
-    requests from it.
+    The fork shares all pipes with the process *own_pid*, and would take requests from it.
     """
-    if os.getpid() != own:
+    if os.getpid() != own_pid:
         os._exit(0)
     if sys.platform != "win32":
         loop = asyncio.get_running_loop()
@@ -180,20 +179,20 @@ def _load_host(config: wire.WorkerConfig, finish: Callable[[Contributions], Cont
     if config.name not in (info.name for info in plugins):
         missing = f"it is not installed in {sys.prefix}"
         plugins.append(PluginInfo(name=config.name, load=lambda: None, error=missing))
-    # Another environment may lack plugins that have tables here.
+    # The plugin's environment may lack other plugins that have tables in the settings.
     names = {info.name for info in plugins}
     tables = {name: table for name, table in settings.plugins.items() if name in names}
     settings = settings.model_copy(update={"plugins": tables})
     loaded = LoadedSettings(settings, None, _layers(config))
     host = Host(loaded, installed=plugins, remembers=False, timing=config.timing)
     host.manager.contributed.finish = finish
-    host.manager.refuses_mistakes = False  # the host outside reports them
+    host.manager.refuses_mistakes = False  # the main host reports them
     host.load(only=(config.name,))
     return host
 
 
 def _layers(config: wire.WorkerConfig) -> Layers:
-    """Return the sources of the settings, as far as the models of the plugins need them."""
+    """Return the layers of the settings that the models of the plugins read."""
     tables = config.settings["plugins"]
     keys = (
         Layer(key, {"plugins": {name: {key: tables[name][key]}}}, folder=Path(folder))
@@ -205,14 +204,14 @@ def _layers(config: wire.WorkerConfig) -> Layers:
     return Layers((variables, Layer(DOT_ENV, {}, others=config.variables), *keys))
 
 
-class _Adapted:
-    """Leaves to the host what only the host can do for tools and prompts.
+class _Adapter:
+    """Adapts tools and prompts to the host, which has limits, filters and other plugins.
 
-    Tools lose their limits, and get the expression of the host's filters. Prompts get the host's
-    names of tools, and are served even if the tools that they need are elsewhere.
+    Tools lose their limits, and get the filter expression from the host. Prompts get the host's
+    names of tools, and are served even if other plugins have the tools that they need.
 
     Attributes:
-        declared: The declarations of the author, by kind and name.
+        declared: The original declarations, by kind and name.
     """
 
     def __init__(self) -> None:
@@ -220,7 +219,7 @@ class _Adapted:
         self._changed: dict[tuple[str, str], Tool | Prompt] = {}
 
     def __call__(self, contributions: Contributions) -> Contributions:
-        """Return adapted contributions; adapted ones stay unchanged."""
+        """Return the adapted contributions; do not adapt any of them twice."""
         return replace(
             contributions,
             tools=tuple(map(self._tool, contributions.tools)),
@@ -229,7 +228,7 @@ class _Adapted:
 
     def _tool(self, item: RegisteredTool) -> RegisteredTool:
         limits = {"cache_ttl": 0, "rate_limit": None, "max_output_tokens": None}
-        item = replace(item, tool=self._replaced(item, item.tool, **limits))
+        item = replace(item, tool=self._adapted(item, item.tool, **limits))
         if not item.tool.accepts_filters:
             return item
         own = read_arguments(item.tool)
@@ -239,10 +238,10 @@ class _Adapted:
         arguments = item.arguments
         if item.prompt.needs or item.prompt.uses:
             arguments = _HostArgument(arguments, TOOLS_ARGUMENT, wire.TOOLS)
-        prompt = self._replaced(item, item.prompt, needs=(), uses=())
+        prompt = self._adapted(item, item.prompt, needs=(), uses=())
         return replace(item, prompt=prompt, arguments=arguments)
 
-    def _replaced(self, item: Contribution, declared: _D, **changes: Any) -> _D:
+    def _adapted(self, item: Contribution, declared: _D, **changes: Any) -> _D:
         key = item.kind, item.declared
         if self._changed.get(key) is not declared:
             self.declared[key] = declared
@@ -252,7 +251,7 @@ class _Adapted:
 
 @dataclass(frozen=True, slots=True)
 class _HostArgument:
-    """The plugin's own arguments, and one that the host sends in ``_meta``. See `Arguments`."""
+    """The plugin's own arguments, and one from the host in ``_meta``. See `Arguments`."""
 
     own: Arguments
     name: str
@@ -266,12 +265,12 @@ class _HostArgument:
         return {**await self.own.validate(arguments), self.name: _META.get().get(self.key)}
 
 
-class _Answers:
-    """Answers `STATUS`, and adds the host's private data to the answers of MCP.
+class _PrivateAnswers:
+    """Answers `STATUS` requests, and adds private data for the host to the answers of MCP.
 
     Args:
         plugin: The name of the plugin.
-        declared: See `_Adapted`.
+        declared: See `_Adapter`.
     """
 
     def __init__(
@@ -290,7 +289,7 @@ class _Answers:
         self._log_fields.get({}).update(record.fields)
 
     async def add_private_data(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer a request with the log fields of a tool call, or with the data of its error."""
+        """Add the log fields of a tool call, or the data of an error, to the answer."""
         from mcp import MCPError  # noqa: PLC0415  - after the plugin's failures
 
         log_fields: dict[str, object] = {}
@@ -325,7 +324,7 @@ class _Answers:
     def _description(self, record: PluginRecord) -> wire.Description:
         records = self._host.manager.records.values()
         models = [record.settings_type for record in records if record.settings_type]
-        # The plugins whose services it uses count, too: this process has its own of each.
+        # Also of the plugins whose services the plugin uses: this process runs them, too.
         keys = [
             (model, key, name) for model in models for key, name in plugin_variables(model).items()
         ]
@@ -367,14 +366,14 @@ class _Answers:
     def _described(
         self, item: Contribution, adapted: Tool | Prompt | Resource, **more: Any
     ) -> wire.Described:
-        """Return the data of a declaration, and the texts and the schema that the host derived."""
+        """Return a declaration as data, with its final title, description and schema."""
         declared = self._declared.get((item.kind, item.declared), adapted)
         data = {field.name: getattr(declared, field.name) for field in fields(declared)}
         return wire.Described(
             name=item.declared,
             title=item.title,
             description=item.description,
-            declared={name: value for name, value in data.items() if name not in _OTHER_FIELDS},
+            declared={name: value for name, value in data.items() if name not in _SEPARATE_FIELDS},
             input_schema=item.arguments.schema,
             **more,
         )

@@ -1,6 +1,6 @@
-"""Run a host over one transport, from the start of its plugins to the end of the process.
+"""Run a host over one transport, from the start of its plugins to the exit of the process.
 
-The end takes a bounded time, even if a plugin would keep the process running.
+Shutdown takes a bounded time, even if a plugin would keep the process running.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from standards_mcp.loading.health import services_health
 from standards_mcp.plugin import Health
 
 from .context import Context, local_principal
-from .reload import Reloading, reload_on_change
+from .reload import ReloadOptions, reload_on_change
 from .server import HostServer, build_server
 
 log = logging.getLogger("standards_mcp")
 
 Transport: TypeAlias = Callable[[HostServer], Awaitable[None]]
-"""Carries messages between the server and its clients until they leave; see `serve_stdio`."""
-_ANNOUNCEMENT_SECONDS: Final = 2.0
-"""Time that the end waits for the log line of the start."""
-_LAST_SECONDS: Final = 2.0
-"""Time for the event loop and the interpreter after the plugins had their time to stop."""
-_LOG_SECONDS: Final = 1.0
+"""Carries messages between the server and its clients until they disconnect; see `serve_stdio`."""
+_START_LOG_SECONDS: Final = 2.0
+"""Longest time that shutdown waits for the log line of the start."""
+_EXIT_SECONDS: Final = 2.0
+"""Time for the event loop and the interpreter to end, after the plugins' time to stop."""
+_LOG_FLUSH_SECONDS: Final = 1.0
 
 
 async def run(
@@ -46,17 +46,17 @@ async def run(
     transport: Transport,
     *,
     principal_of: Callable[[Context], Principal] = local_principal,
-    reloading: Reloading | None = None,
+    reloading: ReloadOptions | None = None,
     began: float | None = None,
     on_signal: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve *host* until the transport ends, or SIGTERM or SIGINT comes.
+    """Serve *host* until the transport ends or the process receives SIGTERM or SIGINT.
 
     Args:
         host: A host whose plugins are loaded.
         principal_of: Returns the caller of a request.
-        reloading: The sources of the configuration; without them it is never reloaded.
-        began: The start of the process, by `time.perf_counter`. If set, the start is logged.
+        reloading: Options for reloads; None: the configuration is never reloaded.
+        began: `time.perf_counter` at the start of the process. If set, the start is logged.
         on_signal: Called when a signal asks the process to end.
 
     Raises:
@@ -68,7 +68,7 @@ async def run(
     with anyio.CancelScope() as scope:
         _end_on_signals(scope, on_signal)
         try:
-            async with host.running(), _reporting(server, host, reloading, began):
+            async with host.running(), _background_tasks(server, host, reloading, began):
                 await transport(server)
         except BaseExceptionGroup as group:
             # The task groups of the transport wrap its exceptions.
@@ -77,25 +77,25 @@ async def run(
 
 
 @asynccontextmanager
-async def _reporting(
-    server: HostServer, host: Host, reloading: Reloading | None, began: float | None
+async def _background_tasks(
+    server: HostServer, host: Host, reloading: ReloadOptions | None, began: float | None
 ) -> AsyncGenerator[None]:
     """Log the start, and reload the configuration while the server runs."""
-    announcing = None if began is None else asyncio.create_task(_announce(server, host, began))
-    work = reload_on_change(host, reloading, server.tell_changed) if reloading else None
-    tasks = [announcing, asyncio.create_task(work) if work else None]
+    start_log = None if began is None else asyncio.create_task(_log_start(server, host, began))
+    reloads = reload_on_change(host, reloading, server.notify_changed) if reloading else None
+    tasks = [start_log, asyncio.create_task(reloads) if reloads else None]
     try:
         yield
-        if announcing:
-            await asyncio.wait([announcing], timeout=_ANNOUNCEMENT_SECONDS)
+        if start_log:
+            await asyncio.wait([start_log], timeout=_START_LOG_SECONDS)
     finally:
         for task in filter(None, tasks):
             task.cancel()
 
 
-async def _announce(server: HostServer, host: Host, began: float) -> None:
+async def _log_start(server: HostServer, host: Host, began: float) -> None:
     milliseconds = round((perf_counter() - began) * 1000)
-    await server.first_listing()  # services must not delay the first answer
+    await server.wait_first_listing()  # services must not delay the first answer
     healths = await services_health(host.manager, asks_remote=False)
     fields: dict[str, Any] = {
         "version": server.version,
@@ -104,14 +104,14 @@ async def _announce(server: HostServer, host: Host, began: float) -> None:
             for name, record in host.manager.records.items()
         },
         "tools": [item.published for item in host.visible().visible_tools],
-        "services": {name: _facts(health) for name, health in healths.items()},
+        "services": {name: _loggable_facts(health) for name, health in healths.items()},
         "milliseconds": milliseconds,
     }
     log.info("started", extra=fields)
 
 
-def _facts(health: Health) -> dict[str, Any]:
-    """Return the facts of a service that fit into a line of the log, and why it fails."""
+def _loggable_facts(health: Health) -> dict[str, Any]:
+    """Return the scalar facts of a service for the log, and its error if it failed."""
     facts = {
         name: fact for name, fact in health.facts.items() if isinstance(fact, str | int | float)
     }
@@ -125,15 +125,15 @@ def _end_on_signals(scope: anyio.CancelScope, on_signal: Callable[[], None]) -> 
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        # Windows has no signal handlers on its event loop; there, the default ends the process.
+        # Windows has no signal handlers on its event loop; the default action ends the process.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, end)
 
 
 class Ending:
-    """A deadline that ends the process, counted from the moment at which it should stop.
+    """A deadline for shutdown: a process that misses it is forced to exit.
 
-    It runs in its own thread, because a plugin may block the event loop, ignore its cancellation,
+    It has its own thread, because a plugin may block the event loop, ignore its cancellation,
     or patch the functions that a deadline in the event loop uses. For the same reason this module
     imports the functions of `time` by name.
 
@@ -144,27 +144,27 @@ class Ending:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._deadline = float("inf")
-        self._changed = threading.Lock()
-        self._changed.acquire()
-        # Not a `Thread` and not started later: plugins may patch or trace that class.
-        start_new_thread(self._watch, ())
+        self._wake_up = threading.Lock()
+        self._wake_up.acquire()
+        # No `Event`, no `Thread`, and no later start: plugins may patch or trace these classes.
+        start_new_thread(self._wait_for_deadline, ())
 
     def begin(self, drain_seconds: float = 0) -> None:
         """Set the deadline: requests get *drain_seconds*, then plugins get their time to stop."""
-        self._end_within(drain_seconds + self._seconds + _LAST_SECONDS)
+        self._end_within(drain_seconds + self._seconds + _EXIT_SECONDS)
 
     def finish(self) -> None:
-        """Bring the deadline forward, because all plugins have stopped or had their time."""
-        self._end_within(_LAST_SECONDS)
+        """Bring the deadline forward, because all plugins have stopped or used up their time."""
+        self._end_within(_EXIT_SECONDS)
 
     def _end_within(self, seconds: float) -> None:
         self._deadline = min(self._deadline, monotonic() + seconds)
         with suppress(RuntimeError):  # the thread has not yet noticed the previous change
-            self._changed.release()
+            self._wake_up.release()
 
-    def _watch(self) -> None:
+    def _wait_for_deadline(self) -> None:
         while (left := self._deadline - monotonic()) > 0:
-            self._changed.acquire(timeout=min(left, threading.TIMEOUT_MAX))
+            self._wake_up.acquire(timeout=min(left, threading.TIMEOUT_MAX))
         start_new_thread(_exit_soon, ())
         log.error("the process is ended while a plugin still runs")
         logging.shutdown()
@@ -173,5 +173,5 @@ class Ending:
 
 def _exit_soon() -> None:
     """End the process even if a plugin's log handler blocks."""
-    sleep(_LOG_SECONDS)
+    sleep(_LOG_FLUSH_SECONDS)
     _exit(1)

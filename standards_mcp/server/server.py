@@ -39,7 +39,7 @@ from standards_mcp.config.models.tools import Kind
 from standards_mcp.host import Host
 
 from .context import SET_LEVEL, Context, connection_of, local_principal, set_level
-from .handlers import handlers, listed
+from .handlers import definitions_by_kind, handlers
 from .subscriptions import Subscriptions, deliver
 
 log = logging.getLogger(__name__)
@@ -62,10 +62,10 @@ class HostServer(Server[None]):
         self._host, self._principal_of = host, principal_of
         self._subscriptions = subscriptions = Subscriptions(host, principal_of)
         self._sessions = dict[Connection, ServerSession]()
-        self._announcement: asyncio.Future[None] | None = None
+        self._pending_announcement: asyncio.Future[None] | None = None
         self._listed = asyncio.Event()
-        self._announced: dict[Kind, list[Any]] = {}
-        self._unmarked: dict[str, Mapping[str, Any]] = {}
+        self._announced_definitions: dict[Kind, list[Any]] = {}
+        self._without_headers: dict[str, Mapping[str, Any]] = {}
         super().__init__(
             get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=subscriptions.listen,
@@ -73,10 +73,10 @@ class HostServer(Server[None]):
             on_unsubscribe_resource=subscriptions.unsubscribe,
             **kwargs,
         )
-        # As an argument, the SDK would warn: the newest protocol has no such request.
+        # As a constructor argument, the SDK would warn: the newest protocol has no such request.
         self.add_request_handler(SET_LEVEL, types.SetLevelRequestParams, set_level)
-        self.middleware += [_contain, self._follow]
-        # Clients carry this state between the rounds of a question and could change it unsealed.
+        self.middleware += [_contain, self._track]
+        # Clients send this state back with the reply to a question, and could change it unsealed.
         key = host.settings.server.state_key
         security = RequestStateSecurity(
             keys=[key.get_secret_value() if key else secrets.token_bytes()],
@@ -85,17 +85,17 @@ class HostServer(Server[None]):
         self.middleware.append(RequestStateBoundary(security, default_audience=self.name))
 
     def _input_schema(self, tool: str) -> Mapping[str, Any] | None:
-        """Return the schema that the SDK needs to check headers which repeat arguments.
+        """Return the schema with which the SDK checks headers that repeat arguments.
 
-        Without this function, the SDK would list all tools for each call over HTTP. It would search
-        a schema without marks for such headers at each call, so none is returned for those.
+        Without this function, the SDK would list all tools for each call over HTTP. It would also
+        search the schema for such headers at each call, so a schema without them is returned once.
         """
         item = self._host.visible().find(tool)
-        if item is None or self._unmarked.get(tool) is item.arguments.schema:
+        if item is None or self._without_headers.get(tool) is item.arguments.schema:
             return None
         schema = item.arguments.schema
         if not x_mcp_header_map(schema):
-            self._unmarked[tool] = schema
+            self._without_headers[tool] = schema
         return schema
 
     def create_initialization_options(
@@ -109,45 +109,46 @@ class HostServer(Server[None]):
             notification_options or changes, *args, **kwargs
         )
 
-    async def first_listing(self) -> None:
-        """Wait for a moment until a client has received the list of tools."""
+    async def wait_first_listing(self) -> None:
+        """Wait until a client has received the list of tools, but only a fraction of a second."""
         with anyio.move_on_after(_FIRST_LISTING_SECONDS):
             await self._listed.wait()
 
     def announce_changes(self) -> None:
-        """Schedule a ``list_changed`` notification; changes until then join it."""
-        if self._announcement is None or self._announcement.done():
-            self._announcement = asyncio.ensure_future(self._announce())
+        """Schedule a ``list_changed`` notification, which also covers changes until it is sent."""
+        if self._pending_announcement is None or self._pending_announcement.done():
+            self._pending_announcement = asyncio.ensure_future(self._announce())
 
     async def _announce(self) -> None:
         await asyncio.sleep(_GATHER_SECONDS)
-        # The local user sees everything, so a change for any caller is a change here.
-        before, now = self._announced, listed(self._host.visible())
-        await self.tell_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
+        # The local user sees everything, so a change for any caller is in this list, too.
+        before, now = self._announced_definitions, definitions_by_kind(self._host.visible())
+        await self.notify_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
 
     @contextmanager
     def announcing_changes(self) -> Generator[None]:
         """Notify clients of changes in the host while the context is open."""
         manager = self._host.manager
-        self._announced = listed(self._host.visible())
+        self._announced_definitions = definitions_by_kind(self._host.visible())
         manager.contributed.on_changed.append(self.announce_changes)
-        manager.changes.on_updated.append(self._subscriptions.updated)
+        manager.changes.on_updated.append(self._subscriptions.notify_updated)
         try:
             yield
         finally:
             manager.contributed.on_changed.remove(self.announce_changes)
-            manager.changes.on_updated.remove(self._subscriptions.updated)
+            manager.changes.on_updated.remove(self._subscriptions.notify_updated)
 
-    async def tell_changed(self, kinds: Collection[Kind]) -> None:
+    async def notify_changed(self, kinds: Collection[Kind]) -> None:
         """Notify every listening client, in the way of its generation, that lists changed."""
-        self._announced = listed(self._host.visible())
-        self._unmarked.clear()
+        self._announced_definitions = definitions_by_kind(self._host.visible())
+        self._without_headers.clear()
         for kind in kinds:
             await self._subscriptions.bus.publish(_EVENTS[kind]())
         # In parallel, so that a client that does not read delays no other.
         await asyncio.gather(*(_notify(session, kinds) for session in self._sessions.values()))
 
-    async def _follow(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def _track(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Note new sessions and the first listing; introduce the server in its answers."""
         if ctx.method == "notifications/initialized":
             connection = connection_of(ctx)
             if connection not in self._sessions:  # a client may repeat this notification
@@ -157,10 +158,10 @@ class HostServer(Server[None]):
         if ctx.method == "tools/list":
             self._listed.set()
         if isinstance(result, Mapping):
-            return self._introduced(ctx, cast("Mapping[str, Any]", result))
+            return self._with_introduction(ctx, cast("Mapping[str, Any]", result))
         return result
 
-    def _introduced(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_introduction(self, ctx: Context, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result with the current title and instructions of the server."""
         answer = dict(result)
         meta: dict[str, Any] = answer.get("_meta") or {}
@@ -194,7 +195,7 @@ async def _contain(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Answer an unexpected failure with an incident id, and log its details under the id."""
     try:
         return await call_next(ctx)
-    except (MCPError, ValidationError) as exc:  # a refusal, or arguments that do not fit
+    except (MCPError, ValidationError) as exc:  # a refusal, or invalid parameters
         if why := _handshake_mistake(ctx, exc):
             raise MCPError(types.INVALID_PARAMS, why) from None
         raise
@@ -231,8 +232,8 @@ def build_server(
 
     Args:
         principal_of: Returns the caller of a request.
-        runs_plugins: True if the server runs the plugins; otherwise its owner keeps `Host.running`
-            open, as `standards_mcp.server.run` does.
+        runs_plugins: True if the server starts and stops the plugins; otherwise the caller keeps
+            `Host.running` open, as `standards_mcp.server.run` does.
     """
 
     @asynccontextmanager

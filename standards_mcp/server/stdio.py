@@ -61,10 +61,11 @@ async def serve_stdio(
     Args:
         drain_seconds: Time limit for these answers; the number of missing answers is logged.
         on_leaving: Called, in any thread, with the time that is left: with *drain_seconds* when the
-            client has closed its side, and with 0 when all requests are answered.
+            client has closed its side, and with 0 when all requests are answered or that time is
+            over.
 
     Raises:
-        StandardsMcpError: Answers cannot be written, though the client has not left.
+        StandardsMcpError: Answers cannot be written, although the client is still connected.
     """
     failures: list[OSError] = []
     with anyio.CancelScope() as scope:
@@ -85,7 +86,7 @@ async def serve_stdio(
                     async with to_server:
                         async for line in lines:
                             await wire.receive(line, lines.limit)
-                        await wire.all_answered(drain_seconds)
+                        await wire.wait_answered(drain_seconds)
                         on_leaving(0)
 
             group.start_soon(receive)
@@ -103,8 +104,8 @@ class _Wire:
     def __init__(self, writer: LineWriter, to_server: MemoryObjectSendStream[Received]) -> None:
         self._writer, self._to_server = writer, to_server
         self._unanswered: set[RequestId | None] = set()
-        self._none = asyncio.Event()
-        self._none.set()
+        self._no_unanswered = asyncio.Event()
+        self._no_unanswered.set()
 
     async def receive(self, line: bytes, limit: int) -> None:
         """Pass the message of a line to the server, or answer the line with an error."""
@@ -121,26 +122,26 @@ class _Wire:
         metadata = None
         # A subscription is answered only when the server ends, so it must not be waited for.
         if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
-            number = message.id
-            self._unanswered.add(number)
-            self._none.clear()
+            request_id = message.id
+            self._unanswered.add(request_id)
+            self._no_unanswered.clear()
 
             async def settle_cancelled() -> None:
-                self._settle(number)
+                self._settle(request_id)
 
             metadata = ServerMessageMetadata(on_request_unanswered=settle_cancelled)
         await self._to_server.send(SessionMessage(message, metadata))
 
-    def _settle(self, number: RequestId | None) -> None:
+    def _settle(self, request_id: RequestId | None) -> None:
         """Note that a request was answered or cancelled."""
-        self._unanswered.discard(number)
+        self._unanswered.discard(request_id)
         if not self._unanswered:
-            self._none.set()
+            self._no_unanswered.set()
 
-    async def all_answered(self, seconds: float) -> None:
+    async def wait_answered(self, seconds: float) -> None:
         """Wait until all requests are answered, for *seconds* at most."""
         with anyio.move_on_after(seconds) as scope:
-            await self._none.wait()
+            await self._no_unanswered.wait()
         if scope.cancelled_caught:
             log.warning(
                 "the client has left; requests were not answered in time",
@@ -155,7 +156,7 @@ class _Wire:
                 try:
                     line = _line_of(message)
                 except ValueError as exc:  # includes pydantic's errors
-                    error = _unwritable(message, exc)
+                    error = _replacement_error(message, exc)
                     if error is None:
                         continue
                     if isinstance(message, JSONRPCRequest):  # the server waits for its answer
@@ -183,16 +184,16 @@ def _line_of(message: JSONRPCMessage) -> str:
     return line
 
 
-def _unwritable(message: JSONRPCMessage, why: ValueError) -> JSONRPCError | None:
-    """Log that a message cannot be written; return an error in its place for a request.
+def _replacement_error(message: JSONRPCMessage, why: ValueError) -> JSONRPCError | None:
+    """Log a message that cannot be written; return the error that replaces a request or answer.
 
     Plugins decide the content of messages, and a bad one must not end the session.
     """
-    number = getattr(message, "id", None)
+    request_id = getattr(message, "id", None)
     incident = new_incident()
     fields = {"method": getattr(message, "method", None), "reason": str(why), "incident": incident}
     log.error("a message cannot be written", extra=fields)
-    if number is None:
+    if request_id is None:
         return None
     error = ErrorData(code=INTERNAL_ERROR, message=internal_error("The answer", incident))
-    return JSONRPCError(jsonrpc="2.0", id=number, error=error)
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)

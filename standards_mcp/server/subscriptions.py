@@ -37,16 +37,16 @@ from .handlers import as_protocol_errors
 log = logging.getLogger(__name__)
 
 _NOTICE_SECONDS: Final = 1.0
-_MOST_URIS: Final = 1000
-_MOST_STREAMS: Final = 1000
+_MAX_URIS: Final = 1000
+_MAX_STREAMS: Final = 1000
 
 
 @dataclass(slots=True, eq=False)
 class _Subscriber:
-    """A connected client of an earlier generation.
+    """A connected client of a protocol version before 2026-07-28.
 
     Attributes:
-        principal_now: Returns its current rights: a reload may have reduced them.
+        principal_now: Returns the client with its current rights, which a reload may have reduced.
         releases: The functions that end its subscriptions, by URI.
     """
 
@@ -59,7 +59,7 @@ class Subscriptions:
     """All subscriptions to the resources of a host.
 
     Attributes:
-        bus: Carries all events to the streams of changes.
+        bus: Delivers all events to the streams of ``subscriptions/listen``.
     """
 
     def __init__(self, host: Host, principal_of: Callable[[Context], Principal]) -> None:
@@ -67,7 +67,7 @@ class Subscriptions:
         self.bus = InMemorySubscriptionBus()
         self._subscribers: dict[Connection, _Subscriber] = {}
         self._streams = 0
-        self._updated = dict[str, None]()
+        self._pending_uris = dict[str, None]()
         self._notifying: asyncio.Future[None] | None = None
 
     async def subscribe(
@@ -77,13 +77,13 @@ class Subscriptions:
         client, uri = self._subscriber(ctx), params.uri
         if uri in client.releases:
             return types.EmptyResult()
-        if len(client.releases) >= _MOST_URIS:
-            message = f"a client may subscribe to {_MOST_URIS} resources; unsubscribe from some"
+        if len(client.releases) >= _MAX_URIS:
+            message = f"a client may subscribe to {_MAX_URIS} resources; unsubscribe from some"
             raise MCPError(types.INVALID_PARAMS, message)
         await self._host.manager.wait_listed()
         with as_protocol_errors(self._host, {"uri": uri}):
             release = await self._host.subscribe(uri, client.principal_now())
-        # The client may have left, or subscribed twice, while this waited.
+        # The client may have left, or subscribed twice, during the `await`.
         if client not in self._subscribers.values() or uri in client.releases:
             release()
         else:
@@ -102,7 +102,7 @@ class Subscriptions:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Answer ``subscriptions/listen``, first with the URIs that the stream covers."""
-        if self._streams >= _MOST_STREAMS:
+        if self._streams >= _MAX_STREAMS:
             raise MCPError(types.INTERNAL_ERROR, "too many streams of changes are open; close some")
         principal_now = partial(self._principal_of, ctx)
         requested = params.notifications
@@ -112,11 +112,11 @@ class Subscriptions:
                 uris = requested.resource_subscriptions or ()
                 covered = await self._subscribe_all(uris, principal_now(), stack)
 
-                def heard(changed: str) -> list[str]:
+                def affected(changed: str) -> list[str]:
                     parents = (uri for uri in covered if _is_part(changed, uri))
-                    return [uri for uri in parents if self._may_hear(principal_now(), uri)]
+                    return [uri for uri in parents if self._is_served(principal_now(), uri)]
 
-                stream = ListenHandler(_FilteredBus(self.bus, heard))
+                stream = ListenHandler(_FilteredBus(self.bus, affected))
                 accepted = requested.model_copy(update={"resource_subscriptions": covered or None})
                 return await stream(ctx, params.model_copy(update={"notifications": accepted}))
         finally:
@@ -130,7 +130,7 @@ class Subscriptions:
         if uris:
             await self._host.manager.wait_listed()
         for uri in dict.fromkeys(uris):
-            if len(subscribed) >= _MOST_URIS:
+            if len(subscribed) >= _MAX_URIS:
                 break
             try:
                 stack.callback(await self._host.subscribe(uri, principal))
@@ -140,23 +140,23 @@ class Subscriptions:
             subscribed.append(uri)
         return subscribed
 
-    def updated(self, uri: str) -> None:
-        """Notify the subscribers of a resource, or of its parent, soon."""
-        self._updated[uri] = None
+    def notify_updated(self, uri: str) -> None:
+        """Schedule a notification to the subscribers of a resource and of its parents."""
+        self._pending_uris[uri] = None
         if self._notifying is None or self._notifying.done():
             self._notifying = asyncio.ensure_future(self._notify())
 
     async def _notify(self) -> None:
-        while self._updated:
-            changed, _ = self._updated.popitem()
+        while self._pending_uris:
+            changed, _ = self._pending_uris.popitem()
             await self.bus.publish(ResourceUpdated(changed))
             for client in list(self._subscribers.values()):
                 for uri in [uri for uri in client.releases if _is_part(changed, uri)]:
-                    if self._may_hear(client.principal_now(), uri):
+                    if self._is_served(client.principal_now(), uri):
                         await deliver(client.session.send_resource_updated(uri))
 
-    def _may_hear(self, principal: Principal, uri: str) -> bool:
-        """True if a resource is still served to its subscriber."""
+    def _is_served(self, principal: Principal, uri: str) -> bool:
+        """True if a resource is still served to this subscriber."""
         try:
             self._host.content.resource_at(uri, HostContext(principal))
         except NotServedError:
@@ -178,14 +178,14 @@ class Subscriptions:
 
 
 class _FilteredBus(SubscriptionBus):
-    """The events for one client.
+    """An event bus that passes on only the events for one client.
 
     Args:
-        heard: Returns the client's URIs that a change of a resource concerns.
+        affected: Returns the client's subscribed URIs that a change of a resource affects.
     """
 
-    def __init__(self, bus: SubscriptionBus, heard: Callable[[str], list[str]]) -> None:
-        self._bus, self._heard = bus, heard
+    def __init__(self, bus: SubscriptionBus, affected: Callable[[str], list[str]]) -> None:
+        self._bus, self._affected = bus, affected
 
     async def publish(self, event: ServerEvent) -> None:
         """Publish an event to all clients."""
@@ -194,20 +194,20 @@ class _FilteredBus(SubscriptionBus):
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Call *listener* for each event that concerns the client. See `SubscriptionBus`."""
 
-        def hear(event: ServerEvent) -> None:
+        def forward(event: ServerEvent) -> None:
             if isinstance(event, ResourceUpdated):
-                for uri in self._heard(event.uri):
+                for uri in self._affected(event.uri):
                     listener(ResourceUpdated(uri))
             else:
                 listener(event)
 
-        return self._bus.subscribe(hear)
+        return self._bus.subscribe(forward)
 
 
 async def deliver(notice: Awaitable[None]) -> bool:
     """Send a notice to one client; return True if it was sent.
 
-    A client that has left or does not read must not delay the others.
+    The time is limited, because a client that does not read must not delay the others.
     """
     try:
         with anyio.fail_after(_NOTICE_SECONDS):

@@ -1,4 +1,4 @@
-"""OpenTelemetry: export the spans of requests to the collector in ``OTEL_*``."""
+"""OpenTelemetry: export the spans of requests to the collector that ``OTEL_*`` variables name."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _provider(version: str) -> Any:
             "[server.telemetry] traces needs OpenTelemetry: remove the key, or run "
             f"`{install_command(HOST, 'otel')}`"
         ) from None
-    # Values from the environment take precedence.
+    # `Resource.create` would let an attribute override OTEL_SERVICE_NAME.
     name = os.environ.get("OTEL_SERVICE_NAME", "standards-mcp")
     resource = Resource.create({"service.version": version, "service.name": name})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -82,22 +82,22 @@ def _provider(version: str) -> Any:
 class _Spans(Observer):
     """Add the fields of a call to the span of its request.
 
-    The SDK makes the spans of MCP requests. Other calls get their spans here.
+    The SDK creates the spans of MCP requests. This class creates spans for other calls.
     """
 
     def __init__(self, transport: str) -> None:
         self._transport = transport
-        self._own: dict[int, Token[Context]] = {}
+        self._tokens: dict[int, Token[Context]] = {}
 
     def call_started(self, record: CallRecord) -> None:
         """Begin a span if the call has none. An observer runs within the context of the call."""
-        around = get_current_span().get_span_context()
-        if not around.is_valid or around.is_remote:
+        parent = get_current_span().get_span_context()
+        if not parent.is_valid or parent.is_remote:
             span = get_tracer(__name__).start_span(f"{record.kind} {record.name}")
             if record.kind == "tool":
                 span.set_attribute("gen_ai.operation.name", "execute_tool")
                 span.set_attribute("gen_ai.tool.name", record.name)
-            self._own[id(record)] = attach(set_span_in_context(span))
+            self._tokens[id(record)] = attach(set_span_in_context(span))
 
     def call_ended(self, record: CallRecord) -> None:
         """Add the fields."""
@@ -110,7 +110,7 @@ class _Spans(Observer):
             "standards_mcp.incident": record.incident,
         }
         span.set_attributes({key: text for key, text in fields.items() if text})
-        if token := self._own.pop(id(record), None):
+        if token := self._tokens.pop(id(record), None):
             if record.outcome not in NO_ERRORS:
                 span.set_attribute("error.type", record.outcome)
                 span.set_status(StatusCode.ERROR)
@@ -118,13 +118,13 @@ class _Spans(Observer):
             detach(token)
 
 
-def with_parents(app: ASGIApp) -> ASGIApp:
-    """Return *app* with its spans in the trace that the headers of a request name.
+def with_trace_context(app: ASGIApp) -> ASGIApp:
+    """Return *app* with spans that continue the trace in the headers of a request.
 
     The SDK gives precedence to a trace in ``_meta``.
     """
 
-    async def parented(scope: Scope, receive: Receive, send: Send) -> None:
+    async def continue_trace(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
@@ -134,4 +134,4 @@ def with_parents(app: ASGIApp) -> ASGIApp:
         finally:
             detach(token)
 
-    return parented
+    return continue_trace

@@ -347,7 +347,7 @@ async def test_callers_are_forgotten_before_they_fill_the_memory():
     assert (await rates.wait(limit, "count", "first"))[0] > 0, "who still calls is not forgotten"
     for number in range(20_000):
         await rates.wait(limit, "count", f"more {number}")
-    assert len(rates._own) == 10_000
+    assert len(rates._times) == 10_000
 
 
 # What authors declare

@@ -13,7 +13,7 @@ from standards_mcp.config.loading import FILE_NAME, load_settings
 from standards_mcp.config.models.settings import Expansion, ServerSection, VariableError
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
-from standards_mcp.server.reload import reload
+from standards_mcp.server.reload import apply_settings
 
 
 def loaded(text: str):
@@ -123,11 +123,11 @@ def test_text_without_variables_stays_as_it_is(text: str):
 def test_a_server_can_be_disabled_while_the_host_runs_and_a_new_one_needs_a_restart(make_host):
     host = make_host(servers={"x": {"command": "x"}})
     state = json.dumps(str(host.settings.state_dir))
-    done = reload(host, loaded(f"state_dir = {state}\n[servers.y]\ncommand = 'y'"))
+    done = apply_settings(host, loaded(f"state_dir = {state}\n[servers.y]\ncommand = 'y'"))
     assert done.needs_restart == ("servers.y",)
     assert not host.settings.servers["x"].enabled
     text = f"state_dir = {state}\n[servers.x]\ncommand = 'z'"
-    assert reload(host, loaded(text)).needs_restart == ("servers.x",)
+    assert apply_settings(host, loaded(text)).needs_restart == ("servers.x",)
     assert host.settings.servers["x"].command == "x"
 
 

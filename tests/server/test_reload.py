@@ -40,7 +40,12 @@ from standards_mcp.contributions.selection import Access, Selection
 from standards_mcp.errors import ConfigError
 from standards_mcp.host import Host
 from standards_mcp.server import reload as reloading
-from standards_mcp.server.reload import Reload, Reloading, reload, reload_on_change
+from standards_mcp.server.reload import (
+    ReloadOptions,
+    ReloadResult,
+    apply_settings,
+    reload_on_change,
+)
 from standards_mcp.server.server import build_server
 
 pytestmark = pytest.mark.anyio
@@ -77,7 +82,7 @@ def test_a_change_for_some_principals_only_is_announced(make_host: MakeHost):
     host = make_host({"work": WorkPlugin}, profiles={"teachers": {"plugins": ["work"]}})
     teacher = Principal("teacher", Access(profiles=("teachers",)))
     assert host.visible(teacher).visible_tools
-    done = reload(host, loaded(host, plain % "none"))
+    done = apply_settings(host, loaded(host, plain % "none"))
     assert host.visible(teacher).visible_tools == []
     assert "tools" in done.changed
     assert len(host.visible().visible_tools) > 0
@@ -85,12 +90,12 @@ def test_a_change_for_some_principals_only_is_announced(make_host: MakeHost):
 
 def test_selection_and_overrides_are_taken_over(host: Host):
     text = '[tools]\ndisable = ["web.*"]\n[tools.overrides.work]\nname = "do"'
-    done = reload(host, loaded(host, text))
-    assert done == Reload(changed=("tools",), needs_restart=())
+    done = apply_settings(host, loaded(host, text))
+    assert done == ReloadResult(changed=("tools",), needs_restart=())
     assert served(host) == ["do"]
-    assert reload(host, loaded(host, "")).changed
+    assert apply_settings(host, loaded(host, "")).changed
     assert served(host) == ["work", "web_get"]
-    assert not reload(host, loaded(host, "[tools]\ntimeout = 3")).changed
+    assert not apply_settings(host, loaded(host, "[tools]\ntimeout = 3")).changed
     assert host.visible().tools[0].limits.timeout == 3
 
 
@@ -127,13 +132,13 @@ async def test_a_disabled_plugin_stays_loaded_and_its_filters_and_wrappers_go(
 ):
     host = make_host({"acme": SearchPlugin, "narrow": NarrowPlugin})
     for text in ("", "[plugins.narrow]\nenabled = false", ""):
-        done = reload(host, loaded(host, text))
+        done = apply_settings(host, loaded(host, text))
         is_enabled = not text
         assert arguments(host) == (["depth"] if is_enabled else [])
         assert (await host.call_tool("search", {"depth": 1})).is_error is not is_enabled
         assert (await host.call_tool("search", {})).notes == (("narrowed",) if is_enabled else ())
         assert is_enabled or done.changed == ("tools",)
-    assert reload(host, loaded(host, "[plugins.acme]\nenabled = false")).changed
+    assert apply_settings(host, loaded(host, "[plugins.acme]\nenabled = false")).changed
     assert served(host) == []
     assert host.manager.records["acme"].plugin is not None
 
@@ -153,7 +158,7 @@ def test_settings_that_need_a_restart_are_named(host: Host):
     """
     of_plugins = ("plugins.acme", "plugins.off", "plugins.off.enabled")
     named = ("autoload", "tools.storage", "services", *of_plugins)
-    assert reload(host, loaded(host, text)).needs_restart == named
+    assert apply_settings(host, loaded(host, text)).needs_restart == named
     assert host.settings.services == {}
     assert host.settings.tools.storage is None
 
@@ -164,16 +169,16 @@ def test_settings_that_need_a_restart_are_named(host: Host):
         ("[plugins.acmee]\nenabled = false", "did you mean 'acme'?"),
         ('profile = "teacher"', "no table [profiles.teacher]"),
         ("[tools]\ndisable = 5", "[tools] disable: input should be a list"),
-        (None, "standards-mcp.toml: is gone; to go without a file, restart the server"),
+        (None, "standards-mcp.toml no longer exists. Restore it, or restart the server"),
     ],
     ids=["an unknown plugin", "an unknown profile", "a wrong type", "a file that is gone"],
 )
 def test_a_configuration_with_a_mistake_changes_nothing(host: Host, text: str | None, mistake: str):
-    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    apply_settings(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
     if text is None:
         Path(FILE_NAME).unlink()
     with pytest.raises(ConfigError) as caught:
-        reload(host, load_settings() if text is None else loaded(host, text))
+        apply_settings(host, load_settings() if text is None else loaded(host, text))
     assert mistake in str(caught.value)
     assert served(host) == ["work"]
 
@@ -192,7 +197,7 @@ async def test_no_call_is_lost_and_nothing_is_left_over_in_many_reloads(host: Ho
     ]
     configurations = [loaded(host, text) for text in texts]
     for each in configurations:
-        reload(host, each)
+        apply_settings(host, each)
         await host.call_tool("work", {})
     finished, answers = False, 0
 
@@ -208,7 +213,7 @@ async def test_no_call_is_lost_and_nothing_is_left_over_in_many_reloads(host: Ho
     gc.collect()
     threads, offerings = {thread.name for thread in threading.enumerate()}, count_offerings()
     for number in range(200):
-        reload(host, configurations[number % len(configurations)])
+        apply_settings(host, configurations[number % len(configurations)])
         await anyio.lowlevel.checkpoint()
     finished = True
     await asyncio.gather(*calls)
@@ -246,7 +251,7 @@ async def test_clients_that_do_not_read_hold_up_a_notice_for_a_moment_only(
         streams = [await connect_and_read_no_more() for _ in range(5)]
         async with Client(server, mode="legacy", message_handler=hear) as client:
             await client.list_tools()
-            telling = asyncio.ensure_future(server.tell_changed(["tools", "prompts"]))
+            telling = asyncio.ensure_future(server.notify_changed(["tools", "prompts"]))
             for _ in ("tools", "prompts"):
                 await anyio.wait_all_tasks_blocked()
                 let_time_pass()
@@ -272,7 +277,7 @@ async def test_a_new_or_changed_file_is_noticed_and_a_bad_one_refused(
 
     file = Path(FILE_NAME)
     watch = asyncio.ensure_future(
-        reload_on_change(host, Reloading(sources=Sources(), watch=True), notify)
+        reload_on_change(host, ReloadOptions(sources=Sources(), watch=True), notify)
     )
     await anyio.sleep(0.05)
     file.write_text('[tools]\ndisable = ["web.*"]\n')
@@ -306,10 +311,10 @@ async def test_a_file_that_is_still_being_written_is_not_taken_over(
         done.set()
 
     file = Path(FILE_NAME)
-    reload(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
+    apply_settings(host, loaded(host, '[tools]\ndisable = ["web.*"]'))
     host.loaded = load_settings()
     watching = asyncio.ensure_future(
-        reload_on_change(host, Reloading(sources=Sources(), watch=True), tell)
+        reload_on_change(host, ReloadOptions(sources=Sources(), watch=True), tell)
     )
     await anyio.sleep(0.05)
     for text in ("", "# one\n", "# one\n# two\n", '[tools]\ndisable = ["work"]\n'):
@@ -331,7 +336,7 @@ async def test_a_file_that_changed_during_the_start_is_taken_over(host: Host):
     host.loaded = loaded(host, "")
     loaded(host, '[tools]\ndisable = ["web.*"]')
     waiting = asyncio.ensure_future(
-        reload_on_change(host, Reloading(sources=Sources(), watch=False), tell)
+        reload_on_change(host, ReloadOptions(sources=Sources(), watch=False), tell)
     )
     with anyio.fail_after(WAIT):
         await told.wait()

@@ -23,7 +23,7 @@ from standards_mcp.host import Host
 from standards_mcp.server.http.authorization import Principals
 from standards_mcp.server.http.listening import listen, url_of
 from standards_mcp.server.http.serving import serve_http
-from standards_mcp.server.reload import Reloading
+from standards_mcp.server.reload import ReloadOptions
 from standards_mcp.server.run import run
 
 from . import conversations
@@ -104,7 +104,9 @@ def refused_clients(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @asynccontextmanager
-async def served_over_http(host: Host, reloading: Reloading | None = None) -> AsyncGenerator[str]:
+async def served_over_http(
+    host: Host, reloading: ReloadOptions | None = None
+) -> AsyncGenerator[str]:
     """Serve a host, whose settings have port 0, while the context is open; yield its URL."""
     listening = listen(host.settings.server)
     principals = Principals(lambda: host.settings.server.auth)

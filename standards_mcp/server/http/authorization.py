@@ -1,8 +1,8 @@
-"""Authorization: verify bearer tokens, and find what their scopes give access to.
+"""Authorization: verify bearer tokens, and map their scopes to access rights.
 
-Tokens are either made by ``auth token new`` and kept as hashes in the configuration, or JSON Web
-Tokens of an authorization server. The checks of the latter are those of RFC 7519 and RFC 9068:
-signature, issuer, audience and times.
+A token is either made by ``auth token new`` and kept as a hash in the configuration, or a JSON Web
+Token of an authorization server (RFC 7519). Of the latter, the signature, issuer, audience and
+times are checked.
 """
 
 from __future__ import annotations
@@ -49,15 +49,16 @@ log = logging.getLogger(__name__)
 ANONYMOUS: Final = Principal("anonymous")
 """The caller if no authorization is configured."""
 NOBODY: Final = Principal(ANONYMOUS.name, Access(names=()), frozenset())
+"""The caller without a valid token, if authorization is configured."""
 EXPIRED: Final = "expired"
-"""The key, in the state of a request, of the time at which its token expired."""
+"""A key in the state of a request; the value is the time at which its token expired."""
 
-_OPERATORS: Final = frozenset({ADMIN, METRICS})
+_OPERATOR_SCOPES: Final = frozenset({ADMIN, METRICS})
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA"),
 )
-"""The algorithms of signatures.
+"""The accepted signature algorithms.
 
 A symmetric algorithm must not be added: the public key of the server would then be the secret.
 """
@@ -66,7 +67,7 @@ _IDLE_SECONDS: Final = 1200.0
 _RETRY_SECONDS: Final = 10.0
 _FETCH_SECONDS: Final = 5.0
 _LEEWAY_SECONDS: Final = 30
-_LONGEST: Final = 16_384
+_MAX_TOKEN_CHARS: Final = 16_384
 
 
 class TokenExpiredError(Exception):
@@ -111,7 +112,7 @@ class Tokens:
     def __init__(self, settings: Callable[[], AuthSettings]) -> None:
         self._settings = settings
         jwt_settings = settings().jwt
-        self._of_issuer = JwtTokens(jwt_settings) if jwt_settings.issuer else None
+        self._jwt_tokens = JwtTokens(jwt_settings) if jwt_settings.issuer else None
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of a token, or None if it is not valid.
@@ -119,16 +120,16 @@ class Tokens:
         Raises:
             TokenExpiredError: A token of the configuration has expired.
         """
-        if own := self._own(token):
-            return own
-        foreign = await self._of_issuer.verify_token(token) if self._of_issuer else None
-        if foreign and not self._settings().scopes:
-            # Without configured scopes only: a person who can name scopes at the issuer must not
-            # name this one.
-            return foreign.model_copy(update={"scopes": [ALL]})
-        return foreign
+        if owner := self._configured_owner(token):
+            return owner
+        owner = await self._jwt_tokens.verify_token(token) if self._jwt_tokens else None
+        if owner and not self._settings().scopes:
+            # Only here can these tokens get `ALL`: a person who can define scopes at the issuer
+            # must not be able to define that one.
+            return owner.model_copy(update={"scopes": [ALL]})
+        return owner
 
-    def _own(self, token: str) -> AccessToken | None:
+    def _configured_owner(self, token: str) -> AccessToken | None:
         digest, match = token_hash(token), None
         # Compare with all tokens, so that the time reveals nothing.
         for name, section in self._settings().tokens.items():
@@ -139,19 +140,19 @@ class Tokens:
         name, section = match
         if section.is_expired:
             raise TokenExpiredError(section.expires)
-        return _accepted(name, _identity(section), section.expires_at)
+        return _access_token(name, _identity(section), section.expires_at)
 
 
 def _identity(section: TokenSection) -> str:
     """Return a text that changes with the token and with its expiry.
 
-    It is the subject of sessions and streams, so a changed token or expiry ends them.
+    Sessions and streams keep it as their subject, so a changed token or expiry ends them.
     """
     return f"{section.sha256} {section.expires or ''}"
 
 
 @lru_cache(1_024)
-def _accepted(name: str, subject: str, expires_at: int | None) -> AccessToken:
+def _access_token(name: str, subject: str, expires_at: int | None) -> AccessToken:
     return AccessToken(token="", client_id=name, scopes=[], subject=subject, expires_at=expires_at)
 
 
@@ -170,24 +171,25 @@ class Principals:
         return self.of_request(cast("Request", context.request))
 
     def of_request(self, request: Request) -> Principal:
-        """Return the caller of a request; streams ask again, so that a reload takes effect."""
+        """Return the caller of a request, with the rights of the current configuration."""
         settings, user = self._settings(), request.scope.get("user")
         if not isinstance(user, AuthenticatedUser):
             return NOBODY if settings.is_required else ANONYMOUS
         token = user.access_token
         if token.claims is not None:  # a JSON Web Token, whose issuer decides its scopes
             # Signing in at the issuer must not make anyone an operator.
-            return _principal(user.username, token.scopes, settings, _OPERATORS)
+            return _principal(user.username, token.scopes, settings, _OPERATOR_SCOPES)
         if is_revoked(settings, authorization_context(user)):
             return _principal(user.username, (), settings)
         return _principal(user.username, settings.tokens[token.client_id].scopes, settings)
 
 
 def is_revoked(settings: AuthSettings, owner: AuthorizationContext | None) -> bool:
-    """True if a token has been revoked, replaced, or has expired since it was accepted.
+    """True if a token was revoked or replaced, or has expired, since it was accepted.
 
     Args:
-        owner: The owner when it was accepted; None is a caller without a token.
+        owner: The owner of the token at that time. None is a caller without a token, who counts as
+            revoked if tokens are required now.
     """
     if owner is None:
         return settings.is_required
@@ -203,7 +205,7 @@ def _principal(
     settings: AuthSettings,
     withheld: frozenset[str] = frozenset(),
 ) -> Principal:
-    # An issuer may choose any scope, so one with the name of a plugin must not open its routes.
+    # An issuer may use any scope name, and the name of a plugin must not open its routes.
     held = frozenset(scopes) & {*settings.scopes, *(frozenset(BUILT_IN) - withheld)}
     access = access_of(held, settings)
     return Principal(name, access, None, withheld) if ALL in held else Principal(name, access, held)
@@ -214,12 +216,13 @@ def access_of(scopes: Iterable[str], settings: AuthSettings) -> Access:
     held = frozenset(scopes)
     if ALL in held:
         return EVERYTHING
-    return _joined(tuple(settings.scopes[name] for name in sorted(held & settings.scopes.keys())))
+    names = sorted(held & settings.scopes.keys())
+    return _combined_access(tuple(settings.scopes[name] for name in names))
 
 
 @lru_cache(1_024)
-def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
-    """Return an equal access for equal scopes, because selections are cached by access."""
+def _combined_access(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
+    """Return the combined access of sorted scopes, so that equal scopes give an equal access."""
     tables = [scope if isinstance(scope, Scope) else Scope(names=scope) for scope in scopes]
     # Globs add up and profiles narrow: a combination never gives more than its scopes together.
     names = dict.fromkeys(name for table in tables for name in table.names)
@@ -230,16 +233,16 @@ def _joined(scopes: tuple[tuple[str, ...] | Scope, ...]) -> Access:
 class JwtTokens:
     """Verify the JSON Web Tokens of an authorization server.
 
-    Its public keys are cached, and the last ones stay valid during an outage.
+    The public keys of the server are cached, and stay in use during an outage.
     """
 
     def __init__(self, settings: JwtSettings) -> None:
         self._issuer, self._audience = str(settings.issuer), settings.audience
         self._url = settings.jwks_url
         self._keys: dict[str, jwt.PyJWK] = {}
-        self._fetched = self._tried = float("-inf")
+        self._fetched_at = self._tried_at = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
-        self._is_awaited = True
+        self._must_wait = True
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of a token, or None if it is not valid."""
@@ -260,7 +263,7 @@ class JwtTokens:
         )
 
     async def _claims(self, token: str) -> dict[str, Any]:
-        if len(token) > _LONGEST:
+        if len(token) > _MAX_TOKEN_CHARS:
             raise jwt.InvalidTokenError
         key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
         claims: dict[str, Any] = jwt.decode(
@@ -283,7 +286,7 @@ class JwtTokens:
         self._refresh(kid)
         # Any client can name an unknown key and so cause a fetch, so tokens with known keys do not
         # wait.
-        if self._fetching and (self._is_awaited or kid not in self._keys):
+        if self._fetching and (self._must_wait or kid not in self._keys):
             await asyncio.wait([self._fetching])
         if kid not in self._keys:
             raise jwt.InvalidTokenError("unknown key")
@@ -291,45 +294,45 @@ class JwtTokens:
 
     def _refresh(self, kid: str) -> None:
         now = time.monotonic()
-        is_needed = kid not in self._keys or now - self._fetched > _FRESH_SECONDS
+        is_needed = kid not in self._keys or now - self._fetched_at > _FRESH_SECONDS
         # Tokens with invented key ids must not cause a request to the issuer each time.
-        if self._fetching or not is_needed or now - self._tried <= _RETRY_SECONDS:
+        if self._fetching or not is_needed or now - self._tried_at <= _RETRY_SECONDS:
             return
         # After an idle time, wait for the keys: one of them may have been withdrawn meanwhile.
-        self._is_awaited = now - self._tried > _IDLE_SECONDS
-        self._tried = now
+        self._must_wait = now - self._tried_at > _IDLE_SECONDS
+        self._tried_at = now
         self._fetching = asyncio.create_task(self._try_to_fetch())
 
     async def _try_to_fetch(self) -> None:
         try:
             async with asyncio.timeout(_FETCH_SECONDS):
-                self._keys = await self._fetched_keys()
-            self._fetched = time.monotonic()
+                self._keys = await self._fetch_keys()
+            self._fetched_at = time.monotonic()
         except Exception as exc:  # noqa: BLE001  - any failure of the network or of the server
             fields = {"issuer": self._issuer, "reason": f"{type(exc).__name__}: {exc}"}
             log.warning("the keys of the authorization server cannot be read", extra=fields)
         finally:
             self._fetching = None
 
-    async def _fetched_keys(self) -> dict[str, jwt.PyJWK]:
+    async def _fetch_keys(self) -> dict[str, jwt.PyJWK]:
         async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
             if self._url is None:
                 issuer = self._issuer.rstrip("/")
-                openid = await _object(client, f"{issuer}/.well-known/openid-configuration")
+                openid = await _fetch_object(client, f"{issuer}/.well-known/openid-configuration")
                 self._url = str(openid["jwks_uri"])
-            keys = (await _object(client, self._url))["keys"]
+            keys = (await _fetch_object(client, self._url))["keys"]
         usable = {
             str(jwk.get("kid") or ""): key
             for jwk in cast("list[dict[str, Any]]", keys)
-            if (key := _usable(jwk))
+            if (key := _usable_key(jwk))
         }
         if not usable:
             raise LookupError("the server has no usable key")
         return usable
 
 
-def _usable(jwk: dict[str, Any]) -> jwt.PyJWK | None:
-    """Return a key for the algorithm that it names, or for the usual one of its type."""
+def _usable_key(jwk: dict[str, Any]) -> jwt.PyJWK | None:
+    """Return a key, or None if it is not valid or its algorithm is not accepted."""
     if jwk.get("alg") not in (None, *_ALGORITHMS):
         return None
     try:
@@ -339,7 +342,7 @@ def _usable(jwk: dict[str, Any]) -> jwt.PyJWK | None:
     return key if key.algorithm_name in _ALGORITHMS else None
 
 
-async def _object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+async def _fetch_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     answer = await client.get(url, headers={"accept": "application/json"})
     answer.raise_for_status()
     body: object = answer.json()

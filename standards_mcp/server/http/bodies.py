@@ -1,4 +1,4 @@
-"""Bodies of plain HTTP: requests read whole within a limit, and failures as JSON."""
+"""HTTP bodies: read requests within a size limit, and answer failures as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from starlette.types import Message
 from standards_mcp.contributions.results import error_result
 
 _ENVELOPE: Final = frozenset(("success", "results", "message", "error_type"))
-_UNKNOWN_TYPE: Final = 422
+_DEFAULT_STATUS: Final = 422
 _STATUS: Final = {
     "invalid_input": 400,
     "disabled": 403,
@@ -31,18 +31,18 @@ _STATUS: Final = {
     "api_error": 502,
     "timeout": 504,
 }
-_UNAVAILABLE: Final = {"not_audited": 503}  # plugins answer 503 for other reasons
+_UNAVAILABLE: Final = {"not_audited": 503}  # not above: a 503 of a plugin has other reasons
 _WITHOUT_BODY: Final = (204, 304)
-LEFT: Final = 499
+CLIENT_LEFT: Final = 499
 """The status in logs and metrics if the client left before the answer; HTTP does not define it."""
-_TYPE_OF: Final = {status: error_type for error_type, status in _STATUS.items()}
+_ERROR_TYPES: Final = {status: error_type for error_type, status in _STATUS.items()}
 
 
 async def with_body(request: Request, most: int) -> Request:
     """Return the request after its whole body has been read.
 
     Args:
-        most: Limit of the body in bytes.
+        most: Size limit of the body in bytes.
 
     Raises:
         HTTPException: 413, if the body is larger.
@@ -51,27 +51,27 @@ async def with_body(request: Request, most: int) -> Request:
     async for chunk in request.stream():
         body += chunk
         if len(body) > most:
-            raise HTTPException(413, f"the body of a request may have {most:,} bytes here")
-    whole: list[Message] = [{"type": "http.request", "body": bytes(body)}]
+            raise HTTPException(413, f"the body of a request may have at most {most:,} bytes")
+    unread: list[Message] = [{"type": "http.request", "body": bytes(body)}]
 
     async def receive() -> Message:
-        return whole.pop() if whole else await request.receive()
+        return unread.pop() if unread else await request.receive()
 
     return Request(request.scope, receive)
 
 
 def has_more_values(body: bytes, most: int) -> bool:
-    """True if a JSON text has more than about *most* values, which it would cost time to parse."""
-    if _values(body) <= most:
+    """True if a JSON text has more than about *most* values; this is faster than to parse it."""
+    if _count_values(body) <= most:
         return False
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     if unescaped.count(b'"') > 4 * (most + 1):  # a value has two texts at most: itself and its key
         return True
-    return _values(b"".join(unescaped.split(b'"')[::2])) > most
+    return _count_values(b"".join(unescaped.split(b'"')[::2])) > most
 
 
-def _values(text: bytes) -> int:
-    """Return the number of values in a JSON text, outside of strings; brackets need no commas."""
+def _count_values(text: bytes) -> int:
+    """Return about the number of values in a JSON text: of its commas and opening brackets."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
@@ -84,25 +84,25 @@ def media_type(request: Request) -> str:
 async def while_connected(request: Request) -> AsyncGenerator[None]:
     """Cancel the work in the context when the client leaves.
 
-    Read the body before: this discards all messages of the request but its end.
+    Read the body first, because the context discards all later parts of the request.
 
     Raises:
         ClientDisconnect: The client has left.
     """
-    with anyio.CancelScope() as waiting:
-        watching = asyncio.create_task(_cancel_at_end(request, waiting))
+    with anyio.CancelScope() as cancel_scope:
+        watcher = asyncio.create_task(_cancel_at_end(request, cancel_scope))
         try:
             yield
         finally:
-            watching.cancel()
-    if waiting.cancelled_caught:
+            watcher.cancel()
+    if cancel_scope.cancelled_caught:
         raise ClientDisconnect
 
 
-async def _cancel_at_end(request: Request, waiting: anyio.CancelScope) -> None:
+async def _cancel_at_end(request: Request, cancel_scope: anyio.CancelScope) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    waiting.cancel()
+    cancel_scope.cancel()
 
 
 def json_response(
@@ -112,31 +112,33 @@ def json_response(
     return Response(pydantic_core.to_json(body), status, headers, "application/json")
 
 
-def failed(envelope: Mapping[str, Any] | None, text: str) -> Response:
+def tool_failure(envelope: Mapping[str, Any] | None, text: str) -> Response:
     """Return the response of a tool that failed, with the status of its type of error.
 
     Args:
-        envelope: The structured answer; a tool of another server may have another one, or None.
+        envelope: The structured answer. A tool of another server may have none, or another shape.
         text: The answer as text.
     """
     if envelope is None or not envelope.keys() >= _ENVELOPE:
-        return failed_with("tool_error", text)
-    status = (_STATUS | _UNAVAILABLE).get(str(envelope["error_type"]), _UNKNOWN_TYPE)
+        return failure_response("tool_error", text)
+    status = (_STATUS | _UNAVAILABLE).get(str(envelope["error_type"]), _DEFAULT_STATUS)
     seconds, headers = envelope.get("retry_after"), dict[str, str]()
     if isinstance(seconds, int | float) and 0 < seconds < math.inf:
         headers["retry-after"] = str(math.ceil(seconds))
     return json_response(envelope, status, headers)
 
 
-def failed_with(error_type: str, message: str, data: Mapping[str, Any] | None = None) -> Response:
+def failure_response(
+    error_type: str, message: str, data: Mapping[str, Any] | None = None
+) -> Response:
     """Return the response for an error of this type; see `standards_mcp.ToolError`."""
-    return failed(error_result(error_type, message, data).structured, message)
+    return tool_failure(error_result(error_type, message, data).structured, message)
 
 
-async def left(_: Request, exc: Exception) -> Response:
-    """Return the response for a client that left before its request was complete; none gets it."""
+async def client_left(_: Request, exc: Exception) -> Response:
+    """Return a response for logs and metrics only: the client left before the request was read."""
     del exc
-    return Response(status_code=LEFT)
+    return Response(status_code=CLIENT_LEFT)
 
 
 async def refused(_: Request, exc: Exception) -> Response:
@@ -144,6 +146,6 @@ async def refused(_: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)  # noqa: S101  - the app registers it for this type only
     if exc.status_code in _WITHOUT_BODY:
         return Response(status_code=exc.status_code, headers=exc.headers)
-    error_type = _TYPE_OF.get(exc.status_code, "tool_error")
+    error_type = _ERROR_TYPES.get(exc.status_code, "tool_error")
     body = error_result(error_type, exc.detail).structured or {}
     return json_response(body, exc.status_code, exc.headers)

@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 
 MCP: Final = "/mcp"
 LIVE: Final = "/health/live"
-CANCELLING: Final = "cancelling"
-"""The key, in the state of a request, of the cancel scope that ends its answer early."""
+CANCEL_SCOPE: Final = "cancel_scope"
+"""A key in the state of a request; the value is the cancel scope that ends its answer early."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _CHALLENGE: Final = 'Basic realm="standards-mcp: a token as the password", charset="UTF-8"'
 _NOT_SIGNED_IN: Final = (
-    "a token is needed, as Authorization: Bearer TOKEN; who runs the service can make one with"
+    "a token is needed, as Authorization: Bearer TOKEN; the administrator can make one with"
     " standards-mcp auth token new NAME"
 )
 _NOT_VALID: Final = "the token is not valid here; check it, or ask for a new one"
@@ -47,7 +47,7 @@ def with_known_hosts(
     origins: Collection[str],
     is_private: Callable[[], bool],
 ) -> ASGIApp:
-    """Return *app* without requests to other hosts, from other origins and of unexpected proxies.
+    """Return *app* behind a check for unknown hosts, other origins and unexpected proxies.
 
     A web page can point its own name to the address of this machine (DNS rebinding). The browser
     then sends the name of the page as the host.
@@ -55,7 +55,7 @@ def with_known_hosts(
     Args:
         hosts: Names or globs; ``*`` matches any. Other hosts are answered with 421.
         origins: Origins in addition to the service's own, in lower case; others get 403.
-        is_private: True if the service accepts only local, unauthenticated callers.
+        is_private: Returns True if the service accepts only local, unauthenticated callers.
     """
     patterns = [re.compile(translate(host.casefold())) for host in hosts]
     has_warned = False
@@ -81,8 +81,8 @@ def with_known_hosts(
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         # Probes may know the address only.
-        refused = None if scope["path"] == LIVE else refusal(scope, Headers(scope=scope))
-        await (refused or app)(scope, receive, send)
+        response = None if scope["path"] == LIVE else refusal(scope, Headers(scope=scope))
+        await (response or app)(scope, receive, send)
 
     return answer
 
@@ -111,7 +111,7 @@ def is_own_origin(scope: Scope) -> bool:
 def with_authorization(
     app: ASGIApp, is_required: Callable[[], bool], metadata: AnyHttpUrl | None
 ) -> ASGIApp:
-    """Return *app* with 401 for requests without a valid token, if one is required.
+    """Return *app* with 401 for an invalid token, and for a missing one if a token is required.
 
     A stream ends when its token expires.
 
@@ -122,24 +122,24 @@ def with_authorization(
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"]
-        # A wrong token is refused, because an anonymous caller may see more than its owner.
+        # A wrong token is refused, because an anonymous caller may see more than the token's owner.
         has_token = "authorization" in Headers(scope=scope)
         if isinstance(user, AuthenticatedUser):
             _limit_stream(scope, user.access_token.expires_at)
-            is_welcome = True
+            is_authorized = True
         else:
-            is_welcome = not has_token and not is_required()
+            is_authorized = not has_token and not is_required()
             if has_token:
                 client = str(scope["client"][0]) if scope["client"] else ""  # none at a Unix socket
                 log.info("a request is refused", extra={"client": client, "reason": "token"})
-        is_served = is_welcome or scope["path"] in open_paths
-        served = app if is_served else _refusal(scope, metadata, has_token=has_token)
-        await served(scope, receive, send)
+        is_served = is_authorized or scope["path"] in open_paths
+        response = app if is_served else _unauthorized(scope, metadata, has_token=has_token)
+        await response(scope, receive, send)
 
     return answer
 
 
-def _refusal(scope: Scope, metadata: AnyHttpUrl | None, *, has_token: bool) -> Response:
+def _unauthorized(scope: Scope, metadata: AnyHttpUrl | None, *, has_token: bool) -> Response:
     """Return the answer to a request without a valid token (RFC 6750)."""
     error, why = "invalid_token", _NOT_VALID
     if expired := scope["state"].get(EXPIRED):
@@ -159,12 +159,12 @@ def _refusal(scope: Scope, metadata: AnyHttpUrl | None, *, has_token: bool) -> R
 def _limit_stream(scope: Scope, expires: int | None) -> None:
     """End a stream when its token expires; calls are still answered."""
     if expires is not None and _is_stream(scope):
-        cancelling: anyio.CancelScope = scope["state"][CANCELLING]
-        cancelling.deadline = anyio.current_time() + expires - time.time()
+        cancel_scope: anyio.CancelScope = scope["state"][CANCEL_SCOPE]
+        cancel_scope.deadline = anyio.current_time() + expires - time.time()
 
 
 class InFlight:
-    """Track requests, and end them with the service: streams at once, calls after a grace time."""
+    """Track requests, and end them at shutdown: streams at once, calls after a grace time."""
 
     def __init__(self) -> None:
         self._calls, self._streams = set[anyio.CancelScope](), set[anyio.CancelScope]()
@@ -173,7 +173,7 @@ class InFlight:
         self._idle.set()
 
     def tracked(self, app: ASGIApp) -> ASGIApp:
-        """Return *app* with its requests tracked; it answers 503 while the service ends."""
+        """Return *app* with its requests tracked, and with 503 for new ones during shutdown."""
         return partial(self._track, app)
 
     async def _track(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,19 +181,19 @@ class InFlight:
         if self._is_ending:
             await response.finish()
             return
-        answered = self._streams if _is_stream(scope) else self._calls
-        with anyio.CancelScope() as cancelling:
-            scope["state"][CANCELLING] = cancelling
-            answered.add(cancelling)
-            self._note()
+        group = self._streams if _is_stream(scope) else self._calls
+        with anyio.CancelScope() as cancel_scope:
+            scope["state"][CANCEL_SCOPE] = cancel_scope
+            group.add(cancel_scope)
+            self._update_idle()
             try:
                 await app(scope, receive, response.send)
             except LocalProtocolError:
-                pass  # the client broke the rules of HTTP, and uvicorn has answered
+                pass  # the client violated HTTP, and uvicorn has answered
             finally:
-                answered.discard(cancelling)
-                self._note()
-        if cancelling.cancelled_caught:
+                group.discard(cancel_scope)
+                self._update_idle()
+        if cancel_scope.cancelled_caught:
             await response.finish()
 
     @property
@@ -206,7 +206,7 @@ class InFlight:
         """Number of open streams."""
         return len(self._streams)
 
-    def _note(self) -> None:
+    def _update_idle(self) -> None:
         if self._calls:
             self._idle.clear()
         else:
@@ -223,20 +223,20 @@ class InFlight:
             stream.cancel()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._idle.wait(), seconds)
-        left = list(self._calls)
-        for call in left:
+        late = list(self._calls)
+        for call in late:
             call.cancel()
-        return len(left)
+        return len(late)
 
 
 def _is_stream(scope: Scope) -> bool:
-    """True if a request opens a stream of messages, in the way of its protocol generation."""
+    """True if a request opens a stream of messages, in any version of the protocol."""
     if scope["type"] != "http":
         return False
-    return listens(scope) or (scope["method"] == "GET" and scope["path"] == MCP)
+    return opens_change_stream(scope) or (scope["method"] == "GET" and scope["path"] == MCP)
 
 
-def listens(scope: Scope) -> bool:
+def opens_change_stream(scope: Scope) -> bool:
     """True if a client of 2026-07-28 opens a stream of changes."""
     return Headers(scope=scope).get("mcp-method") == "subscriptions/listen"
 

@@ -27,36 +27,36 @@ _FRESH_SECONDS: Final = 5.0
 _T = TypeVar("_T")
 
 
-class Fresh(Generic[_T]):
-    """The cached result of a function, refreshed when it is some seconds old.
+class TtlCache(Generic[_T]):
+    """Caches the result of an async function for some seconds.
 
     Plugins and stores are asked at most once in this time; concurrent callers share the result.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[_T]], seconds: float = _FRESH_SECONDS) -> None:
         self._ask, self._seconds = ask, seconds
-        self._before: _T | None = None
+        self._previous: _T | None = None
         self._refresh: asyncio.Future[_T] | None = None
         self._stale_at = float("-inf")
 
     async def __call__(self) -> _T:
         """Return the result."""
-        return await asyncio.shield(self._answer())
+        return await asyncio.shield(self._current())
 
-    async def soon(self, seconds: float) -> _T | None:
-        """Return the result, or the previous one if it takes longer."""
-        answer = self._answer()
+    async def within(self, seconds: float) -> _T | None:
+        """Return the result; if it takes longer than *seconds*, the previous result or None."""
+        answer = self._current()
         await asyncio.wait([answer], timeout=seconds)
-        return answer.result() if answer.done() else self._before
+        return answer.result() if answer.done() else self._previous
 
-    def _answer(self) -> asyncio.Future[_T]:
+    def _current(self) -> asyncio.Future[_T]:
         if self._refresh is None or (self._refresh.done() and time.monotonic() > self._stale_at):
-            self._refresh = asyncio.ensure_future(self._ask_now())
+            self._refresh = asyncio.ensure_future(self._run())
         return self._refresh
 
-    async def _ask_now(self) -> _T:
+    async def _run(self) -> _T:
         self._stale_at = float("-inf")  # a failure is not cached
-        self._before = result = await self._ask()
+        self._previous = result = await self._ask()
         self._stale_at = time.monotonic() + self._seconds
         return result
 
@@ -79,15 +79,17 @@ class Health:
         self._host, self.version, self._principal_of = host, version, principal_of
         self._audit = audit
         self._began = time.monotonic()
-        self.services: Fresh[Healths] = Fresh(partial(services_health, host.manager))
-        self.plugins: Fresh[Mapping[str, PluginHealth]] = Fresh(partial(check_health, host.manager))
+        self.services: TtlCache[Healths] = TtlCache(partial(services_health, host.manager))
+        self.plugins: TtlCache[Mapping[str, PluginHealth]] = TtlCache(
+            partial(check_health, host.manager)
+        )
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes below ``/health``."""
         return [
             Route(LIVE, self._live, methods=["GET"]),
             Route("/health/ready", self._ready, methods=["GET"]),
-            Route("/health", self._whole, methods=["GET"]),
+            Route("/health", self._report_all, methods=["GET"]),
         ]
 
     def uptime(self) -> int:
@@ -98,34 +100,34 @@ class Health:
         return JSONResponse({"status": "alive"})
 
     async def _ready(self, _: Request) -> JSONResponse:
-        # The audit log is checked each time: as calls are refused, no other code would write again.
+        # Retry the audit log each time: while calls are refused, nothing else writes to it.
         refuses_calls = self._audit and self._audit.is_required and self._audit.check()
         services = (await self.services()).values()
         if refuses_calls or any(service.status == "failed" for service in services):
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
-    async def _whole(self, request: Request) -> JSONResponse:
-        own = {"version": self.version, "uptime_seconds": self.uptime()}
+    async def _report_all(self, request: Request) -> JSONResponse:
+        basic_facts = {"version": self.version, "uptime_seconds": self.uptime()}
         if not self._principal_of(request).holds(ADMIN):
-            return JSONResponse(own)
+            return JSONResponse(basic_facts)
         services, health = await self.services(), await self.plugins()
         audit = {"status": "ok" if self._audit else "off"}
         if problem := self._audit and self._audit.check():
             audit = {"status": "failed", "reason": problem}
         records = self._host.manager.records
-        are_well = (
+        is_healthy = (
             all(service.status == "ok" for service in services.values())
             and audit["status"] != "failed"
             and all(is_well(record, health.get(name)) for name, record in records.items())
         )
         details = {
-            "status": "ok" if are_well else "degraded",
+            "status": "ok" if is_healthy else "degraded",
             "services": {name: asdict(service) for name, service in services.items()},
             "plugins": {name: _report(records[name], health.get(name)) for name in records},
             "audit": audit,
         }
-        return JSONResponse(own | details)
+        return JSONResponse(basic_facts | details)
 
 
 def _report(record: PluginRecord, health: PluginHealth | None) -> dict[str, Any]:

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _BACKLOG: Final = 2048
 _PROBE_SECONDS: Final = 1.0
-_MODE: Final = 0o660
+_SOCKET_MODE: Final = 0o660
 """Access to a Unix socket for the user and the group of the process, such as the proxy's."""
 _RESTART_SECONDS: Final = 1
 
@@ -42,7 +42,7 @@ def is_local(settings: HttpSettings) -> bool:
 
 
 def is_private(settings: HttpSettings) -> bool:
-    """True if only programs of this machine should reach the service, also not through a proxy."""
+    """True if the service is for programs of this machine only, and no proxy is expected."""
     return is_local(settings) and not settings.allowed_hosts
 
 
@@ -95,7 +95,7 @@ def _listen_at_path(path: Path) -> socket.socket:
         with ExitStack() as undo:
             undo.callback(listening.close)
             listening.bind(str(path))
-            path.chmod(_MODE)  # clients can connect only after the next line
+            path.chmod(_SOCKET_MODE)  # clients can connect only after the next line
             listening.listen(_BACKLOG)
             undo.pop_all()
             return listening
@@ -132,10 +132,10 @@ def url_of(listening: socket.socket) -> str:
 
 
 def check_workers(settings: HttpSettings) -> None:
-    """Refuse several workers if they cannot replace a single one.
+    """Refuse several workers if the system or the settings do not support them.
 
     Raises:
-        ConfigError: The system cannot fork, or clients would have sessions.
+        ConfigError: The system cannot fork, or the settings allow sessions.
     """
     if settings.workers == 1:
         return
@@ -152,10 +152,10 @@ def check_workers(settings: HttpSettings) -> None:
 
 
 def shared_settings(settings: HttpSettings) -> dict[str, str]:
-    """Return the settings that must be the same for all workers, fixed before the first one.
+    """Return the settings that must be the same for all workers, fixed before the first one starts.
 
-    The file may have changed when a worker is replaced. Another worker may receive the reply to a
-    question, and a service that needs tokens must need them in each worker.
+    The configuration file may have changed when a worker is replaced. But any worker may receive
+    the reply to a question, and a service that requires tokens must do so in each worker.
     """
     key = settings.state_key
     state_key = key.get_secret_value() if key else secrets.token_hex(32)
@@ -170,18 +170,18 @@ class Parent:
 
     Args:
         pid: The process id of the parent.
-        end: The end of a pipe that the parent holds open while it lives.
+        read_end: The read end of a pipe whose write end closes when the parent ends.
     """
 
-    def __init__(self, pid: int, end: int) -> None:
-        self._pid, self._end_of_parent = pid, end
+    def __init__(self, pid: int, read_end: int) -> None:
+        self._pid, self._read_end = pid, read_end
 
     def tell_ready(self) -> None:
-        """Report that this worker serves; from now on, end it if the parent is gone.
+        """Report that this worker is ready; from now on, end the worker when the parent ends.
 
         Call it in the event loop.
         """
-        asyncio.get_running_loop().add_reader(self._end_of_parent, self._end)
+        asyncio.get_running_loop().add_reader(self._read_end, self._end_worker)
         self._signal(signal.SIGUSR1)
 
     def ask_for_reload(self) -> None:
@@ -192,8 +192,8 @@ class Parent:
         with suppress(ProcessLookupError):
             os.kill(self._pid, number)
 
-    def _end(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._end_of_parent)
+    def _end_worker(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._read_end)
         os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -201,8 +201,8 @@ class Workers:
     """Start worker processes, replace the ones that end, and pass signals on to all.
 
     This parent only forks: it imports no plugin and runs no thread, so that a worker starts like a
-    process of its own. The first worker starts alone. An error that stops it would stop all
-    workers, and is reported once; the others find the files that it prepares in the state folder.
+    process of its own. The first worker starts alone: an error that would stop all workers is
+    reported once, and the others find the files that the first prepares in the state folder.
 
     Args:
         listening: The socket at which all workers accept connections.
@@ -211,14 +211,14 @@ class Workers:
     def __init__(self, count: int, listening: socket.socket) -> None:
         self._count, self._listening = count, listening
         self._pids = set[int]()
-        self._wanted, self._code = 1, 0
+        self._wanted, self._exit_code = 1, 0
         self._has_served = self._is_ending = False
 
     def run(self) -> Parent | int:
         """Run the workers.
 
         Returns:
-            In each worker, at once, its parent. In the parent, the exit code after all workers
+            In each worker: its `Parent`, at once. In the parent: the exit code, after all workers
             have ended.
         """
         log.info("starting workers", extra={"workers": self._count})
@@ -230,23 +230,23 @@ class Workers:
             signal.SIGCHLD: self._reap,
             signal.SIGALRM: self._want_all,
         }
-        end, held = os.pipe()
-        parent = Parent(os.getpid(), end)
+        read_end, write_end = os.pipe()
+        parent = Parent(os.getpid(), read_end)
         # A worker must not receive a signal before it has its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, actions)
         # Some systems drop a blocked signal that has no handler.
         before = {number: signal.signal(number, lambda _number, _frame: None) for number in actions}
-        while not self._is_worker():
+        while not self._fork_missing():
             actions[signal.sigwait(actions)]()
             if self._is_ending and not self._pids:
-                return self._code
-        os.close(held)
+                return self._exit_code
+        os.close(write_end)
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, actions)
         return parent
 
-    def _is_worker(self) -> bool:
+    def _fork_missing(self) -> bool:
         """Start the missing workers; return True in each of them."""
         while len(self._pids) < self._wanted:
             pid = os.fork()
@@ -278,9 +278,9 @@ class Workers:
             code = os.waitstatus_to_exitcode(status)
             if self._is_ending:
                 # The signal itself ends a worker that is still starting.
-                self._code = self._code or (0 if code == -signal.SIGTERM else abs(code))
+                self._exit_code = self._exit_code or (0 if code == -signal.SIGTERM else abs(code))
             elif not self._has_served:
-                self._code = max(code, 1)
+                self._exit_code = max(code, 1)
                 self._end()
             else:
                 log.error("a worker ended, and is replaced", extra={"worker": pid, "code": code})

@@ -39,14 +39,14 @@ from .health import Health
 from .sessions import Sessions
 
 _PREFIX: Final = "standards_mcp"
-_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _OTHER: Final = "other"
 _OUTCOMES: Final = {*NO_ERRORS, NOT_SERVED} | {
-    each.error_type
-    for each in vars(errors).values()
-    if isinstance(each, type) and issubclass(each, errors.ToolError)
+    value.error_type
+    for value in vars(errors).values()
+    if isinstance(value, type) and issubclass(value, errors.ToolError)
 }
-_MOST_NAMES: Final = 2000
+_MAX_LABEL_SETS: Final = 2000
 
 
 class Metrics:
@@ -56,7 +56,7 @@ class Metrics:
     errors that plugins define are ``other``.
 
     Args:
-        health: Gives the health of the services.
+        health: Checks the health of the services.
         audit: The audit log, if there is one.
     """
 
@@ -85,36 +85,36 @@ class Metrics:
             "How long calls took.",
             labels,
             namespace=_PREFIX,
-            buckets=_SECONDS,
+            buckets=_BUCKETS,
             registry=registry,
         )
-        # The library takes a lock and makes a key for each use of labels, whose values are bounded.
+        # Cached, because `labels` takes a lock and makes a key each time; the values are bounded.
         self._calls, self._seconds = cache(calls.labels), cache(seconds.labels)
         self._cached = counter(
-            "cached_answers", "Calls that were answered as an equal call before.", labels[1:]
+            "cached_answers", "Calls that were answered by an equal call.", labels[1:]
         )
         self._running = gauge("calls_in_flight", "Calls that run or wait.")
-        self._names = set[tuple[str, str, str]]()
+        self._label_sets = set[tuple[str, str, str]]()
         responses = counter(
             "http_requests", "Requests that have been answered, by the status of HTTP.", ("status",)
         )
         self._responses = cache(responses.labels)
         requests = gauge(
             "http_requests_in_flight",
-            "Requests that are being answered; a stream waits for what may come.",
+            "Requests that are being answered: a request, or a stream of later messages.",
             ("kind",),
         )
         requests.labels("request").set_function(lambda: in_flight.requests)
         requests.labels("stream").set_function(lambda: in_flight.streams)
         gauge("sessions", "Sessions that are open.").set_function(lambda: sessions.count)
         about = {"version": health.version, "python": platform.python_version()}
-        Info(f"{_PREFIX}_build", "What runs.", registry=registry).info(about)
+        Info(f"{_PREFIX}_build", "Versions of service and Python.", registry=registry).info(about)
         self._service_up = gauge(
             "service_up", "Whether a service that plugins share works.", ("service",)
         )
         self._service_facts = gauge(
             "service_fact",
-            "A number that a service gives, such as its records.",
+            "A number that a service reports, such as its records.",
             ("service", "fact"),
         )
         waiting = gauge("calls_waiting", "Calls that wait for a slot of a tool or plugin.")
@@ -124,13 +124,13 @@ class Metrics:
         if audit:
             audit_up = gauge("audit_up", "Whether the audit log can be written.")
             audit_up.set_function(lambda: not audit.problem)
-            registry.register(_Lost(audit))
+            registry.register(_LostEvents(audit))
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
-        # The library adds up processes by a folder that must be emptied at the right moment, and
-        # then has no gauges that are read at the scrape.
+        # The library could add up processes, but by a folder that must be emptied at the right
+        # moment, and without gauges that are computed at the scrape.
         is_one_of_several = host.settings.server.workers > 1
-        self._shown = _OfProcess(registry) if is_one_of_several else registry
+        self._exported = _WithProcessLabel(registry) if is_one_of_several else registry
         host.observe(self)
 
     def call_started(self, record: CallRecord) -> None:
@@ -153,15 +153,15 @@ class Metrics:
         if not record.plugin:
             return record.kind, "", ""
         labels = (record.kind, record.name, record.plugin)
-        if labels not in self._names:
+        if labels not in self._label_sets:
             # Other MCP servers may list new names without end.
-            if len(self._names) >= _MOST_NAMES:
+            if len(self._label_sets) >= _MAX_LABEL_SETS:
                 return record.kind, _OTHER, record.plugin
-            self._names.add(labels)
+            self._label_sets.add(labels)
         return labels
 
     def route(self, principal_of: Callable[[Request], Principal]) -> Route:
-        """Return the route of ``/metrics``, which needs its scope."""
+        """Return the route of ``/metrics``, which needs the scope of the same name."""
 
         async def page(request: Request) -> Response:
             if not principal_of(request).holds(METRICS):
@@ -171,7 +171,7 @@ class Metrics:
                 self._plugins.labels(name, str(record.status)).set(1)
             self._show_services(await self._services())
             encode, kind = choose_encoder(request.headers.get("accept", ""))
-            return Response(encode(self._shown), headers={"content-type": kind})
+            return Response(encode(self._exported), headers={"content-type": kind})
 
         return Route("/metrics", page, methods=["GET"])
 
@@ -197,8 +197,8 @@ class Metrics:
         return count
 
 
-class _Lost(Collector):
-    """The counter of the audit log."""
+class _LostEvents(Collector):
+    """The counter of events that the audit log has lost."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
@@ -209,7 +209,7 @@ class _Lost(Collector):
         yield CounterMetricFamily(f"{_PREFIX}_audit_lost", meaning, self._audit.lost)
 
 
-class _OfProcess(CollectorRegistry):
+class _WithProcessLabel(CollectorRegistry):
     """The metrics of a registry, with the process as a label.
 
     Without the label, the counters of several workers would look like one counter that jumps.

@@ -21,10 +21,10 @@ from standards_mcp.contributions.selection import visible
 from standards_mcp.errors import ToolError
 from standards_mcp.host import Host
 
-from .bodies import LEFT, failed_with, refused, while_connected, with_body
+from .bodies import CLIENT_LEFT, failure_response, refused, while_connected, with_body
 from .guards import Answer
 
-_PASSED_KEYS: Final = (
+_PLUGIN_SCOPE_KEYS: Final = (
     "type",
     "asgi",
     "http_version",
@@ -70,14 +70,14 @@ class PluginRoutes:
                 "route", f"{request.method} {request.url.path}", {}, context
             )
             raise
-        whole = await with_body(request, self._host.settings.server.max_request_bytes)
-        passed = _passed(whole, principal, parameters)
+        complete_request = await with_body(request, self._host.settings.server.max_request_bytes)
+        plugin_request = _plugin_request(complete_request, principal, parameters)
         answer = Answer(send)
         call = Call(
             item=route,
-            function=partial(_respond, route, request, passed, answer, context),
+            function=partial(_respond, route, request, plugin_request, answer, context),
             render=lambda sent: sent,
-            # With the question mark of an address, so that secrets in it are found and masked.
+            # With a question mark, as in a URL, so that secrets in it are found and masked.
             arguments={**parameters, "query": f"?{request.url.query}"},
             context=context,
         )
@@ -85,7 +85,7 @@ class PluginRoutes:
             await self._host.pipeline.respond(call)
         except ToolError as exc:
             if not answer.has_begun:
-                failure = failed_with(exc.error_type, str(exc), exc.data)
+                failure = failure_response(exc.error_type, str(exc), exc.data)
                 await failure(scope, request.receive, send)
             elif not answer.has_ended:  # uvicorn closes the connection, so the client notices
                 raise ConnectionAbortedError("the answer of a route has broken off") from None
@@ -112,38 +112,38 @@ class PluginRoutes:
 async def _respond(
     route: RegisteredRoute,
     request: Request,
-    passed: Request,
+    plugin_request: Request,
     answer: Answer,
     context: HostContext,
 ) -> None:
     """Call the function of a route, and send its response.
 
     Args:
-        request: The request after its body, which receives the end of the connection.
-        passed: The request for the function, with the body.
+        request: The original request, to notice that the client leaves; its body is already read.
+        plugin_request: The request for the function, with the body.
     """
     try:
         async with while_connected(request):
             # The response is sent within the call, because a stream runs code of the plugin, too.
             try:
-                response: Any = await route.route.function(passed)
+                response: Any = await route.route.function(plugin_request)
             except HTTPException as exc:
-                response = await refused(passed, exc)
+                response = await refused(plugin_request, exc)
             if not isinstance(response, Response):
                 raise TypeError(f"a route returns a Response of Starlette, not {response!r:.100}")
     except ClientDisconnect:
-        context.add_log_fields(status=LEFT)
+        context.add_log_fields(status=CLIENT_LEFT)
         return
     context.add_log_fields(status=response.status_code)
-    await response(passed.scope, request.receive, answer.send)
+    await response(plugin_request.scope, request.receive, answer.send)
 
 
-def _passed(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:
+def _plugin_request(request: Request, principal: Principal, parameters: dict[str, Any]) -> Request:
     """Return the request for a plugin, without internals of the service and without secrets."""
     headers = Headers(scope=request.scope)
     scopes = sorted(principal.scopes or ())
     # A plugin cannot keep, log or send on the values that it does not get.
-    scope = {key: request.scope[key] for key in _PASSED_KEYS if key in request.scope} | {
+    scope = {key: request.scope[key] for key in _PLUGIN_SCOPE_KEYS if key in request.scope} | {
         "headers": [item for item in headers.raw if item[0] not in _SECRET_HEADERS],
         "path_params": parameters,
         "user": SimpleUser(principal.name),

@@ -1,6 +1,6 @@
 """The tools as a REST API: ``POST /tools/{name}`` with the arguments as a JSON object.
 
-``/openapi.json`` describes it from the schemas of MCP, and ``/docs`` shows it by Swagger UI.
+``/openapi.json`` describes the API with the tools' schemas, and ``/docs`` is its Swagger UI.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from standards_mcp.plugin import ToolResult
 from standards_mcp.server.handlers import wire_result, wire_tool
 
 from .bodies import (
-    failed,
     has_more_values,
     json_response,
     media_type,
+    tool_failure,
     while_connected,
     with_body,
 )
 
 NOTES: Final = "standards-mcp-notes"
 """The header for notes on a structured answer, such as that it was cut."""
-_LONGEST_HEADER: Final = 1000
-# It follows the releases of Swagger UI, which OpenAPI 3.1 needs; `swagger-ui-bundle` has stayed at
-# 4.15. Only its files are read: Flask is installed with it, but not imported.
-_PACKAGE: Final = "flask-swagger-ui"
+_MAX_HEADER_CHARS: Final = 1000
+# This package has recent releases of Swagger UI, which OpenAPI 3.1 needs; `swagger-ui-bundle` is
+# still at 4.15. Only its files are read: Flask is installed with it, but not imported.
+_SWAGGER_PACKAGE: Final = "flask-swagger-ui"
 # In the page, addresses are relative, so that it works below the path of a proxy, too. In the
 # document, responses are components, because each tool has the same failures.
 _FOLDER: Final = Path(__file__).parent / "swagger"
@@ -81,7 +81,7 @@ class Rest:
         self._principal_of, self._needs_token = principal_of, needs_token
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes; the last one matches any path of one part with a dot."""
+        """Return the routes; the last route matches any path of one part with a dot."""
         return [
             Route("/tools", self._list, methods=["GET"]),
             Route("/tools/{name}", self._call, methods=["POST"]),
@@ -92,7 +92,7 @@ class Rest:
 
     async def _list(self, request: Request) -> Response:
         listed = [wire_tool(item) for item in await self._visible(request)]
-        tools = [each.model_dump(mode="json", exclude_none=True) for each in listed]
+        tools = [tool.model_dump(mode="json", exclude_none=True) for tool in listed]
         return json_response({"tools": tools})
 
     async def _describe(self, request: Request) -> Response:
@@ -108,7 +108,7 @@ class Rest:
         request = await with_body(request, self._host.settings.server.max_request_bytes)
         body = await request.body()
         async with while_connected(request):
-            return _answered(name, await self._result(request, name, body))
+            return _response(name, await self._result(request, name, body))
 
     async def _result(self, request: Request, name: str, body: bytes) -> ToolResult:
         most = most_values(self._host.settings.tools)
@@ -132,8 +132,8 @@ class Rest:
 def most_values(settings: ToolSettings) -> int:
     """Return the highest number of values in a request, checked before it is parsed.
 
-    It is twice the limit for arguments: slightly too many are refused in the call, so that the
-    model can read the reason.
+    It is twice the limit for arguments: slightly too many values are refused in the call, so that
+    the model can read the reason.
     """
     return 2 * settings.max_argument_values
 
@@ -158,21 +158,21 @@ def _arguments(body: bytes, kind: str, most: int) -> Mapping[str, Any]:
     return cast("dict[str, Any]", arguments)
 
 
-def _answered(name: str, result: ToolResult) -> Response:
+def _response(name: str, result: ToolResult) -> Response:
     answer = wire_result(name, result)
     body: Mapping[str, Any] | None = answer.get("structuredContent")
     if answer["isError"]:
-        return failed(body, result.text)
+        return tool_failure(body, result.text)
     if body is None:
         body = {"content": answer["content"]}
     # The body is the tool's own structure, which has no place for notes.
-    notes = _header(" ".join(result.notes))
+    notes = _header_value(" ".join(result.notes))
     return json_response(body, headers={NOTES: notes} if notes else {})
 
 
-def _header(text: str) -> str:
+def _header_value(text: str) -> str:
     """Return a text as the value of a header, cut because proxies refuse long headers."""
-    return printable(" ".join(text.split())).encode("ascii", "replace").decode()[:_LONGEST_HEADER]
+    return printable(" ".join(text.split())).encode("ascii", "replace").decode()[:_MAX_HEADER_CHARS]
 
 
 def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def openapi(tools: Iterable[RegisteredTool], version: str, *, needs_token: bool)
     paths, components = document["paths"], document["components"]
     schemas: dict[str, Schema] = components["schemas"]
     for item in tools:
-        # The references in a schema count from the document, so they must be resolved.
+        # References in a schema would start at the root of the document, so they are resolved.
         schemas[f"{item.published}.arguments"] = plain_object(item.arguments.schema)
         schemas[f"{item.published}.result"] = plain_object(item.result.schema or _CONTENT)
         paths[f"/tools/{item.published}"] = {"post": _call_operation(item, item.published)}
@@ -204,15 +204,15 @@ def _call_operation(item: RegisteredTool, operation: str) -> dict[str, Any]:
         "summary": item.title or item.published,
         "description": item.description,
         "tags": [item.plugin],
-        "requestBody": {"required": True, **_body(f"{item.published}.arguments")},
+        "requestBody": {"required": True, **_json_body(f"{item.published}.arguments")},
         "responses": {
-            "200": {"description": "The answer.", **_body(f"{item.published}.result")},
+            "200": {"description": "The answer.", **_json_body(f"{item.published}.result")},
             **{status: {"$ref": f"#/components/responses/{status}"} for status in _FAILURES},
         },
     }
 
 
-def _body(schema: str) -> dict[str, Any]:
+def _json_body(schema: str) -> dict[str, Any]:
     return {"content": {_JSON: {"schema": {"$ref": f"{_COMPONENTS}{schema}"}}}}
 
 
@@ -220,7 +220,7 @@ def _docs_routes() -> list[BaseRoute]:
     """Return the routes of ``/docs``; without Swagger UI, the page names the missing package."""
     try:
         # Only its files are used: importing the package would import Flask.
-        folder = Path(str(distribution(_PACKAGE).locate_file("flask_swagger_ui/dist")))
+        folder = Path(str(distribution(_SWAGGER_PACKAGE).locate_file("flask_swagger_ui/dist")))
     except PackageNotFoundError:
         return [Route("/docs", _docs_missing, methods=["GET"])]
     return [
@@ -238,4 +238,5 @@ def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _docs_missing(_: Request) -> Response:
-    raise HTTPException(404, f"this page needs {_PACKAGE}: install it, or ask the server's admin")
+    why = f"this page needs {_SWAGGER_PACKAGE}: install it, or ask the server's admin"
+    raise HTTPException(404, why)

@@ -29,12 +29,12 @@ from starlette.types import ASGIApp
 from standards_mcp.config.models.http import AuthSettings, HttpSettings
 from standards_mcp.host import Host
 from standards_mcp.server.audit import Audit, audited
-from standards_mcp.server.reload import Reloading
+from standards_mcp.server.reload import ReloadOptions
 from standards_mcp.server.server import HostServer
-from standards_mcp.server.tracing import traced, with_parents
+from standards_mcp.server.tracing import traced, with_trace_context
 
 from .authorization import Credentials, Principals, Tokens, is_revoked
-from .bodies import left, refused
+from .bodies import client_left, refused
 from .guards import LOOPBACK, MCP, InFlight, with_authorization, with_known_hosts
 from .health import Health
 from .listening import is_local, is_private, url_of
@@ -46,7 +46,7 @@ from .wire import BoundedProtocol
 
 log = logging.getLogger(__name__)
 
-_START: Final = f"""\
+_START_PAGE: Final = f"""\
 <!doctype html><html lang="en"><meta charset="utf-8"><title>standards-mcp</title>
 <h1>standards-mcp</h1><p>MCP clients connect to <code>{MCP}</code> on this host.</p>
 <ul>{{links}}</ul></html>
@@ -61,13 +61,13 @@ async def serve_http(
     listening: socket.socket,
     principals: Principals,
     on_listening: Callable[[], None] | None = None,
-    reloading: Reloading | None = None,
+    reloading: ReloadOptions | None = None,
 ) -> None:
     """Serve over HTTP until cancelled, then finish the calls in flight.
 
     Args:
         on_listening: Called when the service accepts requests.
-        reloading: The sources of the configuration, for changes on the admin page.
+        reloading: Options for reloads after changes on the admin page; None: no changes there.
 
     Raises:
         StandardsMcpError: The audit log is required and cannot be written, or the exporter of
@@ -87,7 +87,7 @@ async def serve_http(
 
 
 class _Service:
-    """The app that the settings of a host describe, and what must end with it."""
+    """The ASGI app for the settings of a host, with its sessions and requests in flight."""
 
     def __init__(
         self,
@@ -95,22 +95,22 @@ class _Service:
         host: Host,
         principals: Principals,
         audit: Audit | None,
-        reloading: Reloading | None,
+        reloading: ReloadOptions | None,
     ) -> None:
-        self._host, self._was_required = host, False
+        self._host, self._token_was_required = host, False
         self._settings = settings = host.settings.server
         self._in_flight = InFlight()
         self._sessions = Sessions(server, settings, lambda: most_values(host.settings.tools))
         host.on_taken_over.append(
             lambda: self._sessions.close_where(partial(is_revoked, self._auth()))
         )
-        if not self._is_required() and not is_private(settings):
+        if not self._requires_token() and not is_private(settings):
             log.warning("the service is open to all who reach it: it asks for no token")
         version, principal_of = server.version or "", principals.of_request
         health = Health(host, version, principal_of, audit)
         routes = [*health.routes(), *PluginRoutes(host, principal_of).routes()]
         if settings.rest:
-            routes += Rest(host, version, principal_of, self._is_required).routes()
+            routes += Rest(host, version, principal_of, self._requires_token).routes()
         metrics = None
         if settings.metrics:
             metrics = Metrics(host, health, audit, self._in_flight, self._sessions)
@@ -121,21 +121,21 @@ class _Service:
 
             controls = None
             if reloading:
-                controls = Controls(host, reloading, server.tell_changed, audit)
+                controls = Controls(host, reloading, server.notify_changed, audit)
             admin = Admin(host, principal_of, controls, health, self._sessions, self._in_flight)
             routes += admin.routes()
         app = self._in_flight.tracked(self._guarded([*routes, *_start_routes(settings)]))
         if metrics:
             app = metrics.counted(app)
-        self._app = with_parents(app) if settings.telemetry.traces else app
+        self._app = with_trace_context(app) if settings.telemetry.traces else app
 
     def _auth(self) -> AuthSettings:
         return self._host.settings.server.auth
 
-    def _is_required(self) -> bool:
+    def _requires_token(self) -> bool:
         # Revoking the last token must not open the service.
-        self._was_required = self._was_required or self._auth().is_required
-        return self._was_required
+        self._token_was_required = self._token_was_required or self._auth().is_required
+        return self._token_was_required
 
     def _guarded(self, routes: Sequence[BaseRoute]) -> ASGIApp:
         """Return the app of MCP and these routes, behind the middleware."""
@@ -148,7 +148,7 @@ class _Service:
                 with_known_hosts,
                 hosts=hosts,
                 origins=settings.allowed_origins,
-                is_private=lambda: not self._is_required() and is_private(settings),
+                is_private=lambda: not self._requires_token() and is_private(settings),
             )
         ]
         if settings.allowed_origins:
@@ -164,13 +164,13 @@ class _Service:
         metadata, metadata_routes = _metadata(settings.auth)
         middleware += [
             Middleware(AuthenticationMiddleware, backend=Credentials(Tokens(self._auth))),
-            Middleware(with_authorization, is_required=self._is_required, metadata=metadata),
+            Middleware(with_authorization, is_required=self._requires_token, metadata=metadata),
         ]
         mcp = Route(MCP, endpoint=StreamableHTTPASGIApp(self._sessions))
         app = Starlette(
             routes=[mcp, *metadata_routes, *routes],
             middleware=middleware,
-            exception_handlers={HTTPException: refused, ClientDisconnect: left},
+            exception_handlers={HTTPException: refused, ClientDisconnect: client_left},
         )
         # Behind a proxy, the address of a redirect would be wrong.
         app.router.redirect_slashes = False
@@ -221,8 +221,9 @@ class _Service:
             web.should_exit = True
             # Calls end before sessions and streams, because uvicorn's own limit counts open
             # streams as calls.
-            if left := await self._in_flight.end(drain):
-                log.warning("calls are given up", extra={"calls": left, "seconds": drain})
+            if cancelled_calls := await self._in_flight.end(drain):
+                fields = {"calls": cancelled_calls, "seconds": drain}
+                log.warning("calls are given up", extra=fields)
         await asyncio.wait([serving], timeout=CLOSING_SECONDS)
         web.force_exit = True
         await serving
@@ -249,7 +250,7 @@ def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
     """Return the address and the route of the metadata that names the issuer (RFC 9728)."""
     if settings.jwt.issuer is None or settings.jwt.audience is None:
         return None, []
-    # Unchanged from the configuration, because clients compare them letter by letter.
+    # The values are unchanged, because clients compare them letter by letter.
     metadata: dict[str, Any] = {
         "resource": settings.jwt.audience,
         "authorization_servers": [settings.jwt.issuer],
@@ -267,14 +268,14 @@ def _metadata(settings: AuthSettings) -> tuple[AnyHttpUrl | None, list[Route]]:
 
 
 def _start_routes(settings: HttpSettings) -> list[Route]:
-    """Return the route of ``/``, which names the paths of the service, and that of the icon."""
+    """Return the routes of ``/``, which lists paths of the service, and of the icon."""
     pages = ["/health", *["/docs"] * settings.rest, *["/admin"] * settings.admin]
     # Links are relative, so that the page works below the path of a proxy, too.
     links = "".join(f'<li><a href="{page[1:]}">{page}</a></li>' for page in pages)
 
     async def start(request: Request) -> Response:
         if "text/html" in request.headers.get("accept", ""):
-            return HTMLResponse(_START.format(links=links))
+            return HTMLResponse(_START_PAGE.format(links=links))
         raise HTTPException(404, f"nothing is here; MCP is at {MCP}. See also: {', '.join(pages)}")
 
     async def no_icon(_: Request) -> Response:

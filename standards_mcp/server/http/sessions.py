@@ -1,4 +1,4 @@
-"""Sessions of clients before 2026-07-28: the share of each client, and resumption after a break.
+"""Sessions of clients before 2026-07-28: a limit for each client, and resumption after a break.
 
 A client whose connection breaks asks for the messages after the last event that it has received,
 and so gets the answer of its call. Clients of 2026-07-28 have no sessions; they call again.
@@ -43,12 +43,12 @@ from starlette.types import Message, Receive, Scope, Send
 from standards_mcp.config.models.http import HttpSettings
 
 from .bodies import has_more_values
-from .guards import CANCELLING, listens
+from .guards import CANCEL_SCOPE, opens_change_stream
 
-MOST_BYTES: Final = 32 << 20
-SESSION_BYTES: Final = 1 << 20
+ALL_EVENTS_BYTES: Final = 32 << 20
+SESSION_EVENTS_BYTES: Final = 1 << 20
 _EVENT_OVERHEAD: Final = 512
-"""About the memory of an event in addition to its text."""
+"""Approximate memory of an event in addition to its text."""
 _RETRY_MILLISECONDS: Final = 1000
 """Time after which a client resumes a broken stream."""
 
@@ -57,8 +57,8 @@ _RETRY_MILLISECONDS: Final = 1000
 class Sessions(StreamableHTTPSessionManager):
     """The SDK's session manager with a limit for each client and a store for each session.
 
-    A client is the holder of a token. Callers without a token cannot be told apart, and share all
-    sessions.
+    A client is the holder of a token. Callers without a token cannot be told apart, so only the
+    limit of all sessions together applies to them.
 
     Args:
         most_values: Returns the highest number of values in the JSON of a request.
@@ -107,10 +107,10 @@ class Sessions(StreamableHTTPSessionManager):
         # The base class holds a lock here, so simultaneous requests count each other's sessions.
         held = sum(owner == requestor for owner in self._session_owners.values())
         if requestor is not None and held >= self._share:
-            raise HTTPException(429, self._share_used("sessions"))
+            raise HTTPException(429, self._limit_message("sessions"))
         if self.json_response:  # a JSON response has no events
             return super()._admit_session(requestor)
-        # One store a session: streams have the ids of requests, which repeat in other sessions.
+        # One store for each session: streams are named by request ids, which other sessions repeat.
         self.event_store = events = SessionEvents(self._event_bytes)
         session = super()._admit_session(requestor)
         if session is not None and session.mcp_session_id is not None:
@@ -120,7 +120,7 @@ class Sessions(StreamableHTTPSessionManager):
         return session
 
     def _event_bytes(self) -> int:
-        return min(SESSION_BYTES, MOST_BYTES // max(1, len(self._events_of)))
+        return min(SESSION_EVENTS_BYTES, ALL_EVENTS_BYTES // max(1, len(self._events_of)))
 
     async def _discard_session(
         self, session_id: str, transport: StreamableHTTPServerTransport
@@ -129,17 +129,17 @@ class Sessions(StreamableHTTPSessionManager):
         await super()._discard_session(session_id, transport)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        whole = [await receive()]  # the base class has read the body, as far as it has come
-        if whole[0]["type"] == "http.disconnect" or whole[0].get("more_body"):
+        unread = [await receive()]  # the body, as far as the base class has read it
+        if unread[0]["type"] == "http.disconnect" or unread[0].get("more_body"):
             raise ClientDisconnect
 
         async def replay() -> Message:
-            return whole.pop() if whole else await receive()
+            return unread.pop() if unread else await receive()
 
-        if has_more_values(whole[0].get("body", b""), most := self._most_values()):
+        if has_more_values(unread[0].get("body", b""), most := self._most_values()):
             message = f"the request has more than {most:,} values; send fewer in one call"
-            await _refused(message, 413)(scope, replay, send)
-        elif listens(scope):
+            await _error_response(message, 413)(scope, replay, send)
+        elif opens_change_stream(scope):
             await self._handle_stream(scope, replay, send)
         else:
             await super()._handle_request(scope, replay, send)
@@ -150,10 +150,10 @@ class Sessions(StreamableHTTPSessionManager):
         owner = authorization_context(user) if isinstance(user, AuthenticatedUser) else None
         held = sum(other == owner for other in self._listening.values())
         if owner is not None and held >= self._share:
-            message = self._share_used("streams of changes")
-            await _refused(message, 429)(scope, receive, send)
+            message = self._limit_message("streams of changes")
+            await _error_response(message, 429)(scope, receive, send)
             return
-        listening: anyio.CancelScope = scope["state"][CANCELLING]
+        listening: anyio.CancelScope = scope["state"][CANCEL_SCOPE]
         self._listening[listening] = owner
         try:
             await super()._handle_request(scope, receive, send)
@@ -164,14 +164,14 @@ class Sessions(StreamableHTTPSessionManager):
         try:
             await super()._handle_stateful_request(scope, receive, send)
         except HTTPException as exc:
-            await _refused(exc.detail, exc.status_code)(scope, receive, send)
+            await _error_response(exc.detail, exc.status_code)(scope, receive, send)
 
-    def _share_used(self, kind: str) -> str:
+    def _limit_message(self, kind: str) -> str:
         share = f"this token has {self._share} {kind} open, and may not have more"
         return f"{share}; end some of them"
 
 
-def _refused(message: str, status: int) -> Response:
+def _error_response(message: str, status: int) -> Response:
     error = JSONRPCError(
         jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=message)
     )
@@ -189,15 +189,15 @@ class _Event(NamedTuple):
 
     @property
     def size(self) -> int:
-        # The client chooses the name of the stream, the id of its request, which may be long.
+        # A stream's name is the id of a request: the client chooses it, and it may be long.
         return len(self.text) + len(self.stream) + _EVENT_OVERHEAD
 
 
 class SessionEvents(EventStore):
-    """The last events of one session, which other sessions cannot read.
+    """The last events of one session, hidden from other sessions.
 
     Args:
-        most_bytes: Returns the limit of their memory.
+        most_bytes: Returns the memory limit of the events.
     """
 
     def __init__(self, most_bytes: Callable[[], int]) -> None:
@@ -243,7 +243,7 @@ class SessionEvents(EventStore):
         return None
 
     def _is_open(self, stream: str) -> bool:
-        """True if the stream goes on; one without an event is forgotten."""
+        """True if the stream has not ended; a stream without stored events counts as ended."""
         events = [event for event in self._stored if event.stream == stream]
         return bool(events) and not events[-1].ends_stream
 

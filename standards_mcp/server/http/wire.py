@@ -14,22 +14,22 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 _FRAMING_BYTES: Final = 65_536
 # Each part costs about 8 microseconds. Segments of TCP have some 500 bytes or more.
-_PARTS: Final = 1_000
-_PART_BYTES: Final = 256
-_HEADERS: Final = 100
-_GATHERED_BYTES: Final = 65_536
-_UNREAD: Final = (h11.SEND_BODY, h11.ERROR)
-_INCOMPLETE: Final = (h11.IDLE, *_UNREAD)
-_CLOSE: Final = (b"connection", b"close")
+_MAX_PARTS: Final = 1_000
+_MIN_PART_BYTES: Final = 256
+_MAX_HEADERS: Final = 100
+_MAX_GATHERED_BYTES: Final = 65_536
+_UNREAD_STATES: Final = (h11.SEND_BODY, h11.ERROR)
+_INCOMPLETE_STATES: Final = (h11.IDLE, *_UNREAD_STATES)
+_CLOSE_HEADER: Final = (b"connection", b"close")
 
 
 class BoundedProtocol(H11Protocol):
-    """Refuse a request that takes too much on the wire, and stop reading after an early answer.
+    """Refuse a request that exceeds a limit on the wire, and stop reading after an early answer.
 
     Attributes:
-        most_bytes: Limit of the body of a request.
-        seconds: Limit of the time in which a request comes, from its head to the end of its body.
-        linger: After an early answer, data is discarded for so many seconds.
+        most_bytes: Size limit of the body of a request.
+        seconds: Time limit for a request from its first byte to its last, and for the wait before.
+        linger: Seconds in which further data is discarded after an early answer.
     """
 
     most_bytes: ClassVar[int]
@@ -45,25 +45,25 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(cast("asyncio.Transport", _Transport(transport, self)))
-        self._watch()
+        self._update_timer()
 
     def data_received(self, data: bytes) -> None:
         """Parse a part of a request."""
-        if not self._has_begun:  # its time does not include the silence before its first byte
-            self._stop_watching()
+        if not self._has_begun:  # the time limit of a request starts at its first byte
+            self._stop_timer()
             self._has_begun = True
         super().data_received(data)
-        self._watch()
+        self._update_timer()
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
         self._has_begun = False
         super().on_response_complete()
-        self._watch()
+        self._update_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self._stop_watching()
+        """Stop the timer."""
+        self._stop_timer()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -71,22 +71,22 @@ class BoundedProtocol(H11Protocol):
         status, text = self.conn.refusal or (400, msg)
         self._refuse(status, text)
 
-    def _watch(self) -> None:
-        if self.conn.their_state not in _INCOMPLETE or self.transport.is_closing():
-            self._stop_watching()
+    def _update_timer(self) -> None:
+        if self.conn.their_state not in _INCOMPLETE_STATES or self.transport.is_closing():
+            self._stop_timer()
         elif self._timer is None:
-            self._timer = self.loop.call_later(self.seconds, self._give_up)
+            self._timer = self.loop.call_later(self.seconds, self._time_out)
 
-    def _stop_watching(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer:
             self._timer.cancel()
             self._timer = None
 
-    def _give_up(self) -> None:
+    def _time_out(self) -> None:
         if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
             self.transport.close()  # no request has begun
         else:
-            self._refuse(408, "the request took too long to come")
+            self._refuse(408, "the request did not arrive in time")
 
     def _refuse(self, status: int, text: str) -> None:
         if self.cycle and not self.cycle.response_complete:
@@ -117,10 +117,10 @@ class _Connection(h11.Connection):
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(h11.SERVER)
-        self._most_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
+        self._max_wire_bytes = most_bytes + most_bytes // 4 + _FRAMING_BYTES
         self._wire_bytes = self._body_bytes = self._parts = 0
         self.refusal: tuple[int, str] | None = None
-        # Each line would take two microseconds to parse, of a head and of trailers.
+        # Count the lines of headers and trailers first: to parse one takes two microseconds.
         self._extract_lines = self._receive_buffer.maybe_extract_lines
         self._receive_buffer.maybe_extract_lines = self._few_lines  # type: ignore[method-assign]
 
@@ -141,17 +141,17 @@ class _Connection(h11.Connection):
         elif isinstance(event, h11.Data):
             self._parts += 1
             self._body_bytes += len(event.data)
-        if self._wire_bytes > self._most_bytes and self.their_state is h11.SEND_BODY:
+        if self._wire_bytes > self._max_wire_bytes and self.their_state is h11.SEND_BODY:
             self._exceed(413, "the body of the request is too large, with its framing")
-        if self._parts > _PARTS + self._body_bytes // _PART_BYTES:
-            advice = f"send it in chunks of {_PART_BYTES} bytes or more, or with Content-Length"
+        if self._parts > _MAX_PARTS + self._body_bytes // _MIN_PART_BYTES:
+            advice = f"send it in chunks of {_MIN_PART_BYTES} bytes or more, or with Content-Length"
             self._exceed(400, f"the body of the request came in too many small parts; {advice}")
         return event
 
     def _few_lines(self) -> list[bytearray] | None:
         lines = self._extract_lines()
-        if lines and len(lines) > _HEADERS + 1:
-            self._exceed(431, f"a request may have {_HEADERS} headers here")
+        if lines and len(lines) > _MAX_HEADERS + 1:
+            self._exceed(431, f"a request may have at most {_MAX_HEADERS} headers")
         return lines
 
     def _exceed(self, status: int, text: str) -> None:
@@ -160,19 +160,21 @@ class _Connection(h11.Connection):
 
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
         """Serialize an event; the answer to an incomplete request ends the connection."""
-        if isinstance(event, h11.Response) and self.their_state in _INCOMPLETE:
-            headers = [pair for pair in event.headers if pair != _CLOSE]
+        if isinstance(event, h11.Response) and self.their_state in _INCOMPLETE_STATES:
+            headers = [pair for pair in event.headers if pair != _CLOSE_HEADER]
             event = h11.Response(
-                status_code=event.status_code, headers=[*headers, _CLOSE], reason=event.reason
+                status_code=event.status_code,
+                headers=[*headers, _CLOSE_HEADER],
+                reason=event.reason,
             )
         return super().send_with_data_passthrough(event)
 
 
 class _Transport:
-    """A transport that gathers writes, and whose end `_Lingering` delays for an incomplete request.
+    """A transport that gathers writes, and closes by way of `_Lingering` on an incomplete request.
 
-    uvicorn writes the head of an answer and its body apart, and each write is a call of the system
-    and a packet.
+    uvicorn writes the headers and the body of an answer separately, and each write costs a system
+    call and a packet.
     """
 
     def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
@@ -190,7 +192,7 @@ class _Transport:
         if not self._gathered:
             self._protocol.loop.call_soon(self._flush)
         self._gathered += data
-        if len(self._gathered) > _GATHERED_BYTES:  # the event loop may not come to it for long
+        if len(self._gathered) > _MAX_GATHERED_BYTES:  # the event loop may be busy for long
             self._flush()
 
     def _flush(self) -> None:
@@ -200,7 +202,7 @@ class _Transport:
 
     def close(self) -> None:
         self._flush()
-        if self.is_closing() or self._protocol.conn.their_state not in _UNREAD:
+        if self.is_closing() or self._protocol.conn.their_state not in _UNREAD_STATES:
             self._transport.close()
             return
         self._is_lingering = True
@@ -219,12 +221,12 @@ class _Lingering(asyncio.Protocol):
 
     def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
         self._transport, self._protocol = transport, protocol
-        self._left = protocol.most_bytes + _FRAMING_BYTES
+        self._left_bytes = protocol.most_bytes + _FRAMING_BYTES
         self._timer = protocol.loop.call_later(protocol.linger, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0:
+        self._left_bytes -= len(data)
+        if self._left_bytes < 0:
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -14,7 +14,7 @@ from support.waiting import WAIT, let_time_pass
 from standards_mcp import Health, Plugin, Service, hookimpl
 from standards_mcp.config.timing import Timing
 from standards_mcp.host import Host
-from standards_mcp.server.http.health import Fresh
+from standards_mcp.server.http.health import TtlCache
 
 pytestmark = pytest.mark.anyio
 
@@ -138,8 +138,8 @@ async def test_a_caller_that_stops_waiting_gets_the_result_before_and_cancels_no
             await answer.wait()
         return f"answer {asked}"
 
-    fresh = Fresh(ask, 0)
+    fresh = TtlCache(ask, 0)
     assert await fresh() == "answer 1"
-    assert await fresh.soon(0.01) == "answer 1"
+    assert await fresh.within(0.01) == "answer 1"
     answer.set()
-    assert await fresh.soon(WAIT) == "answer 2"
+    assert await fresh.within(WAIT) == "answer 2"

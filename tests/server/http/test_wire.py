@@ -200,7 +200,7 @@ async def test_the_framing_of_a_body_counts(url: str):
 async def test_a_request_with_very_many_headers_is_refused(url: str, sent: bytes):
     answer = await exchange(url, sent)
     assert b"HTTP/1.1 431 " in answer
-    assert answer.endswith(b"a request may have 100 headers here")
+    assert answer.endswith(b"a request may have at most 100 headers")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from standards_mcp.contributions.tools import RegisteredTool
 from standards_mcp.errors import ConfigError, NotAuditedError, StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.server.audit import Audit
-from standards_mcp.server.reload import Reloading, reload_now
+from standards_mcp.server.reload import ReloadOptions, reload_from_sources
 
 log = logging.getLogger(__name__)
 
@@ -36,28 +36,28 @@ class Controls:
     """Change the configuration of a running service.
 
     Args:
-        reloading: The sources of the configuration.
-        tell: Notifies clients of changed lists.
+        reloading: Options for reloads.
+        notify: Notifies clients of changed lists.
         audit: The audit log, if there is one.
     """
 
     def __init__(
         self,
         host: Host,
-        reloading: Reloading,
-        tell: Callable[[Collection[Kind]], Awaitable[None]],
+        reloading: ReloadOptions,
+        notify: Callable[[Collection[Kind]], Awaitable[None]],
         audit: Audit | None,
     ) -> None:
-        self._host, self._reloading, self._tell, self._audit = host, reloading, tell, audit
+        self._host, self._reloading, self._notify, self._audit = host, reloading, notify, audit
 
     async def switch(self, tool: str, caller: str, *, enabled: bool) -> None:
         """Serve a tool, or stop serving it.
 
         Args:
-            tool: Its declared name.
+            tool: The declared name of the tool.
 
         Raises:
-            RefusedError: The change is not possible, or would serve more than the tool.
+            RefusedError: The change failed, or would also expose other tools, prompts or resources.
         """
         item = next((item for item in self._host.visible().tools if item.declared == tool), None)
         if item is None:
@@ -74,7 +74,7 @@ class Controls:
             if self._audit:
                 self._audit.note("configuration changed", fields)
         try:
-            await reload_now(self._host, self._reloading, self._tell)
+            await reload_from_sources(self._host, self._reloading, self._notify)
         except (StandardsMcpError, OSError) as exc:
             raise RefusedError(
                 f"The configuration is refused, and the old one stays in force. {exc}"
@@ -82,16 +82,16 @@ class Controls:
         self._reloading.tell_others()
 
     def _edit_file(self, item: RegisteredTool, *, enabled: bool) -> bool:
-        """Change the file in force, and return False if it was so already."""
+        """Change the configuration file; return False if no change was needed."""
 
         def gains(before: Settings, after: Settings) -> list[str]:
             added = gained(self._host.manager.contributions, before, after)
-            # The button itself is the agreement to the tool.
+            # Pressing the button confirms the tool itself.
             return [name for name in added if name != item.published]
 
         def refuse(additions: str) -> None:
             raise RefusedError(
-                f"Nothing is changed: this would also serve {additions}. If that is meant, run"
+                f"Nothing is changed: this would also serve {additions}. To confirm that, run"
                 f" standards-mcp tools enable {item.declared} --yes"
             )
 
@@ -101,18 +101,18 @@ class Controls:
         except (ConfigError, OSError) as exc:
             why = "The file has mistakes, and nothing is changed; correct them first."
             raise RefusedError(f"{why} {exc}") from None
-        edit = partial(_edited, item=item, enabled=enabled)
+        edit = partial(_switched_text, item=item, enabled=enabled)
         try:
-            done = change_config(file, sources, edit, gains=gains, agree=refuse)
+            result = change_config(file, sources, edit, gains=gains, agree=refuse)
         except ConfigError as exc:
             raise RefusedError(f"Nothing is changed. {exc}") from None
         except (OSError, UnicodeDecodeError) as exc:
             why = f"{file} cannot be changed: {exc}."
             raise RefusedError(f"{why} See who may write the file and its folder.") from None
-        return bool(done.changes)
+        return bool(result.changes)
 
 
-def _edited(text: str, item: RegisteredTool, *, enabled: bool) -> str:
+def _switched_text(text: str, item: RegisteredTool, *, enabled: bool) -> str:
     """Return the text of a configuration file in which a tool is switched."""
     if not enabled:
         return with_tool_disabled(text, item.declared)

@@ -22,7 +22,7 @@ from standards_mcp.server.http.health import is_well
 
 _MINUTES: Final = 60
 # About 3 MB; `/metrics` counts all calls, and for longer.
-_MOST_CALLS: Final = 20_000
+_MAX_CALLS: Final = 20_000
 _KINDS: Final[Mapping[PluginKind, str]] = {
     PluginKind.IMPORTED: "in the service's process",
     PluginKind.ISOLATED: "in a process of its own",
@@ -30,7 +30,7 @@ _KINDS: Final[Mapping[PluginKind, str]] = {
 }
 
 
-class Called(NamedTuple):
+class CalledItem(NamedTuple):
     """The item of a call: a tool, a prompt, a resource or a route of a plugin."""
 
     kind: str
@@ -38,25 +38,25 @@ class Called(NamedTuple):
     plugin: str
 
 
-class _Ended(NamedTuple):
-    """A call that has ended at *time*, in seconds since 1970."""
+class _EndedCall(NamedTuple):
+    """A call that ended at *time*, in seconds since 1970."""
 
     time: float
-    called: Called
+    called: CalledItem
     seconds: float
     outcome: str
 
 
-class Running(NamedTuple):
-    """A call that runs for *seconds*."""
+class RunningCall(NamedTuple):
+    """A call that has been running for *seconds*."""
 
-    called: Called
+    called: CalledItem
     caller: str
     seconds: float
 
 
 class Minute(NamedTuple):
-    """The calls of one minute, with its time as text."""
+    """Numbers of calls and errors in one minute."""
 
     time: str
     calls: int
@@ -68,14 +68,14 @@ class Figures:
     """Number and latency of some calls.
 
     Attributes:
-        median: Half of the calls took so many seconds or less; None without calls.
-        slow: 95 % of the calls took so many seconds or less.
+        median: The median duration in seconds; None without calls.
+        p95: The 95th percentile of the durations in seconds; None without calls.
     """
 
     calls: int = 0
     errors: int = 0
     median: float | None = None
-    slow: float | None = None
+    p95: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ class Hour:
     """The last hour.
 
     Attributes:
-        minutes: The oldest first; the last one has not ended.
-        by_name: The calls by item, the most called first.
+        minutes: The oldest first, the current minute last.
+        by_item: The figures of each item, the most called first.
         errors: Number of errors by type, the most frequent first.
     """
 
     minutes: Sequence[Minute]
     all: Figures
-    by_name: Mapping[Called, Figures]
+    by_item: Mapping[CalledItem, Figures]
     errors: Sequence[tuple[str, int]]
 
 
@@ -103,7 +103,7 @@ class History:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._ended = deque[_Ended](maxlen=_MOST_CALLS)
+        self._ended = deque[_EndedCall](maxlen=_MAX_CALLS)
         self._running: dict[int, tuple[CallRecord, float]] = {}
 
     def call_started(self, record: CallRecord) -> None:
@@ -113,14 +113,15 @@ class History:
     def call_ended(self, record: CallRecord) -> None:
         """Note a call that has ended."""
         self._running.pop(id(record), None)
-        self._ended.append(_Ended(self._clock(), _called(record), record.seconds, record.outcome))
+        called = _called_item(record)
+        self._ended.append(_EndedCall(self._clock(), called, record.seconds, record.outcome))
 
     @property
-    def running(self) -> list[Running]:
+    def running(self) -> list[RunningCall]:
         """The running calls, the longest first."""
         now = time.monotonic()
         return [
-            Running(_called(record), record.caller, now - began)
+            RunningCall(_called_item(record), record.caller, now - began)
             for record, began in self._running.values()
         ]
 
@@ -130,11 +131,11 @@ class History:
         first = last - _MINUTES + 1
         while self._ended and self._ended[0].time < 60 * first:
             self._ended.popleft()
-        by_name = defaultdict[Called, list[_Ended]](list)
+        by_item = defaultdict[CalledItem, list[_EndedCall]](list)
         calls, errors, types = Counter[int](), Counter[int](), Counter[str]()
         for call in self._ended:
             minute = int(call.time // 60)
-            by_name[call.called].append(call)
+            by_item[call.called].append(call)
             calls[minute] += 1
             if call.outcome not in NO_ERRORS:
                 errors[minute] += 1
@@ -145,30 +146,30 @@ class History:
                 for at in range(first, last + 1)
             ],
             all=_figures(self._ended),
-            by_name={
+            by_item={
                 called: _figures(ended)
-                for called, ended in sorted(by_name.items(), key=lambda item: -len(item[1]))
+                for called, ended in sorted(by_item.items(), key=lambda item: -len(item[1]))
             },
             errors=types.most_common(),
         )
 
 
-def _called(record: CallRecord) -> Called:
-    return Called(record.kind, record.name if record.plugin else "not served", record.plugin)
+def _called_item(record: CallRecord) -> CalledItem:
+    return CalledItem(record.kind, record.name if record.plugin else "not served", record.plugin)
 
 
-def _figures(ended: Collection[_Ended]) -> Figures:
+def _figures(ended: Collection[_EndedCall]) -> Figures:
     seconds = sorted(call.seconds for call in ended)
-    median, slow = (
+    median, p95 = (
         seconds[math.ceil(share * len(seconds)) - 1] if seconds else None for share in (0.5, 0.95)
     )
     errors = sum(call.outcome not in NO_ERRORS for call in ended)
-    return Figures(len(ended), errors, median, slow)
+    return Figures(len(ended), errors, median, p95)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """A tool.
+    """A tool on the admin page.
 
     Attributes:
         tokens: Approximate size of its definition in a model's context.
@@ -184,7 +185,7 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True)
 class PluginFacts:
-    """A plugin or another MCP server.
+    """A plugin or another MCP server on the admin page.
 
     Attributes:
         kind: The place where its code runs, in words.
@@ -203,7 +204,7 @@ class PluginFacts:
 
 
 def plugin_facts(
-    host: Host, health: Mapping[str, Health], by_name: Mapping[Called, Figures]
+    host: Host, health: Mapping[str, Health], by_item: Mapping[CalledItem, Figures]
 ) -> list[PluginFacts]:
     """Return all plugins with their tools, failed ones first."""
     plugins: list[PluginFacts] = []
@@ -222,7 +223,9 @@ def plugin_facts(
                     ToolFacts(
                         item=item,
                         tokens=definition_tokens(item),
-                        figures=by_name.get(Called("tool", item.declared, item.plugin), Figures()),
+                        figures=by_item.get(
+                            CalledItem("tool", item.declared, item.plugin), Figures()
+                        ),
                         action=_action(item, host.settings.tools),
                     )
                     for item in host.visible().tools
@@ -236,7 +239,7 @@ def plugin_facts(
 
 
 def _action(item: RegisteredTool, tools: ToolSettings) -> str:
-    """Return the action of a switch; a tool that other keys hide as well has none."""
+    """Return the action of a switch, or "" if other settings would keep the tool hidden."""
     if not item.hidden_reason:
         return "disable"
     switched = tools.model_copy(

@@ -36,7 +36,7 @@ PATH: Final = "/admin"
 _TOOLS: Final = f"{PATH}/tools"
 _FORM: Final = "application/x-www-form-urlencoded"
 _FORM_BYTES: Final = 16_384
-_SHOWN: Final = 20
+_MAX_ROWS: Final = 20
 _REFRESH_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 1.0
 _OTHER_WORKER_SECONDS: Final = 2.0
@@ -59,7 +59,7 @@ class Admin:
 
     Args:
         principal_of: Returns the caller of a request.
-        controls: Changes the configuration; None if its sources are not known.
+        controls: Changes the configuration; None: the page has no switches.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Admin:
         self._health, self._sessions, self._in_flight = health, sessions, in_flight
         self._history = History()
         host.observe(self._history)
-        self._is_open = is_private(host.settings.server)
+        self._is_private = is_private(host.settings.server)
         self._style_sheet = (_FOLDER / "style.css").read_text(encoding="utf-8")
         self._templates = Environment(
             autoescape=True,
             loader=FileSystemLoader(_FOLDER),
             undefined=StrictUndefined,
-            finalize=self._shown,
+            finalize=self._safe_text,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -92,7 +92,7 @@ class Admin:
             pid=os.getpid(),
             workers=host.settings.server.workers,
             uptime=lambda: timedelta(seconds=health.uptime()),
-            most=_SHOWN,
+            most=_MAX_ROWS,
             can_change=controls is not None,
         )
 
@@ -104,12 +104,12 @@ class Admin:
             (_TOOLS, "POST", self._switch),
             (f"{PATH}/style.css", "GET", self._style),
         ]
-        return [Route(path, self._for_admins(page), methods=[how]) for path, how, page in pages]
+        return [Route(path, self._admins_only(page), methods=[how]) for path, how, page in pages]
 
-    def _for_admins(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
+    def _admins_only(self, page: _Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
-                principal = self._admin(request)
+                principal = self._require_admin(request)
                 if request.method == "POST":
                     _check_own_page(request)
                 return await page(request, principal)
@@ -118,14 +118,14 @@ class Admin:
 
         return answer
 
-    def _admin(self, request: Request) -> Principal:
+    def _require_admin(self, request: Request) -> Principal:
         """Return the caller.
 
         Raises:
             HTTPException: The caller may not administer the service.
         """
         principal = self._principal_of(request)
-        if principal is ANONYMOUS and not self._is_open:
+        if principal is ANONYMOUS and not self._is_private:
             why = "This page needs a token if other machines reach the service."
             raise HTTPException(403, f"{why} Make one: auth token new NAME --scope {ADMIN}")
         if not principal.holds(ADMIN):
@@ -140,10 +140,10 @@ class Admin:
             hour=self._history.hour(),
             running=self._history.running,
             plugins=await self._plugins(),
-            services=await self._health.services.soon(_ANSWER_SECONDS),
+            services=await self._health.services.within(_ANSWER_SECONDS),
             sessions=self._sessions.count,
             most_sessions=self._host.settings.server.max_sessions,
-            clients=self._sessions.by_client().most_common(_SHOWN),
+            clients=self._sessions.by_client().most_common(_MAX_ROWS),
             streams=self._in_flight.streams,
             is_refreshed=is_refreshed,
             refresh_seconds=_REFRESH_SECONDS,
@@ -153,13 +153,13 @@ class Admin:
         return response
 
     async def _plugins(self) -> list[PluginFacts]:
-        health = await self._health.plugins.soon(_ANSWER_SECONDS) or {}
-        return plugin_facts(self._host, health, self._history.hour().by_name)
+        health = await self._health.plugins.within(_ANSWER_SECONDS) or {}
+        return plugin_facts(self._host, health, self._history.hour().by_item)
 
     async def _tools(
         self, request: Request, _: Principal, status: int = 200, problem: str = ""
     ) -> Response:
-        await self._other_worker(request)
+        await self._wait_for_other_worker(request)
         plugins = await self._plugins()
         tools = {tool.item.declared: tool for plugin in plugins for tool in plugin.tools}
         changed = tools.get(request.query_params.get("changed", ""))
@@ -192,13 +192,13 @@ class Admin:
         page = self._templates.get_template(template)
         return HTMLResponse(page.render(values, path=path, base=base, now=now), status, _HEADERS)
 
-    def _shown(self, value: object) -> object:
-        """Mask secrets, and make control characters visible, such as a change of direction."""
+    def _safe_text(self, value: object) -> object:
+        """Mask secrets, and make control characters visible, such as for right-to-left text."""
         if not isinstance(value, str) or isinstance(value, Markup):
             return value
         return readable(mask(value, self._host.secrets()))
 
-    async def _other_worker(self, request: Request) -> None:
+    async def _wait_for_other_worker(self, request: Request) -> None:
         """After a change, wait until this worker has applied the change of another one."""
         if self._host.settings.server.workers == 1 or "changed" not in request.query_params:
             return
@@ -207,8 +207,7 @@ class Admin:
                 await anyio.sleep(0.05)
 
 
-# A browser also sends the token with forms of other sites. A token in each form would need a secret
-# and a state.
+# This check needs no secret and no state, as a CSRF token in each form would.
 def _check_own_page(request: Request) -> None:
     """Refuse a form of another origin, because browsers add the password to it, too.
 
@@ -221,13 +220,13 @@ def _check_own_page(request: Request) -> None:
 
 
 async def _read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; the last one of several with the same name.
+    """Return the fields of a form; of several with the same name, the last.
 
     Raises:
         HTTPException: The body is not a form, or too long.
     """
     if media_type(request) != _FORM:
-        raise HTTPException(415, "This takes a form of the page only.")
+        raise HTTPException(415, "This address accepts forms of the page only.")
     body = await (await with_body(request, _FORM_BYTES)).body()
     try:
         fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
@@ -237,7 +236,7 @@ async def _read_form(request: Request) -> dict[str, str]:
 
 
 def _duration(seconds: float | None) -> str:
-    """Return a time with two or three digits."""
+    """Format a duration in milliseconds or seconds."""
     if seconds is None:
         return "-"
     return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:,.1f} s"

@@ -22,7 +22,7 @@ from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.config.loading import Sources
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
-from standards_mcp.server.reload import Reloading
+from standards_mcp.server.reload import ReloadOptions
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
@@ -75,7 +75,7 @@ async def opened(**options: Any) -> AsyncGenerator[tuple[str, Any]]:
     host = Host(Sources().load(), installed=[plugin])
     host.load()
     async with (
-        served_over_http(host, Reloading(sources=Sources())) as url,
+        served_over_http(host, ReloadOptions(sources=Sources())) as url,
         async_playwright() as playwright,
         http_client(url, ROOT, mode="legacy") as client,
     ):

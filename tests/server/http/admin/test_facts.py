@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from standards_mcp.calls.call import CallRecord
-from standards_mcp.server.http.admin.facts import Called, Figures, History, Minute
+from standards_mcp.server.http.admin.facts import CalledItem, Figures, History, Minute
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
-LOOK = Called("tool", "look", "desk")
+LOOK = CalledItem("tool", "look", "desk")
 
 
 class Clock:
@@ -44,7 +44,7 @@ def test_an_hour_has_its_calls_by_minute_and_by_name_and_nothing_older():
     assert (hour.minutes[0], hour.minutes[-1]) == (Minute("12:00", 1, 0), Minute("12:59", 2, 1))
     assert (len(hour.minutes), hour.minutes[1].calls) == (60, 0)
     clock.now += 60
-    assert history.hour().by_name == {LOOK: Figures(2, 1, 0.02, 0.02)}
+    assert history.hour().by_item == {LOOK: Figures(2, 1, 0.02, 0.02)}
     clock.now += 3600
     assert history.hour().all.calls == 0
 
@@ -55,7 +55,7 @@ def test_the_history_has_a_bound_and_no_names_that_clients_invent():
         call(history, name=f"made_up_{number}", plugin="", outcome="not_served")
     hour = history.hour()
     assert hour.all.calls == 20_000
-    assert list(hour.by_name) == [Called("tool", "not served", "")]
+    assert list(hour.by_item) == [CalledItem("tool", "not served", "")]
 
 
 def test_percentiles_tell_the_slow_from_the_usual():

@@ -29,7 +29,7 @@ from standards_mcp._utils.secrets import new_token
 from standards_mcp.config.loading import Sources
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
-from standards_mcp.server.reload import Reloading
+from standards_mcp.server.reload import ReloadOptions
 
 pytestmark = pytest.mark.anyio
 ANN, BOB, ROOT = (new_token() for _ in range(3))
@@ -94,7 +94,7 @@ async def administered(file: Path | None, **told: Any) -> AsyncGenerator[tuple[H
     installed = [PluginInfo(name=name, load=lambda p=each: p) for name, each in plugins.items()]
     host = Host(sources.load(), installed=installed)
     host.load()
-    async with served_over_http(host, Reloading(sources=sources, **told)) as url:
+    async with served_over_http(host, ReloadOptions(sources=sources, **told)) as url:
         yield host, url
 
 
