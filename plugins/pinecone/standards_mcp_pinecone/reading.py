@@ -34,7 +34,7 @@ from standards_mcp_catalog.vocabulary.notation import (
     lookup_keys,
     record_keys,
 )
-from standards_mcp_catalog.vocabulary.suggestions import meant_by, nearest
+from standards_mcp_catalog.vocabulary.suggestions import likely_keys, nearest
 
 from .connections import Connections
 from .metadata import KEYS_FIELD, is_id, pinecone_filter, readable
@@ -97,7 +97,7 @@ class Reader(Catalog):
     @override
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         key = canonical_key(without_surrogates(identifier))
-        headings = [heading for each in meant_by(key) if (heading := each.rpartition(".")[0])]
+        headings = [heading for each in likely_keys(key) if (heading := each.rpartition(".")[0])]
         if not headings or guid_of(identifier):
             return []
         condition = {PREFIXES_FIELD: {"$in": headings}}

@@ -58,7 +58,7 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
         JurisdictionNameError: The jurisdiction is unknown; the message suggests similar ones.
         click.UsageError: It has several names here, all of them different from the given one.
     """
-    from standards_mcp_catalog.vocabulary.names import folded, no_jurisdiction, same_jurisdiction
+    from standards_mcp_catalog.vocabulary.names import folded, no_jurisdiction, jurisdiction_key
 
     spelling = folded(jurisdiction) or jurisdiction
     found = (
@@ -67,7 +67,7 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
         or [
             each
             for each in sets
-            if same_jurisdiction(each.jurisdiction_title) == same_jurisdiction(jurisdiction)
+            if jurisdiction_key(each.jurisdiction_title) == jurisdiction_key(jurisdiction)
         ]
     )
     titles = sorted({each.jurisdiction_title for each in found or sets})
@@ -134,7 +134,7 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
         jurisdictions_named,
         no_jurisdiction,
         place_named,
-        same_jurisdiction,
+        jurisdiction_key,
         titles_like,
     )
 
@@ -150,7 +150,7 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     titles = list(dict.fromkeys(each.jurisdiction_title for each in sets))
     if places := jurisdictions_named(name, titles):
         count = sum(each.jurisdiction_title in places for each in sets)
-        is_part = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(places[0])
+        is_part = len(places) == 1 and jurisdiction_key(name) != jurisdiction_key(places[0])
         whole = places[0] if is_part else name
         argument = f'"{whole}"' if " " in whole else whole
         raise click.ClickException(

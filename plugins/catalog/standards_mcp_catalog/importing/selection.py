@@ -22,7 +22,7 @@ from standards_mcp_catalog.vocabulary.names import (
     place_named,
     proper_name,
     quoted,
-    same_jurisdiction,
+    jurisdiction_key,
     titles_like,
 )
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
@@ -148,7 +148,7 @@ def settle_jurisdiction(
             or another known place was read.
     """
     read = staging.jurisdictions()
-    if len({same_jurisdiction(title) for title in read.values()}) > 1:
+    if len({jurisdiction_key(title) for title in read.values()}) > 1:
         staging.select_jurisdictions(_chosen(read, name))
         return {}, []
     names = jurisdiction_names(store, name)
