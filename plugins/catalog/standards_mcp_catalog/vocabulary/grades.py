@@ -193,7 +193,7 @@ def _parse(text: str) -> set[str]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the kind and levels of each token but fillers; ``range`` and ``also`` have no levels."""
+    """Yield the kind and levels of each token except fillers; ``range`` and ``also`` have none."""
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -218,7 +218,7 @@ def _between(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
 def _nearest_names(text: str) -> tuple[str, ...]:
     plain = plain_text(text).casefold()
     correct_words = {word for phrase in _PHRASES for word in phrase.split()}
-    unknown_words = [word for word in re.findall(r"[^\W\d_]{3,}", plain) if word not in correct_words]
+    misspelt = [word for word in re.findall(r"[^\W\d_]{3,}", plain) if word not in correct_words]
     known = [*_PHRASES, *GRADES]
-    close = (difflib.get_close_matches(each, known, n=1) for each in (plain, *unknown_words))
+    close = (difflib.get_close_matches(each, known, n=1) for each in (plain, *misspelt))
     return tuple(dict.fromkeys(name for names in close for name in names))[:3]

@@ -247,7 +247,7 @@ def are_one_jurisdiction(title: str, other: str) -> bool:
 def titles_with(text: str, titles: Iterable[str]) -> list[str]:
     """Return the titles in which each word of *text* is a word or the beginning of one.
 
-    Numbers must be whole words: ``math grade 1`` is in ``Mathematics: Grade 1``, not in ``Grade 11``.
+    Numbers must be whole words: ``grade 1`` is in ``Mathematics: Grade 1``, not in ``Grade 11``.
     """
     words = folded(text).split()
     return [each for each in titles if words and _has_words(words, folded(each).split())]
