@@ -84,8 +84,11 @@ def _run(
             local_ids = {each.id for each in local.store.records()} if wanted else set[str]()
             is_new = await prepare_index(client, create=create, dry_run=dry_run)
             options = Upload(
-                dry_run=dry_run, is_new=is_new, batch_size=batch_size, local_ids=local_ids,
-                progress=show
+                dry_run=dry_run,
+                is_new=is_new,
+                batch_size=batch_size,
+                local_ids=local_ids,
+                progress=show,
             )
             return await options.run(local.store.records(wanted), client)
         finally:

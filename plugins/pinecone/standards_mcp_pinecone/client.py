@@ -32,7 +32,7 @@ from standards_mcp_catalog.settings import PineconeCatalogSettings
 
 from .connections import Connections
 from .failures import PineconeUnavailableError
-from .metadata import MODEL, TEXT_FIELD, pinecone_filter, parse_records
+from .metadata import MODEL, TEXT_FIELD, parse_records, pinecone_filter
 from .writing import Writer
 
 if TYPE_CHECKING:

@@ -72,7 +72,9 @@ def from_pinecone(id_: str, fields: Mapping[str, Any]) -> StandardRecord:
     return StandardRecord.from_dict(data | {"_id": id_})
 
 
-def parse_records(items: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[list[StandardRecord], int]:
+def parse_records(
+    items: Iterable[tuple[str, Mapping[str, Any]]],
+) -> tuple[list[StandardRecord], int]:
     """Return the records in *items*, and the number of items that are not standards."""
     records: list[StandardRecord] = []
     others = 0

@@ -37,7 +37,7 @@ from standards_mcp_catalog.vocabulary.notation import (
 from standards_mcp_catalog.vocabulary.suggestions import likely_keys, nearest
 
 from .connections import Connections
-from .metadata import KEYS_FIELD, is_id, pinecone_filter, parse_records
+from .metadata import KEYS_FIELD, is_id, parse_records, pinecone_filter
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, FetchByMetadataResponse

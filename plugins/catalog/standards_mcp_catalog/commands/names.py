@@ -58,7 +58,7 @@ def sets_of_one(jurisdiction: str, sets: Sequence[StandardSet]) -> list[Standard
         JurisdictionNameError: The jurisdiction is unknown; the message suggests similar ones.
         click.UsageError: It has several names here, all of them different from the given one.
     """
-    from standards_mcp_catalog.vocabulary.names import folded, no_jurisdiction, jurisdiction_key
+    from standards_mcp_catalog.vocabulary.names import folded, jurisdiction_key, no_jurisdiction
 
     spelling = folded(jurisdiction) or jurisdiction
     found = (
@@ -131,10 +131,10 @@ def set_named(name: str, sets: Sequence[StandardSet]) -> StandardSet:
         click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
     """
     from standards_mcp_catalog.vocabulary.names import (
+        jurisdiction_key,
         jurisdictions_named,
         no_jurisdiction,
         place_named,
-        jurisdiction_key,
         titles_like,
     )
 

@@ -16,13 +16,13 @@ from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     fits_jurisdiction,
     folded,
+    jurisdiction_key,
     jurisdictions_named,
     listed,
     of_one_place,
     place_named,
     proper_name,
     quoted,
-    jurisdiction_key,
     titles_like,
 )
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
