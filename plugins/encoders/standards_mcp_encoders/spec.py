@@ -30,21 +30,21 @@ _SECRETS: Final = re.compile(r"(?<=://)[^/?]*@|\?.*", re.DOTALL)
 
 
 class UnknownModelError(EncoderError, ValueError):
-    """A spec has none of the forms in `SPECS`; the message lists them and the nearest one.
+    """A spec has none of the forms in `SPECS`; the message says which forms are possible.
 
-    It is a `ValueError`, so that a validator of settings may let it through.
+    This is a `ValueError`, so that Pydantic validators may raise it.
     """
 
 
 def is_address(spec: str) -> bool:
-    """Return whether *spec* names an endpoint."""
+    """Return True if *spec* is the address of an endpoint."""
     return spec.startswith(("http://", "https://"))
 
 
 def shown_spec(spec: str) -> str:
-    """Return *spec* as it is shown and kept: an address without user, password and query.
+    """Return *spec* for messages and the index: an address without user, password and query.
 
-    So a new key in a query makes no other model.
+    Thus a new key in the query does not change the model of an index.
     """
     if not is_address(spec):
         return spec
@@ -56,7 +56,7 @@ def check_model(spec: str) -> None:
     """Check that *spec* names an encoder, without trying to load it.
 
     Raises:
-        UnknownModelError: It does not.
+        UnknownModelError: *spec* has none of the forms in `SPECS`.
     """
     start, mark, name = spec.partition("#" if is_address(spec) else ":")
     if is_address(spec):

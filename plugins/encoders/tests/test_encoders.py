@@ -37,7 +37,7 @@ from standards_mcp_encoders.minilm import MiniLmEncoder
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let these tests open the built-in model anew: others of this process may hold it."""
+    """Let these tests open the built-in model again, even if other tests have it open."""
     shared = weakref.WeakValueDictionary[str, MiniLmEncoder]()
     monkeypatch.setattr(embedding, "_SHARED", shared)
 

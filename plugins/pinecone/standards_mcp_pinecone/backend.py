@@ -26,11 +26,11 @@ from standards_mcp_catalog.settings import PineconeCatalogSettings
 from .client import FallbackCatalog, PineconeClient
 from .writing import Report, Upload, prepare_index
 
-_SHOWN = 10
+_MOST_SHOWN = 10
 
 
 def open_catalog(settings: PineconeCatalogSettings, embedded: Callable[[], Catalog]) -> Catalog:
-    """Return the catalog in Pinecone, with the embedded one as its fallback if that is set."""
+    """Return the catalog in Pinecone, with the embedded one as fallback if that is configured."""
     client = PineconeClient(settings)
     return client if settings.fallback == "none" else FallbackCatalog(client, embedded())
 
@@ -81,10 +81,14 @@ def _run(
     async def run() -> Report:
         try:
             wanted = chosen_sets(local.store, **chosen)
-            held = {each.id for each in local.store.records()} if wanted else set[str]()
+            local_ids = {each.id for each in local.store.records()} if wanted else set[str]()
             is_new = await prepare_index(client, create=create, dry_run=dry_run)
             options = Upload(
-                dry_run=dry_run, is_new=is_new, batch_size=batch_size, held=held, progress=show
+                dry_run=dry_run,
+                is_new=is_new,
+                batch_size=batch_size,
+                local_ids=local_ids,
+                progress=show,
             )
             return await options.run(local.store.records(wanted), client)
         finally:
@@ -114,8 +118,8 @@ def _show(report: Report, *, as_json: bool) -> None:
 
 
 def _ids(ids: list[str]) -> str:
-    more = ", ..." if len(ids) > _SHOWN else ""
-    return f"{len(ids):,}" + (f": {', '.join(ids[:_SHOWN])}{more}" if ids else "")
+    more = ", ..." if len(ids) > _MOST_SHOWN else ""
+    return f"{len(ids):,}" + (f": {', '.join(ids[:_MOST_SHOWN])}{more}" if ids else "")
 
 
 PINECONE: Final = Backend(open=open_catalog, commands=(diff, upload))

@@ -32,7 +32,7 @@ from standards_mcp_catalog.settings import PineconeCatalogSettings
 
 from .connections import Connections
 from .failures import PineconeUnavailableError
-from .metadata import MODEL, TEXT_FIELD, pinecone_filter, readable
+from .metadata import MODEL, TEXT_FIELD, parse_records, pinecone_filter
 from .writing import Writer
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RERANK_MODEL: Final = "bge-reranker-v2-m3"
-# Equal texts stay apart: the reranker returns as many records as requested, so that joining them
-# would leave too few.
+# Unlike the embedded store, this one does not join hits with equal texts: the reranker returns no
+# more records than requested, so too few would be left.
 MAX_RESULTS: Final = 100
-"""The most hits of one search: the limit of documents for the reranker."""
+"""Most hits of one search, because the reranker takes no more documents."""
 
 _NOT_RERANKED: Final = "The results are not reranked, because {}; their order is less exact."
 
@@ -52,12 +52,12 @@ _NOT_RERANKED: Final = "The results are not reranked, because {}; their order is
 class PineconeClient(Writer):
     """A `Catalog` in one namespace of a Pinecone index.
 
-    It may be used from several event loops. Every method raises `PineconeUnavailableError`, a
-    `CatalogUnavailableError`, with a remedy, when Pinecone does not answer. The deadline counts for
-    one call; for one request, where a write takes several.
+    Several event loops may use it. If Pinecone does not answer, every method raises
+    `PineconeUnavailableError`, whose message has a remedy. The deadline applies to a call, but in
+    writes to each request.
 
     Raises:
-        ConfigError: There is no key.
+        ConfigError: The settings have no API key.
     """
 
     def __init__(self, settings: PineconeCatalogSettings) -> None:
@@ -72,15 +72,15 @@ class PineconeClient(Writer):
         if not query_text.strip():
             return SearchResult(hits=())
         hits, notes = await self._ranked(query_text, min(top_k, MAX_RESULTS), expression)
-        records, unreadable = readable((hit.id, hit.fields) for hit in hits)
-        if unreadable:
-            skipped = (
-                f"{unreadable} results were left out, because they are not records of standards; "
+        records, foreign = parse_records((hit.id, hit.fields) for hit in hits)
+        if foreign:
+            note = (
+                f"{foreign} results were left out, because they are not records of standards; "
                 "check PINECONE_INDEX_NAME and PINECONE_NAMESPACE."
             )
-            notes = (*notes, skipped)
+            notes = (*notes, note)
         scores = {hit.id: hit.score for hit in hits}
-        # Scores fall from at most 1, also where the reranker's do not.
+        # Scores must fall from at most 1; those of the reranker may not.
         falling = accumulate((max(0.0, scores[record.id]) for record in records), min, initial=1.0)
         pairs = zip(records, islice(falling, 1, None), strict=True)
         found = (SearchHit(record=record, score=round(score, 4)) for record, score in pairs)
@@ -129,15 +129,15 @@ class PineconeClient(Writer):
         async with self.connections.index() as index:
             from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
-            # The reranker gets a share of the deadline, so that time is left to search without it.
-            share = asyncio.timeout(0.6 * self.connections.deadline)
+            # The reranker gets a part of the deadline, so that time is left to search without it.
+            rerank_timeout = asyncio.timeout(0.6 * self.connections.deadline)
             try:
-                async with share:
+                async with rerank_timeout:
                     answer = await index.search(**request, rerank=rerank)
             except RateLimitError:
                 reason = "the quota of Pinecone's reranker is used up"
             except TimeoutError:
-                if not share.expired():
+                if not rerank_timeout.expired():
                     raise
                 reason = "Pinecone's reranker did not answer in time"
             else:
@@ -150,12 +150,12 @@ class PineconeClient(Writer):
 class FallbackCatalog(ForwardingCatalog):
     """Reads from Pinecone, and from *secondary* while Pinecone does not answer.
 
-    Only temporary failures are bridged: a wrong key or a missing index is an error, since it would
-    otherwise stay unnoticed. Writes always go to Pinecone.
+    Only temporary failures lead to *secondary*. A wrong key or a missing index is an error, which
+    would otherwise stay unnoticed. Writes always go to Pinecone.
 
     Args:
-        pause: Pause in seconds after a failure of Pinecone, so that not every search waits for its
-            deadline.
+        pause: Seconds after a failure in which Pinecone is not tried again, so that not every
+            search waits for its deadline.
     """
 
     def __init__(self, primary: PineconeClient, secondary: Catalog, *, pause: float = 30.0) -> None:
@@ -163,7 +163,7 @@ class FallbackCatalog(ForwardingCatalog):
         self.secondary = secondary
         self._pause = pause
         self._failure: PineconeUnavailableError | None = None
-        self._asked_again_at = 0.0
+        self._next_attempt_at = 0.0
 
     @override
     async def search(
@@ -180,7 +180,7 @@ class FallbackCatalog(ForwardingCatalog):
         reason = {"fallback": notes[0]} if notes else {}
         return replace(stats, details={**reason, **stats.details})
 
-    # Other answers than searches are plain records, which cannot carry a note.
+    # For answers such as lists of records, which cannot contain a note themselves.
     @override
     def notes(self) -> tuple[str, ...]:
         if self._failure is None:
@@ -209,18 +209,18 @@ class FallbackCatalog(ForwardingCatalog):
     async def _ask_with_notes(
         self, method: str, *args: Any, **kwargs: Any
     ) -> tuple[Any, tuple[str, ...]]:
-        """Return the answer of one of the catalogs, and a note if the second gave it."""
-        if self._failure is None or time.monotonic() >= self._asked_again_at:
+        """Return the answer of a catalog, and a note if it is from the secondary one."""
+        if self._failure is None or time.monotonic() >= self._next_attempt_at:
             try:
                 answer = await getattr(self.primary, method)(*args, **kwargs)
             except PineconeUnavailableError as error:
                 if not error.is_temporary:
                     raise
                 self._failure = error
-                self._asked_again_at = time.monotonic() + self._pause
+                self._next_attempt_at = time.monotonic() + self._pause
                 log.warning("the embedded index answers in place of Pinecone: %s", error)
             else:
                 self._failure = None
                 return answer, ()
-        notes = self.notes()  # before another call, which may be answered by Pinecone
+        notes = self.notes()  # taken now, since another call may clear the failure meanwhile
         return await getattr(self.secondary, method)(*args, **kwargs), notes

@@ -1,7 +1,7 @@
-"""Connections to Pinecone: built late, one for each event loop, every call under a deadline.
+"""Connections to Pinecone: opened late, a session for each event loop, a deadline for each call.
 
-The SDK's own timeout counts for one attempt, and it makes several attempts, so that only a deadline
-around the whole call bounds it.
+The timeout of the SDK applies to each of its attempts, so only a deadline around the whole call
+limits its duration.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 CONTROLLER_HOST: Final = "https://api.pinecone.io"
 CONCURRENCY: Final = 8
-"""The most calls at a time; further ones wait."""
+"""Most calls at a time; further calls wait."""
 _T = TypeVar("_T")
 
 
 @dataclass(slots=True)
 class Session:
-    """The connections of one event loop."""
+    """The clients and locks of one event loop."""
 
     metadata_calls: asyncio.Semaphore
     calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONCURRENCY))
@@ -48,10 +48,10 @@ class Session:
 
 
 class Connections:
-    """The sessions of one client of Pinecone, and the only place that uses its key."""
+    """The sessions of one `PineconeClient`; only this class uses the API key."""
 
     metadata_rate = 5
-    """Fetches by metadata that Pinecone allows in a second, for one namespace."""
+    """Fetches by metadata in a second that Pinecone allows for one namespace."""
 
     def __init__(self, settings: PineconeCatalogSettings) -> None:
         if settings.api_key is None:
@@ -79,23 +79,23 @@ class Connections:
 
     @asynccontextmanager
     async def index(self) -> AsyncGenerator[AsyncIndex]:
-        """Lend the client of the index, under the deadline and with translated errors.
+        """Yield the client of the index, apply the deadline to the block, and translate errors.
 
         Raises:
-            PineconeUnavailableError: The body, or connecting, failed or took too long.
+            PineconeUnavailableError: The block or the connection failed or took too long.
         """
         async with self._call() as session:
             async with session.building:
                 if session.index is None:
-                    host = self.host or await self._described_host(session)
+                    host = self.host or await self._look_up_host(session)
                     session.index = await _in_thread(lambda: self._build_index(host))
             yield session.index
 
     @asynccontextmanager
     async def control(self) -> AsyncGenerator[AsyncPinecone]:
-        """Lend the client of the control plane, like `index`."""
+        """Yield the client of the control plane, like `index`."""
         async with self._call(is_control=True) as session:
-            yield await self._built_control(session)
+            yield await self._control_client(session)
 
     async def aclose(self) -> None:
         """Close the clients of the running event loop. A later call opens new ones."""
@@ -117,15 +117,15 @@ class Connections:
             cause = TimeoutError() if deadline.expired() else error
             if not _is_external(cause):
                 raise
-            known = session.index.host if session.index else self.host
-            host = urlsplit(self._controller if is_control or not known else known).netloc
+            index_host = session.index.host if session.index else self.host
+            host = urlsplit(self._controller if is_control or not index_host else index_host).netloc
             secrets = (self._key.get_secret_value(), *proxy_passwords())
             raise translated(
                 cause, index=self.index_name, host=host, deadline=self.deadline, secrets=secrets
             ) from None
 
-    async def _described_host(self, session: Session) -> str:
-        control = await self._built_control(session)
+    async def _look_up_host(self, session: Session) -> str:
+        control = await self._control_client(session)
         index = await control.indexes.describe(self.index_name)
         if not index.host:
             raise PineconeUnavailableError(
@@ -140,7 +140,7 @@ class Connections:
                 "malformed", f"Pinecone names a host that cannot be used: {error}."
             ) from None
 
-    async def _built_control(self, session: Session) -> AsyncPinecone:
+    async def _control_client(self, session: Session) -> AsyncPinecone:
         if session.control is None:
             session.control = await _in_thread(self._build_control)
         return session.control
@@ -154,7 +154,7 @@ class Connections:
     def _build_index(self, host: str) -> AsyncIndex:
         from pinecone import AsyncIndex  # noqa: PLC0415  0.5 seconds, in a worker thread
 
-        return _with_our_retries(AsyncIndex(host=host, **self._options(host)))
+        return _with_retry_config(AsyncIndex(host=host, **self._options(host)))
 
     def _options(self, host: str) -> Mapping[str, Any]:
         key = self._key.get_secret_value()
@@ -166,13 +166,13 @@ class Connections:
             )
         proxy = proxy_for(host)
         if proxy is None:
-            # This thread may be left behind if the look-up hangs. If the event loop looked it up,
-            # the program could not end before the answer.
+            # A look-up that hangs does not stop the program from ending, because this thread can be
+            # abandoned. In the threads of the event loop, it would.
             parts = urlsplit(host)
             socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM)
         return {
             "api_key": key,
-            # One attempt is short enough for a second one within the deadline.
+            # Short enough for a second attempt within the deadline.
             "timeout": max(0.5, self.deadline / 2),
             "proxy_url": proxy,
             "source_tag": "standards_mcp",
@@ -196,11 +196,11 @@ def _retries() -> RetryConfig:
     )
 
 
-def _with_our_retries(index: AsyncIndex) -> AsyncIndex:
+def _with_retry_config(index: AsyncIndex) -> AsyncIndex:
     """Return *index* with `_retries`; SDK 10.2 has no public option for them.
 
-    Left alone it would sleep through a 429, for as long as the service says and up to 270
-    seconds, while a search could go on without the reranker. A test notices when an SDK changes.
+    By default the SDK waits after a 429, for as long as the service says and up to 270 seconds,
+    although a search could go on without the reranker. A test fails if the SDK changes.
     """
     try:
         from pinecone._internal.constants import DATA_PLANE_API_VERSION  # noqa: PLC0415
@@ -223,8 +223,8 @@ def _is_external(error: Exception) -> bool:
 def proxy_for(host: str) -> str | None:
     """Return the proxy that the environment names for *host*, or None.
 
-    ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` are read, in either case, and
-    the settings of the system on Windows and macOS. The SDK itself reads none of them.
+    This reads ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or lower
+    case, and the system settings on Windows and macOS. The SDK reads none of them.
     """
     parts = urlsplit(host)
     if any(map(urllib.request.proxy_bypass, (parts.netloc, parts.hostname or ""))):
@@ -235,6 +235,6 @@ def proxy_for(host: str) -> str | None:
 
 
 def proxy_passwords() -> tuple[str, ...]:
-    """Return the passwords in the proxies of the environment, for keeping them out of messages."""
+    """Return the passwords of proxies in the environment, to keep them out of messages."""
     passwords = (urlsplit(proxy).password for proxy in urllib.request.getproxies().values())
     return tuple(filter(None, passwords))

@@ -1,6 +1,6 @@
 """Translate errors of the Pinecone SDK to messages with a remedy.
 
-The causes follow from the exceptions of the SDK; the statuses are listed at
+The causes follow from the exceptions of the SDK and from the HTTP statuses in
 https://docs.pinecone.io/reference/api/errors.
 """
 
@@ -17,11 +17,11 @@ Cause: TypeAlias = Literal[
     "timeout", "malformed", "server", "refused", "client",
 ]  # fmt: skip
 
-_LATER: Final = frozenset(
+_TEMPORARY: Final = frozenset(
     {"minute_quota", "month_quota", "unreachable", "timeout", "malformed", "server"}
 )
 _LONGEST_QUOTE: Final = 300
-_TOO_MANY, _SERVER = 429, 500
+_TOO_MANY_REQUESTS, _SERVER_ERROR = 429, 500
 _BY_STATUS: Final[Mapping[int, Cause]] = {
     401: "key",
     402: "payment",
@@ -59,7 +59,7 @@ class PineconeUnavailableError(CatalogUnavailableError):
 
     Attributes:
         cause: The kind of failure.
-        retry_after: Seconds to wait, where the service said so.
+        retry_after: Seconds to wait, if the service said so.
     """
 
     def __init__(self, cause: Cause, message: str, retry_after: float | None = None) -> None:
@@ -70,7 +70,7 @@ class PineconeUnavailableError(CatalogUnavailableError):
     @property
     def is_temporary(self) -> bool:
         """True if the same request may succeed later without a change of the configuration."""
-        return self.cause in _LATER
+        return self.cause in _TEMPORARY
 
 
 def translated(
@@ -81,7 +81,7 @@ def translated(
     Args:
         secrets: Texts to keep out of the message, even if a server or a proxy sends them back.
     """
-    from pinecone import (  # noqa: PLC0415  loaded already by whoever raised it
+    from pinecone import (  # noqa: PLC0415  loaded, since it raised the error
         ApiError,
         PineconeConnectionError,
         PineconeTimeoutError,
@@ -101,19 +101,20 @@ def translated(
         cause, text = "unreachable", text.partition("; request to ")[0]
     else:
         text = f"{type(error).__name__}: {text}"
-    after: float | None = getattr(error, "retry_after", None)
-    wait = f"in {after:g} {'second' if after == 1 else 'seconds'}" if after else "in a minute"
+    retry_after: float | None = getattr(error, "retry_after", None)
+    seconds = "second" if retry_after == 1 else "seconds"
+    wait = f"in {retry_after:g} {seconds}" if retry_after else "in a minute"
     facts = {"index": index, "host": host, "deadline": deadline, "status": status, "wait": wait}
     message = _MESSAGES[cause].format(text=_quoted(text, secrets), **facts)
-    return PineconeUnavailableError(cause, message, after)
+    return PineconeUnavailableError(cause, message, retry_after)
 
 
 def _cause_of(status: int, text: str) -> Cause:
-    if status == _TOO_MANY:
-        # The text is all that tells the two quotas apart, see
+    if status == _TOO_MANY_REQUESTS:
+        # Only the text distinguishes the two quotas, see
         # https://docs.pinecone.io/reference/api/database-limits
         return "month_quota" if "month" in text.casefold() else "minute_quota"
-    return _BY_STATUS.get(status, "server" if status >= _SERVER else "refused")
+    return _BY_STATUS.get(status, "server" if status >= _SERVER_ERROR else "refused")
 
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:

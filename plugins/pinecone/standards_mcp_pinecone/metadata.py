@@ -1,8 +1,8 @@
-"""Convert records and filters to the forms that Pinecone accepts, and records back.
+"""Convert records and filters to forms that Pinecone accepts, and metadata to records.
 
-A record's metadata may hold texts, numbers, booleans and lists of texts, no null and nothing
-nested: https://docs.pinecone.io/guides/index-data/indexing-overview#metadata. Other values travel
-as JSON text in one field. Numbers come back as floats.
+The metadata of a record may be texts, numbers, booleans and lists of texts, without nulls and
+nesting: https://docs.pinecone.io/guides/index-data/indexing-overview#metadata. Other values are
+stored as JSON text in one field. Pinecone returns numbers as floats.
 
 Pinecone takes ``$and`` and ``$or`` at the top of a filter only, so a nested filter is rewritten
 as an ``$or`` of objects whose entries must all match:
@@ -26,14 +26,14 @@ from standards_mcp_catalog.vocabulary.notation import PREFIXES_FIELD, record_key
 MODEL: Final = "llama-text-embed-v2"
 TEXT_FIELD: Final = "content"
 KEYS_FIELD: Final = "notation_keys"
-"""The record's keys of `notation.record_keys`, so that any spelling of its code finds it."""
+"""The `notation.record_keys` of the record, so that any spelling of its code finds it."""
 HASH_FIELD: Final = "content_hash"
 """The `content_hash` of the record when it was written."""
 OTHER_FIELD: Final = "other_fields"
 """The fields that Pinecone cannot hold, as one JSON object."""
 
-_OURS: Final = frozenset({KEYS_FIELD, PREFIXES_FIELD, HASH_FIELD, OTHER_FIELD, "id"})
-"""Names of fields that this module adds; fields of a record with these names travel as JSON."""
+_RESERVED: Final = frozenset({KEYS_FIELD, PREFIXES_FIELD, HASH_FIELD, OTHER_FIELD, "id"})
+"""Fields that this module adds; a record's own fields of these names go into `OTHER_FIELD`."""
 
 MAX_BATCH_RECORDS: Final = 96
 MAX_BATCH_BYTES: Final = 1_900_000
@@ -46,34 +46,36 @@ def to_pinecone(record: StandardRecord) -> dict[str, Any]:
     """Return *record* as one line of an upsert: ``_id``, ``content`` and flat metadata."""
     known, items = StandardRecord.model_fields, record.to_dict().items()
     data = {name: value for name, value in items if value != [] or name not in known}
-    fits = {name: value for name, value in data.items() if _fits(name, value)}
-    others = {name: value for name, value in data.items() if name not in fits}
+    line = {name: value for name, value in data.items() if _fits(name, value)}
+    others = {name: value for name, value in data.items() if name not in line}
     if others:
-        fits[OTHER_FIELD] = _json(others)
-    fits[KEYS_FIELD] = sorted(record_keys(record))
+        line[OTHER_FIELD] = _json(others)
+    line[KEYS_FIELD] = sorted(record_keys(record))
     if prefixes := _prefixes(record):
-        fits[PREFIXES_FIELD] = prefixes
-    fits[HASH_FIELD] = content_hash(record)
-    return fits
+        line[PREFIXES_FIELD] = prefixes
+    line[HASH_FIELD] = content_hash(record)
+    return line
 
 
 def from_pinecone(id_: str, fields: Mapping[str, Any]) -> StandardRecord:
-    """Return the record that a hit's or a vector's fields describe.
+    """Return the record for the fields of a hit or a vector.
 
     Raises:
         ValueError: The fields do not describe a standard.
     """
     data = {name: _number(value) for name, value in fields.items() if value is not None}
     others = data.pop(OTHER_FIELD, None)
-    data = {name: value for name, value in data.items() if name not in _OURS}
+    data = {name: value for name, value in data.items() if name not in _RESERVED}
     if isinstance(others, str):
         decoded = json.loads(others)
         data |= cast("dict[str, Any]", decoded) if isinstance(decoded, dict) else {}
     return StandardRecord.from_dict(data | {"_id": id_})
 
 
-def readable(items: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[list[StandardRecord], int]:
-    """Return the records of standards among *items*, and the number of other ones."""
+def parse_records(
+    items: Iterable[tuple[str, Mapping[str, Any]]],
+) -> tuple[list[StandardRecord], int]:
+    """Return the records in *items*, and the number of items that are not standards."""
     records: list[StandardRecord] = []
     others = 0
     for id_, fields in items:
@@ -99,7 +101,7 @@ def is_id(text: str) -> bool:
 
 
 def refusal(record: StandardRecord) -> str:
-    """Return why Pinecone would refuse *record*, and with it its whole batch, or an empty text."""
+    """Return the reason why Pinecone would refuse a batch with *record*, or ""."""
     if not is_id(record.id):
         return f"its _id is not 1 to {MAX_ID_CHARACTERS} ASCII characters"
     if not record.content.strip():
@@ -132,7 +134,7 @@ def _prefixes(record: StandardRecord) -> list[str]:
 
 
 def _fits(name: str, value: object) -> bool:
-    if name.startswith("$") or name in _OURS:
+    if name.startswith("$") or name in _RESERVED:
         return False
     if isinstance(value, list):
         elements = cast("list[object]", value)
@@ -157,14 +159,14 @@ def _encoded(value: object) -> bytes:
 
 
 MAX_ALTERNATIVES: Final = 100
-"""The greatest number of alternatives that a nested filter may come to."""
+"""Most alternatives that may replace a nested filter."""
 
 
 def pinecone_filter(node: Node | None) -> dict[str, Any] | None:
-    """Return the filter as Pinecone takes it, None for None.
+    """Return the filter in the form that Pinecone accepts, None for None.
 
     Raises:
-        FilterError: It cannot be written without nesting, or only at excessive length.
+        FilterError: Without nesting, the filter is impossible or too long.
     """
     if node is None:
         return None
@@ -177,14 +179,14 @@ def pinecone_filter(node: Node | None) -> dict[str, Any] | None:
     alternatives = list(itertools.islice(_alternatives(node), MAX_ALTERNATIVES + 1))
     if len(alternatives) > MAX_ALTERNATIVES:
         raise FilterError(
-            f"The filter comes to more than {MAX_ALTERNATIVES} alternatives, which is too much "
-            "for Pinecone. Use $in in place of $or, or ask for fewer things at once."
+            f"Without nesting, the filter has more than {MAX_ALTERNATIVES} alternatives, too many "
+            "for Pinecone. Use $in instead of $or, or fewer conditions."
         )
     return {"$or": [_merged(alternative) for alternative in alternatives]}
 
 
 def _simplified(node: Node) -> Node:
-    """Return the same filter, flat where it can be: ``$or`` of one field's values is ``$in``."""
+    """Return an equal filter with less nesting: ``$or`` of values of one field becomes ``$in``."""
     if isinstance(node, Condition):
         return node
     kind = type(node)
@@ -192,20 +194,20 @@ def _simplified(node: Node) -> Node:
     for operand in map(_simplified, node.operands):
         flat.extend(operand.operands if isinstance(operand, kind) else (operand,))
     if isinstance(node, Or):
-        flat = list(_joined(flat))
+        flat = list(_with_in(flat))
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
 
 
-def _joined(nodes: Sequence[Node]) -> Iterator[Node]:
-    listed: dict[str, list[Condition]] = {}
+def _with_in(nodes: Sequence[Node]) -> Iterator[Node]:
+    by_field: dict[str, list[Condition]] = {}
     others: list[Node] = []
     for node in nodes:
         if isinstance(node, Condition) and node.operator in ("$eq", "$in"):
-            listed.setdefault(node.field, []).append(node)
+            by_field.setdefault(node.field, []).append(node)
         else:
             others.append(node)
-    for field, same in listed.items():
-        values = _unique(value for each in same for value in _listed(each.operand))
+    for field, same in by_field.items():
+        values = _unique(value for each in same for value in _as_tuple(each.operand))
         yield same[0] if len(same) == 1 else Condition(field, "$in", values)
     yield from others
 
@@ -214,7 +216,7 @@ def _unique(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple({(isinstance(value, bool), value): value for value in values}.values())
 
 
-def _listed(operand: Operand) -> tuple[Any, ...]:
+def _as_tuple(operand: Operand) -> tuple[Any, ...]:
     return operand if isinstance(operand, tuple) else (operand,)
 
 
@@ -231,7 +233,7 @@ def _alternatives(node: Node) -> Iterator[tuple[Condition, ...]]:
 
 
 def _merged(conjunction: Iterable[Condition]) -> dict[str, Any]:
-    """Return one object for conditions that must all hold."""
+    """Return one filter object for conditions that must all hold."""
     merged: dict[str, dict[str, Any]] = {}
     for condition in dict.fromkeys(conjunction):
         ((field, operators),) = _condition(condition).items()

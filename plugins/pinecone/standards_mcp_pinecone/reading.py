@@ -34,10 +34,10 @@ from standards_mcp_catalog.vocabulary.notation import (
     lookup_keys,
     record_keys,
 )
-from standards_mcp_catalog.vocabulary.suggestions import meant_by, nearest
+from standards_mcp_catalog.vocabulary.suggestions import likely_keys, nearest
 
 from .connections import Connections
-from .metadata import KEYS_FIELD, is_id, pinecone_filter, readable
+from .metadata import KEYS_FIELD, is_id, parse_records, pinecone_filter
 
 if TYPE_CHECKING:
     from pinecone import AsyncIndex, FetchByMetadataResponse
@@ -45,14 +45,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PAGE: Final = 100
-"""Records of one request: ids travel in the URL, and an answer has some 10 KB for each record."""
+"""Most records of a request: ids are in its URL, and the answer has 10 KB for each record."""
 MOST_NAMESAKES: Final = 50
-"""The most records under one code that are read."""
+"""Most records under one code that are read."""
 SAMPLE_PAGES: Final = 5
-"""Pages in the sample: the first ids in order, which for GUIDs is any order."""
+"""Pages in the sample: the first ids in order, which are random records if ids are GUIDs."""
 SAMPLE_LIFETIME: Final = 3600.0
-_LIMITED_FOR: Final = 1.1  # seconds, since calls do not all travel equally fast
-_EVERYTHING: Final = {"standard_set_id": {"$exists": True}}  # no filter is refused when fetching
+_RATE_WINDOW: Final = 1.1  # seconds; longer than one, since calls are not equally fast
+# Pinecone refuses to fetch without a filter.
+_EVERYTHING: Final = {"standard_set_id": {"$exists": True}}
 
 Metadata: TypeAlias = dict[str, Mapping[str, Any]]
 """The metadata of records by their id."""
@@ -65,13 +66,13 @@ class Reader(Catalog):
         self.connections = connections
         self.namespace = namespace
         self._sample: Metadata = {}
-        self._is_whole = False
+        self._is_complete = False
         self._sampled_at = -math.inf
 
     @override
     async def fetch(self, ids: Sequence[str]) -> list[StandardRecord]:
         async with self.connections.index() as index:
-            metadata = await self._fetched(index, dict.fromkeys(ids))
+            metadata = await self._fetch_metadata(index, dict.fromkeys(ids))
         records = {record.id: record for record in _records(metadata)}
         return [records[id_] for id_ in ids if id_ in records]
 
@@ -81,23 +82,23 @@ class Reader(Catalog):
 
     @override
     async def find_all(self, identifiers: Sequence[str]) -> list[list[StandardRecord]]:
-        # Two requests for most texts: all are fetched by their ids, and the rest by their codes.
-        # Records of other writers are found by the very notation that they have.
-        wanted = [_Wanted.of(identifier) for identifier in identifiers]
+        # Two requests in most cases: one for ids, one for the remaining codes. Records that
+        # other programs wrote have no `KEYS_FIELD`; they are found by their exact notations.
+        wanted = [_Lookup.of(identifier) for identifier in identifiers]
         ids = dict.fromkeys(id_ for each in wanted for id_ in each.ids)
         async with self.connections.index() as index:
-            metadata = await self._fetched(index, ids)
+            metadata = await self._fetch_metadata(index, ids)
             missed = [each for each in wanted if each.keys and not metadata.keys() & each.ids]
             if missed:
                 limit = len(missed) * MOST_NAMESAKES
-                metadata |= await self._matching(index, _naming(missed), limit)
+                metadata |= await self._matching(index, _lookup_filter(missed), limit)
         records = _records(metadata)
-        return [each.among(records) for each in wanted]
+        return [each.matches_in(records) for each in wanted]
 
     @override
     async def suggest(self, identifier: str, limit: int = 5) -> list[StandardRecord]:
         key = canonical_key(without_surrogates(identifier))
-        headings = [heading for each in meant_by(key) if (heading := each.rpartition(".")[0])]
+        headings = [heading for each in likely_keys(key) if (heading := each.rpartition(".")[0])]
         if not headings or guid_of(identifier):
             return []
         condition = {PREFIXES_FIELD: {"$in": headings}}
@@ -128,23 +129,23 @@ class Reader(Catalog):
     @override
     async def values(self, name: str) -> FieldValues:
         counts = _counts(await self._current_sample(), name)
-        return FieldValues(counts=counts, complete=self._is_whole, counted=self._is_whole)
+        return FieldValues(counts=counts, complete=self._is_complete, counted=self._is_complete)
 
     @override
     async def sets(self) -> StandardSets:
-        records, _ = readable((await self._current_sample()).items())
+        records, _ = parse_records((await self._current_sample()).items())
         counts = Counter(record.standard_set_id for record in records)
         by_id = {record.standard_set_id: StandardSet.of(record) for record in records}
         sets = [replace(each, records=counts[id_]) for id_, each in by_id.items()]
         return StandardSets(
             sets=tuple(sorted(sets, key=StandardSet.order)),
-            complete=self._is_whole,
-            counted=self._is_whole,
+            complete=self._is_complete,
+            counted=self._is_complete,
         )
 
-    async def _fetched(self, index: AsyncIndex, ids: Iterable[str]) -> Metadata:
-        some = chunks(filter(is_id, ids), PAGE)
-        fetches = (index.fetch(ids=each, namespace=self.namespace) for each in some)
+    async def _fetch_metadata(self, index: AsyncIndex, ids: Iterable[str]) -> Metadata:
+        pages = chunks(filter(is_id, ids), PAGE)
+        fetches = (index.fetch(ids=page, namespace=self.namespace) for page in pages)
         return _metadata(*(answer.vectors for answer in await asyncio.gather(*fetches)))
 
     async def _matching(
@@ -166,19 +167,19 @@ class Reader(Catalog):
     ) -> FetchByMetadataResponse:
         from pinecone import RateLimitError  # noqa: PLC0415  loaded with the connection
 
-        async def ask() -> FetchByMetadataResponse:
-            limit_of_rate = self.connections.session.metadata_calls
-            await limit_of_rate.acquire()
-            asyncio.get_running_loop().call_later(_LIMITED_FOR, limit_of_rate.release)
+        async def fetch() -> FetchByMetadataResponse:
+            rate_limit = self.connections.session.metadata_calls
+            await rate_limit.acquire()
+            asyncio.get_running_loop().call_later(_RATE_WINDOW, rate_limit.release)
             return await index.fetch_by_metadata(
                 filter=condition, namespace=self.namespace, limit=limit, pagination_token=token
             )
 
         try:
-            return await ask()
+            return await fetch()
         except RateLimitError:
-            await asyncio.sleep(1)  # other programs use the same five in a second
-            return await ask()
+            await asyncio.sleep(1)  # other programs share the limit of five calls a second
+            return await fetch()
 
     async def page_of_ids(self, index: AsyncIndex, token: str | None) -> tuple[list[str], str]:
         """Return at most 100 ids, and the token of the next page, "" after the last one."""
@@ -189,7 +190,7 @@ class Reader(Catalog):
         return [item.id for item in page.vectors if item.id], following or ""
 
     async def _current_sample(self) -> Metadata:
-        """Return the metadata of the sample, taken anew when it is too old."""
+        """Return the metadata of the sample; take a new sample if the last one is too old."""
         async with self.connections.session.sampling:
             started = time.monotonic()
             if started - self._sampled_at > SAMPLE_LIFETIME:
@@ -200,19 +201,19 @@ class Reader(Catalog):
                         ids += page
                         if not token:
                             break
-                    self._sample = await self._fetched(index, ids)
-                self._is_whole = not token
+                    self._sample = await self._fetch_metadata(index, ids)
+                self._is_complete = not token
                 self._sampled_at = started
             return self._sample
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """One requested text.
+class _Lookup:
+    """The keys and values to find for one requested text.
 
     Attributes:
         ids: The ids that the record may have: as typed, or a GUID in any spelling.
-        notations: Its code as other writers may have it.
+        notations: The spellings of a code that other programs may have written.
     """
 
     text: str
@@ -233,12 +234,12 @@ class _Wanted:
             asn_ids=frozenset((text, asn_id_of(text) or text)),
         )
 
-    def among(self, records: Iterable[StandardRecord]) -> list[StandardRecord]:
+    def matches_in(self, records: Iterable[StandardRecord]) -> list[StandardRecord]:
         """Return the records that the text names, best first; a match by id excludes the others."""
         named = [record for record in records if record.id in self.ids]
-        return sorted(named or filter(self._names, records), key=self._rank)
+        return sorted(named or filter(self._matches, records), key=self._rank)
 
-    def _names(self, record: StandardRecord) -> bool:
+    def _matches(self, record: StandardRecord) -> bool:
         codes = (record.statement_notation, *record.alt_statement_notations)
         return bool(self.keys) and (
             not record_keys(record).isdisjoint(self.keys)
@@ -264,8 +265,8 @@ def _possible_ids(text: str) -> tuple[str, ...]:
     return (text, guid, guid.lower(), dashed.lower(), dashed)
 
 
-def _naming(wanted: Sequence[_Wanted]) -> dict[str, Any]:
-    """Return the filter for all requested records, including records of other writers."""
+def _lookup_filter(wanted: Sequence[_Lookup]) -> dict[str, Any]:
+    """Return a filter for all *wanted* records, including records that other programs wrote."""
     notations = sorted({notation for each in wanted for notation in each.notations})
     conditions: list[dict[str, Any]] = [
         {KEYS_FIELD: {"$in": sorted({key for each in wanted for key in each.keys})}},
@@ -281,7 +282,7 @@ def _metadata(*answers: Mapping[str, Any]) -> Metadata:
 
 
 def _records(metadata: Metadata) -> list[StandardRecord]:
-    records, others = readable(metadata.items())
+    records, others = parse_records(metadata.items())
     if others:
         log.warning("records of another kind were left out", extra={"count": others})
     return records

@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE: Final = 120.0
-"""Seconds; a service that asks for more patience than this is not waited for."""
+"""Seconds; if the service asks for a longer pause, the call fails at once."""
 CREATION_TIMEOUT: Final = 300.0
 _CREATION_PAUSE: Final = 1.0
 _T = TypeVar("_T")
 
 
 class Writer(Reader):
-    """Writes to one namespace, too. Every request has the deadline of its own."""
+    """Reads and writes one namespace of an index. Every request has its own deadline."""
 
     write_pauses: Sequence[float] = (10, 20, 40, 60, 60)
-    """Seconds to wait before each new attempt after the quota of the minute was used up; the first
-    two also count for a connection that was lost at work."""
-    _answered = False
+    """Seconds to wait before each new attempt, if the quota of the minute is used up. After a lost
+    connection, a timeout or a server error, only the first two apply."""
+    _has_answered = False
 
     @override
     async def upsert(self, records: Iterable[StandardRecord]) -> int:
@@ -69,19 +69,19 @@ class Writer(Reader):
         return count
 
     async def write(self, batch: Sequence[StandardRecord]) -> None:
-        """Write at most 96 records in one request, whatever the index holds of them."""
+        """Write at most 96 records in one request, even if the index has them already."""
         if batch:
             lines = [to_pinecone(record) for record in batch]
-            await self._retried(
+            await self._with_retries(
                 lambda index: index.upsert_records(namespace=self.namespace, records=lines)
             )
 
     async def hashes(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the `content_hash` of the records in the index; "" if one lacks it."""
+        """Return the `content_hash` of each record that the index has, "" if it was never set."""
         hashes: dict[str, str] = {}
-        # The service also sends the vectors, so a fetch of 100 records has 1 MB.
-        for some in chunks(dict.fromkeys(ids), PAGE):
-            metadata = await self._retried(partial(self._fetched, ids=some))
+        # The service also sends the vectors, so the answer for 100 records has 1 MB.
+        for page in chunks(dict.fromkeys(ids), PAGE):
+            metadata = await self._with_retries(partial(self._fetch_metadata, ids=page))
             hashes |= {id_: str(each.get(HASH_FIELD) or "") for id_, each in metadata.items()}
         return hashes
 
@@ -89,21 +89,21 @@ class Writer(Reader):
         """Return the ids of all records in the namespace."""
         ids, token = set[str](), None
         while token != "":
-            page, token = await self._retried(partial(self.page_of_ids, token=token))
+            page, token = await self._with_retries(partial(self.page_of_ids, token=token))
             ids.update(page)
         return ids
 
     @override
     async def delete(self, ids: Iterable[str]) -> int:
         present = list(await self.hashes(ids))
-        for some in chunks(present, PAGE):
-            await self._retried(partial(self._delete, ids=some))
+        for page in chunks(present, PAGE):
+            await self._with_retries(partial(self._delete, ids=page))
         return len(present)
 
     async def _delete(self, index: AsyncIndex, ids: list[str]) -> None:
         await index.delete(ids=ids, namespace=self.namespace)
 
-    async def _retried(self, call: Callable[[AsyncIndex], Awaitable[_T]]) -> _T:
+    async def _with_retries(self, call: Callable[[AsyncIndex], Awaitable[_T]]) -> _T:
         """Return the result of *call*, and retry it after temporary failures."""
         attempts = 0
         while True:
@@ -115,17 +115,17 @@ class Writer(Reader):
                 if attempts >= len(pauses):
                     raise
                 pause = max(pauses[attempts], error.retry_after or 0)
-                # Programs that were refused together must not all come back together.
+                # Programs that were refused at one time must not retry at one time.
                 seconds = pause * random.uniform(1, 1.25)  # noqa: S311
                 log.warning("waiting %.0f seconds for Pinecone: %s", seconds, error)
                 await asyncio.sleep(seconds)
                 attempts += 1
             else:
-                self._answered = True
+                self._has_answered = True
                 return answer
 
     def _pauses(self, error: PineconeUnavailableError) -> Sequence[float]:
-        """Return the seconds to wait before each retry; it is empty if a retry cannot help.
+        """Return the seconds to wait before each retry, or () if a retry cannot help.
 
         There is no retry before the first answer: then the address or the network is wrong, and
         waiting would only delay the message.
@@ -134,19 +134,19 @@ class Writer(Reader):
         if error.cause == "minute_quota":
             return pauses if (error.retry_after or 0) <= _LONGEST_PAUSE else ()
         is_trouble = error.cause in ("unreachable", "timeout", "server")
-        return pauses[:2] if is_trouble and self._answered else ()
+        return pauses[:2] if is_trouble and self._has_answered else ()
 
 
 @dataclass(slots=True)
 class Report:
-    """Differences between records and a namespace of an index, and the result of an upload.
+    """Differences between local records and an index, and the result of an upload.
 
     Attributes:
         new: Ids that the index did not have.
-        changed: Ids whose record the index had in another form.
-        unchanged: Number of records that the index had before in the same form.
+        changed: Ids whose record in the index was different.
+        unchanged: Number of records that were equal in the index.
         refused: Ids and reasons of the records that Pinecone cannot hold.
-        extra: Ids that only the index has; they are left alone.
+        extra: Ids that only the index has; an upload does not delete them.
         written: Number of written records.
     """
 
@@ -159,7 +159,7 @@ class Report:
 
     @property
     def read(self) -> int:
-        """Number of compared records."""
+        """Number of records that were compared or refused."""
         return len(self.new) + len(self.changed) + self.unchanged + len(self.refused)
 
     @property
@@ -173,32 +173,32 @@ class Upload:
     """Options of a comparison or an upload.
 
     Attributes:
-        dry_run: Return the differences and write nothing.
-        is_new: The index is empty or does not exist yet, so that all records are new.
+        dry_run: Report the differences, and write nothing.
+        is_new: True if the index is empty or does not exist yet, so that all records are new.
         batch_size: Records in one request, at most 96.
-        held: Ids of all local records, if only some of them are compared.
+        local_ids: Ids of all local records, if only some of them are compared.
         progress: Called with the report after each batch.
     """
 
     dry_run: bool = False
     is_new: bool = False
     batch_size: int = MAX_BATCH_RECORDS
-    held: Collection[str] = ()
+    local_ids: Collection[str] = ()
     progress: Callable[[Report], None] = lambda _report: None
 
     async def run(self, records: Iterable[StandardRecord], client: Writer) -> Report:
         """Write the new and changed ones of *records*, and return the report.
 
-        A record that Pinecone cannot hold is reported and stops nothing. Running it again after an
-        interruption writes what is missing.
+        Records that Pinecone cannot hold are reported and skipped. After an interruption, another
+        run writes the missing records.
 
         Raises:
             CatalogError: The index cannot be read or written.
         """
         report, seen = Report(), set[str]()
-        uploaded = set[str]() if self.is_new else await client.ids()
+        ids_in_index = set[str]() if self.is_new else await client.ids()
         for batch in batches(_acceptable(records, seen, report), self.batch_size):
-            hashes = await client.hashes([each.id for each in batch if each.id in uploaded])
+            hashes = await client.hashes([each.id for each in batch if each.id in ids_in_index])
             stale = [each for each in batch if hashes.get(each.id) != content_hash(each)]
             for record in stale:
                 (report.changed if record.id in hashes else report.new).append(record.id)
@@ -207,7 +207,7 @@ class Upload:
                 await client.write(stale)
                 report.written += len(stale)
             self.progress(report)
-        report.extra = sorted(uploaded.difference(seen, self.held))
+        report.extra = sorted(ids_in_index.difference(seen, self.local_ids))
         return report
 
 
@@ -224,18 +224,19 @@ def _acceptable(
 
 
 async def prepare_index(client: Writer, *, create: bool = False, dry_run: bool = False) -> bool:
-    """Check that the index is one for standards, and return True if it had to be made.
+    """Check that the index fits standards, and return True if it was missing.
 
     Args:
         create: Create a missing index, and wait until it is ready.
-        dry_run: Only say if it would be made.
+        dry_run: With *create*, return True for a missing index, but do not create it.
 
     Raises:
-        CatalogError: Its model or its text field is another, or its host is.
-        PineconeUnavailableError: The index is missing, or Pinecone does not answer.
+        CatalogError: The index has another model, another text field, or another host.
+        PineconeUnavailableError: The index is missing and *create* is False, or Pinecone does
+            not answer.
     """
     try:
-        _check(client, await _described(client))
+        _check(client, await _describe(client))
     except PineconeUnavailableError as error:
         if error.cause != "index" or not create:
             raise
@@ -255,16 +256,16 @@ def _check(client: Writer, index: IndexModel) -> None:
         raise CatalogError(
             f"The Pinecone index {name!r} has {actual}; an index for standards has the model "
             f"{MODEL!r} with the text field {TEXT_FIELD!r}. Set PINECONE_INDEX_NAME to another "
-            "name and create that one."
+            "name, and create that index."
         )
     if host is not None and index.host is not None and host != index.host:
         raise CatalogError(
-            f"PINECONE_HOST is {host}, and the index {name!r} is at {index.host}. Correct it, or "
-            "leave it out."
+            f"PINECONE_HOST is {host}, and the index {name!r} is at {index.host}. Correct "
+            "PINECONE_HOST, or remove it."
         )
 
 
-async def _described(client: Writer) -> IndexModel:
+async def _describe(client: Writer) -> IndexModel:
     async with client.connections.control() as control:
         return await control.indexes.describe(client.connections.index_name)
 
@@ -277,11 +278,11 @@ async def _create(client: Writer) -> None:
             cloud="aws",  # the Starter plan offers this region only
             region="us-east-1",
             embed={"model": MODEL, "field_map": {"text": TEXT_FIELD}, "metric": "cosine"},
-            timeout=-1,  # it would wait for five seconds at a time
+            timeout=-1,  # do not wait; the SDK would check only every five seconds
         )
-    ends = time.monotonic() + CREATION_TIMEOUT
-    while not (await _described(client)).status.ready:
-        if time.monotonic() > ends:
+    deadline = time.monotonic() + CREATION_TIMEOUT
+    while not (await _describe(client)).status.ready:
+        if time.monotonic() > deadline:
             raise PineconeUnavailableError(
                 "timeout",
                 f"The Pinecone index {name!r} was not ready after {CREATION_TIMEOUT:g} seconds. "

@@ -13,7 +13,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
     """Serve an empty index."""
     from pinecone._internal.http_client import get_budget_registry
 
-    # The SDK stops trying again after many failures on one host, whatever the test.
+    # The SDK stops retrying after many failures on one host, across all tests.
     get_budget_registry()._reset()
     with PineconeServer() as server:
         monkeypatch.setenv("PINECONE_CONTROLLER_HOST", server.url)
@@ -23,7 +23,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PineconeServer]:
 
 @pytest.fixture
 async def client(server: PineconeServer) -> AsyncIterator[PineconeClient]:
-    """Return a client of the server's index that pauses for no time."""
+    """Return a client of the server's index with the shortest pauses."""
     client = server.client()
     yield client
     await client.aclose()

@@ -17,7 +17,7 @@ METHODS = ("search", "fetch", "find", "suggest", "facets", "values", "stats", "s
 
 @pytest.fixture
 async def both(client: PineconeClient, server: PineconeServer) -> AsyncIterator[FallbackCatalog]:
-    """Two namespaces are the two stores."""
+    """Return a `FallbackCatalog` of two namespaces of the emulator, one as the embedded store."""
     secondary = server.client(namespace="embedded")
     await client.upsert([record(1, "In Pinecone")])
     await secondary.upsert([record(2, "Embedded", statement_notation="XQ.1")])
@@ -27,7 +27,7 @@ async def both(client: PineconeClient, server: PineconeServer) -> AsyncIterator[
 
 
 def break_primary(server: PineconeServer, **fault: Any) -> None:
-    """Let every call fail that is for the namespace of the first store."""
+    """Let every call for the namespace of the primary store fail."""
     server.fail("/namespaces/standards/", **fault)
     server.fail(
         "/vectors/", when=lambda body: body is None or body["namespace"] != "embedded", **fault

@@ -62,7 +62,7 @@ def sets_of_exact_jurisdiction(jurisdiction: str, sets: Sequence[StandardSet]) -
     """
     from standards_mcp_catalog.vocabulary.names import (
         folded,
-        same_jurisdiction,
+        jurisdiction_key,
         unknown_jurisdiction_error,
     )
 
@@ -73,7 +73,7 @@ def sets_of_exact_jurisdiction(jurisdiction: str, sets: Sequence[StandardSet]) -
         or [
             each
             for each in sets
-            if same_jurisdiction(each.jurisdiction_title) == same_jurisdiction(jurisdiction)
+            if jurisdiction_key(each.jurisdiction_title) == jurisdiction_key(jurisdiction)
         ]
     )
     titles = sorted({each.jurisdiction_title for each in found or sets})
@@ -140,9 +140,9 @@ def find_set(name: str, sets: Sequence[StandardSet]) -> StandardSet:
         click.ClickException: The set is unknown; a `click.UsageError` if several have the name.
     """
     from standards_mcp_catalog.vocabulary.names import (
+        jurisdiction_key,
         jurisdictions_named,
         place_named,
-        same_jurisdiction,
         titles_like,
         unknown_jurisdiction_error,
     )
@@ -161,7 +161,7 @@ def find_set(name: str, sets: Sequence[StandardSet]) -> StandardSet:
     if places := jurisdictions_named(name, titles):
         count = sum(each.jurisdiction_title in places for each in sets)
         first = places[0]
-        is_abbreviation = len(places) == 1 and same_jurisdiction(name) != same_jurisdiction(first)
+        is_abbreviation = len(places) == 1 and jurisdiction_key(name) != jurisdiction_key(first)
         jurisdiction = first if is_abbreviation else name
         argument = f'"{jurisdiction}"' if " " in jurisdiction else jurisdiction
         raise click.ClickException(

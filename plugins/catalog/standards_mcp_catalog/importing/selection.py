@@ -16,13 +16,13 @@ from standards_mcp_catalog.vocabulary.names import (
     JurisdictionNameError,
     fits_jurisdiction,
     folded,
+    jurisdiction_key,
     jurisdictions_named,
     listed,
     of_one_place,
     place_named,
     proper_name,
     quoted,
-    same_jurisdiction,
     titles_like,
 )
 from standards_mcp_catalog.vocabulary.subjects import match_subjects
@@ -147,7 +147,7 @@ def settle_jurisdiction(
             only one is another known place.
     """
     read = staging.jurisdictions()
-    if len({same_jurisdiction(title) for title in read.values()}) > 1:
+    if len({jurisdiction_key(title) for title in read.values()}) > 1:
         staging.select_jurisdictions(_matching_ids(read, name))
         return {}, []
     names = jurisdiction_names(store, name)

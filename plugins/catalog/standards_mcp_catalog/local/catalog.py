@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .store import LocalStore
 
 MAX_THREADS: Final = 16
-"""Number of calls of embedded catalogs that run together in one event loop; others wait."""
+"""Most calls of embedded catalogs at a time in one event loop; further calls wait."""
 _LIMITER: Final = RunVar[CapacityLimiter]("threads of embedded catalogs")
 _T = TypeVar("_T")
 
 
 class LocalCatalog(ForwardingCatalog):
-    """A `Catalog` in one folder, on a `store.LocalStore` that it opens with the first use.
+    """A `Catalog` in one folder, backed by a `store.LocalStore` that the first use opens.
 
     Every call runs in a worker thread. A cancelled call returns at once and its thread ends later.
     """
@@ -74,7 +74,7 @@ class LocalCatalog(ForwardingCatalog):
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:
-    # The limiter is the catalogs' own, since others can use up the default one of an event loop.
+    # Embedded catalogs have their own limiter: other code can use up the default one of the loop.
     try:
         limiter = _LIMITER.get()
     except LookupError:

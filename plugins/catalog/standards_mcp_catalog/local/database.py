@@ -1,7 +1,7 @@
-"""The database of the embedded store: one SQLite file that everything else is derived from.
+"""The database of the embedded store: one SQLite file, from which the index is derived.
 
-It holds the records as JSON, the sets they belong to, the canonical keys that lead to them, and
-the vectors of their texts, kept by model and text so that no text is ever embedded twice.
+The file has the records as JSON, their sets, the canonical keys that find them, and the vectors of
+their texts. Vectors are kept by model and text, so that no text is embedded twice.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .sqlite import SqliteFile
 _GIVEN_NAMES = "given names"
 _CHUNK = 500  # ids in one statement; SQLite allowed 999 variables for a long time
 
-# Answered from the index records_by_set alone; the table itself is forty times as large.
-_SHARES = (
-    "WITH shares AS (SELECT set_id, subject, education_levels, count(*) AS records"
+# SQLite answers this from the index records_by_set; the table is forty times as large.
+_WITH_TALLIES = (
+    "WITH tallies AS (SELECT set_id, subject, education_levels, count(*) AS records"
     " FROM records GROUP BY 1, 2, 3)"
 )
 
 
 class Row(NamedTuple):
-    """A record as the index is built from it.
+    """The columns of a record from which the index is built.
 
     Attributes:
         vector: Vector of the description, little-endian float32; None before embedding.
@@ -66,17 +66,17 @@ class Database:
         self._file.close()
 
     @property
-    def is_old(self) -> bool:
-        """True if `upgrade` has to come before any other call."""
+    def needs_upgrade(self) -> bool:
+        """True if the file has schema version 1; then call `upgrade` before anything else."""
         return self._file.lacks_relations()
 
     def upgrade(self) -> None:
-        """Add the relations that records state to a file of version 1, under the catalog's lock."""
-        if self.is_old:
+        """Add the stated relations to a file of version 1. The caller holds the catalog's lock."""
+        if self.needs_upgrade:
             with self._file.transaction():
                 self._file.add_relations()
                 for chunk in chunks(self.records(), _CHUNK):
-                    self.relations.restate(chunk)
+                    self.relations.replace_stated(chunk)
 
     # -- records
 
@@ -86,7 +86,7 @@ class Database:
         return int(self.meta("revision", "0"))
 
     @property
-    def changed(self) -> datetime | None:
+    def changed_at(self) -> datetime | None:
         """Time of the last change of records; None if an early version wrote them."""
         written = self.meta("changed", "")
         return datetime.fromisoformat(written) if written else None
@@ -97,7 +97,7 @@ class Database:
         return str(rows[0][0]) if rows else default
 
     def set_meta(self, key: str, value: str) -> None:
-        """Save *value* under *key* in the table of states."""
+        """Save *value* under *key* in the table `state`."""
         with self._file.transaction():
             self._file.run("INSERT OR REPLACE INTO state VALUES (?, ?)", [(key, value)])
 
@@ -117,9 +117,9 @@ class Database:
             changed = sum(self._upsert(chunk) for chunk in chunks(records, _CHUNK))
             changed += sum(self._delete(chunk) for chunk in chunks(deleted, _CHUNK))
             for each in crosswalks:
-                self.relations.state(each)
+                self.relations.add_crosswalk(each)
             self._file.run("DELETE FROM sets WHERE id NOT IN (SELECT set_id FROM records)")
-            state = self._names_of_sets(names or {})
+            state = self._given_names_state(names or {})
             if changed:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 state |= {"revision": str(self.revision + 1), "changed": now}
@@ -194,7 +194,7 @@ class Database:
         return list(found)
 
     def keys(self, prefix: str) -> list[str]:
-        """Return the distinct keys that begin with *prefix*, without it."""
+        """Return the distinct keys that begin with *prefix*, without that prefix."""
         rows = self._file.select(
             "SELECT DISTINCT substr(key, ?) FROM keys WHERE key >= ? AND key < ?",
             (len(prefix) + 1, prefix, prefix + "\U0010ffff"),
@@ -225,31 +225,31 @@ class Database:
 
     def counts(self, column: str) -> dict[str, int]:
         """Return the values of a column of `sets` or `records`, each with its number of records."""
-        of_sets = "FROM shares JOIN sets ON sets.id = set_id GROUP BY 1"
+        of_sets = "FROM tallies JOIN sets ON sets.id = set_id GROUP BY 1"
         statement = {
-            "subject": "SELECT subject, sum(records) FROM shares GROUP BY 1",
+            "subject": "SELECT subject, sum(records) FROM tallies GROUP BY 1",
             "education_level": "SELECT value, sum(records)"
-            " FROM shares, json_each(education_levels) GROUP BY 1",
+            " FROM tallies, json_each(education_levels) GROUP BY 1",
             "jurisdiction": f"SELECT jurisdiction_title, sum(records) {of_sets}",
             "standard_set": f"SELECT title, sum(records) {of_sets}",
             "license": f"SELECT coalesce(license, 'not stated'), sum(records) {of_sets}",
         }[column]
-        rows = self._file.select(f"{_SHARES} {statement}")
+        rows = self._file.select(f"{_WITH_TALLIES} {statement}")
         return {str(value): int(number) for value, number in rows}
 
-    # -- parts
+    # -- helpers
 
     def _upsert(self, records: Sequence[StandardRecord]) -> int:
         latest = {record.id: record for record in records}
         bodies = {id_: _body(record) for id_, record in latest.items()}
         known = self._bodies(list(bodies))
-        fresh = [latest[id_] for id_, body in bodies.items() if known.get(id_) != body]
-        self._write(fresh, bodies)
-        return len(fresh)
+        changed = [latest[id_] for id_, body in bodies.items() if known.get(id_) != body]
+        self._write(changed, bodies)
+        return len(changed)
 
     def _delete(self, ids: Sequence[str]) -> int:
         rows = [(id_,) for id_ in self._bodies(ids)]
-        self.relations.forget(rows)
+        self.relations.delete_stated(rows)
         self._file.run("DELETE FROM keys WHERE record_id = ?", rows)
         self._file.run("DELETE FROM records WHERE id = ?", rows)
         return len(rows)
@@ -268,28 +268,29 @@ class Database:
             " body = excluded.body",
             [_record_row(record, bodies[record.id]) for record in records],
         )
-        self.relations.restate(records)
+        self.relations.replace_stated(records)
         self._file.run("DELETE FROM keys WHERE record_id = ?", [(record.id,) for record in records])
         self._file.run(
             "INSERT OR IGNORE INTO keys VALUES (?, ?)",
             [(key, record.id) for record in records for key in _keys(record)],
         )
 
-    def _names_of_sets(self, names: GivenNames) -> dict[str, str]:
-        """Return the state that has the given names of the sets that are still here."""
-        before = self.given_names()
-        if not (before or names):
+    def _given_names_state(self, names: GivenNames) -> dict[str, str]:
+        """Return the value for `given_names`: the earlier and new *names* of stored sets."""
+        earlier = self.given_names()
+        if not (earlier or names):
             return {}
         rows = self._file.select(
             "SELECT id FROM sets UNION"
             " SELECT substr(key, 5) FROM keys WHERE key >= 'set:' AND key < 'set;'"
         )
-        here = {str(id_) for (id_,) in rows}
-        after = {id_: each for id_, each in with_names(before, names).items() if id_ in here}
-        return {_GIVEN_NAMES: json.dumps(after)}
+        stored = {str(id_) for (id_,) in rows}
+        kept = {id_: each for id_, each in with_names(earlier, names).items() if id_ in stored}
+        return {_GIVEN_NAMES: json.dumps(kept)}
 
     def _bodies(self, ids: Sequence[str]) -> dict[str, str]:
-        ids = [id_ for id_ in ids if without_surrogates(id_) == id_]  # no record has others
+        # Stored ids have no surrogates, and SQLite cannot encode them.
+        ids = [id_ for id_ in ids if without_surrogates(id_) == id_]
         marks = ", ".join("?" * len(ids))
         return dict(
             self._file.select(f"SELECT id, body FROM records WHERE id IN ({marks})", ids)  # noqa: S608

@@ -42,33 +42,33 @@ class CatalogFolder:
         self._lock_timeout = lock_timeout
 
     def exists(self) -> bool:
-        """Return whether there is a database file.
+        """Return True if there is a database file.
 
         Raises:
-            CatalogUnavailableError: A file has the path of the folder.
+            CatalogUnavailableError: The path of the folder, or of a parent, is a file.
         """
         try:
             found = self.database.exists()
             if not found and self._blocking_file():
                 raise NotADirectoryError
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self._write_error(error) from error
         return found
 
     def check_writable(self) -> None:
-        """Try to write; the folder is there afterwards.
+        """Check that the folder can be written, and create it if it is missing.
 
         Raises:
-            CatalogUnavailableError: The folder cannot be written, or not be created.
+            CatalogUnavailableError: The folder cannot be created or written.
         """
-        # Where another process holds the lock, that one at least can write.
+        # If another process holds the lock, the folder can be written.
         with suppress(filelock.Timeout), self._locked(0):
             pass
 
     def size(self) -> int:
-        """Return the bytes of all files."""
+        """Return the size of all files in bytes."""
         total = 0
-        # Another process removes folders and files that it has replaced; `walk` passes them by.
+        # Another process may remove replaced folders and files; `walk` skips missing folders.
         for folder, _, names in os.walk(self.path):
             for name in names:
                 with suppress(FileNotFoundError):
@@ -80,7 +80,7 @@ class CatalogFolder:
         """Hold the lock and open the database; create it if it is missing.
 
         Args:
-            timeout: Seconds to wait for another process, in place of the usual ones.
+            timeout: Seconds to wait for another process, if not those of the constructor.
 
         Raises:
             CatalogUnavailableError: Another process holds the lock for too long, or the folder
@@ -100,23 +100,23 @@ class CatalogFolder:
                 f"seconds ({self._lock} is locked); try again when it is done"
             ) from error
         except OSError as error:
-            raise self._unusable(error) from error
-        except ValueError as error:  # tantivy's for every failure
+            raise self._write_error(error) from error
+        except ValueError as error:  # tantivy raises it for every failure
             if not full_disk.is_full(error):
                 raise
-            raise self._unusable(error) from error
+            raise self._write_error(error) from error
 
     @contextmanager
     def _locked(self, timeout: float) -> Generator[None, None, None]:
         lock = filelock.FileLock(self._lock, mode=FILE_MODE)
         try:
-            if not self.path.exists():  # an existing one may be a user's, with other files
+            if not self.path.exists():  # the mode of a user's own folder stays as it is
                 private_folder(self.path)
             self._acquire(lock, timeout)
-        except filelock.Timeout:  # is an OSError too, and the callers handle it by itself
+        except filelock.Timeout:  # a subclass of OSError that the callers handle
             raise
         except (OSError, NotImplementedError) as error:  # the latter: no locks on this file system
-            raise self._unusable(error) from error
+            raise self._write_error(error) from error
         try:
             yield
         finally:
@@ -140,7 +140,7 @@ class CatalogFolder:
         nearest = next((each for each in (self.path, *self.path.parents) if each.exists()), None)
         return None if nearest is None or nearest.is_dir() else nearest
 
-    def _unusable(self, error: Exception) -> CatalogUnavailableError:
+    def _write_error(self, error: Exception) -> CatalogUnavailableError:
         if full_disk.is_full(error):
             return CatalogUnavailableError(
                 f"cannot write the catalog in {self.path}: {full_disk.MESSAGE}"

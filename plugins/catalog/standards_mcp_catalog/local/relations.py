@@ -1,4 +1,4 @@
-"""The relations in the database, as records and crosswalks state them."""
+"""The database table of the relations that records and crosswalks state."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .sqlite import SqliteFile
 if TYPE_CHECKING:
     from .database import Database
 
-_MOST: Final = 1_000
-"""The most relations of one standard that are read."""
-_OWN_KEYS: Final = (
+_MOST_RELATIONS: Final = 1_000
+"""Most relations of one standard that are read in each direction."""
+_WITH_OWN_KEYS: Final = (
     "WITH own AS (SELECT key FROM keys WHERE record_id IN (SELECT value FROM json_each(?)))"
 )
-_OF_OWN_KEYS: Final = "AND (start IN own OR finish IN own)"
+_AND_HAS_OWN_KEY: Final = "AND (start IN own OR finish IN own)"
 
 
 class SeenRelation(NamedTuple):
-    """A relation as seen from the requested end."""
+    """A relation as seen from the requested end; *other* is the key of the other end."""
 
     kind: str
     other: str
@@ -53,8 +53,8 @@ class RelationTable:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
 
-    def related(self, keys: Collection[str], kinds: Collection[str]) -> set[str]:
-        """Return the keys that are an end of a relation of these kinds."""
+    def keys_with_relations(self, keys: Collection[str], kinds: Collection[str]) -> set[str]:
+        """Return the members of *keys* that are an end of a relation of these kinds."""
         rows = self._file.select(
             "WITH own AS (SELECT value FROM json_each(?)),"
             " wanted AS (SELECT value FROM json_each(?))"
@@ -64,10 +64,10 @@ class RelationTable:
         )
         return {str(key) for (key,) in rows}
 
-    def about(self, keys: Collection[str], kinds: Collection[str]) -> list[SeenRelation]:
+    def relations_of(self, keys: Collection[str], kinds: Collection[str]) -> list[SeenRelation]:
         """Return the relations of the record with these keys, in the order of kinds and keys."""
         origins: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-        for own, other, turned in (("start", "finish", False), ("finish", "start", True)):
+        for own, other, is_inverse in (("start", "finish", False), ("finish", "start", True)):
             rows = self._file.select(
                 f"SELECT kind, {other}, coalesce(crosswalks.title,"  # noqa: S608  names of columns
                 " json_extract(body, '$.document_title'),"
@@ -76,10 +76,10 @@ class RelationTable:
                 " LEFT JOIN records ON NOT is_crosswalk AND records.id = stated_by"
                 f" WHERE {own} IN (SELECT value FROM json_each(?))"
                 " AND kind IN (SELECT value FROM json_each(?)) ORDER BY kind, 2, 3 LIMIT ?",
-                (_json(keys), _json(_stored_kinds(kinds)), _MOST),
+                (_json(keys), _json(_stored_kinds(kinds)), _MOST_RELATIONS),
             )
             for kind, key, origin in rows:
-                origins[inverse(kind) if turned else kind, key][str(origin)] = None
+                origins[inverse(kind) if is_inverse else kind, key][str(origin)] = None
         seen = sorted(
             SeenRelation(kind, other, "; ".join(titles))
             for (kind, other), titles in origins.items()
@@ -92,34 +92,37 @@ class RelationTable:
         ]
 
     def crosswalks(self) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks by their titles, each with its number of relations."""
+        """Return the crosswalks, sorted by title, each with its number of relations."""
         return self._counted("")
 
     def crosswalks_of(self, ids: Iterable[str]) -> list[tuple[Crosswalk, int]]:
-        """Return the crosswalks with relations of these records, each with their number."""
-        return self._counted(_OWN_KEYS, _OF_OWN_KEYS, _json(list(ids)))
+        """Return the crosswalks with relations of these records, each with the number of these."""
+        return self._counted(_WITH_OWN_KEYS, _AND_HAS_OWN_KEY, _json(list(ids)))
 
     def links(self, crosswalk_id: str, ids: Iterable[str] | None = None) -> list[Link]:
-        """Return the relations of a crosswalk, or of some of its records, in order."""
-        first, which, values = "", "", [crosswalk_id]
+        """Return the relations of a crosswalk in order, optionally only for these records."""
+        with_clause, condition, values = "", "", [crosswalk_id]
         if ids is not None:
-            first, which, values = _OWN_KEYS, _OF_OWN_KEYS, [_json(list(ids)), crosswalk_id]
+            with_clause, condition = _WITH_OWN_KEYS, _AND_HAS_OWN_KEY
+            values = [_json(list(ids)), crosswalk_id]
         rows = self._file.select(
-            f"{first} SELECT start, kind, finish FROM relations"  # noqa: S608  constants
-            f" WHERE is_crosswalk = 1 AND stated_by = ? {which} ORDER BY 1, 2, 3",
+            f"{with_clause} SELECT start, kind, finish FROM relations"  # noqa: S608  constants
+            f" WHERE is_crosswalk = 1 AND stated_by = ? {condition} ORDER BY 1, 2, 3",
             values,
         )
         return list(map(Link._make, rows))
 
-    def _counted(self, first: str, which: str = "", *values: str) -> list[tuple[Crosswalk, int]]:
+    def _counted(
+        self, with_clause: str, condition: str = "", *values: str
+    ) -> list[tuple[Crosswalk, int]]:
         rows = self._file.select(
-            f"{first} SELECT id, title, count(*) FROM crosswalks JOIN relations"  # noqa: S608  as above
-            f" ON is_crosswalk = 1 AND stated_by = id {which} GROUP BY id ORDER BY title, id",
+            f"{with_clause} SELECT id, title, count(*) FROM crosswalks JOIN relations"  # noqa: S608
+            f" ON is_crosswalk = 1 AND stated_by = id {condition} GROUP BY id ORDER BY title, id",
             values,
         )
         return [(Crosswalk(id_, title), int(count)) for id_, title, count in rows]
 
-    def restate(self, records: Iterable[StandardRecord]) -> None:
+    def replace_stated(self, records: Iterable[StandardRecord]) -> None:
         """Replace the relations that *records* state, inside a transaction."""
         rows = [(record.id, record.model_extra or {}) for record in records]
         self._file.run(
@@ -128,8 +131,8 @@ class RelationTable:
         )
         self._add((0, id_, each) for id_, extra in rows for each in links_of(id_, extra))
 
-    def forget(self, rows: Sequence[tuple[str]]) -> None:
-        """Delete the relations that these records or crosswalks about them state.
+    def delete_stated(self, rows: Sequence[tuple[str]]) -> None:
+        """Delete the relations that these records state, or that crosswalks state about them.
 
         Call it inside a transaction, before the keys of the records are deleted.
         """
@@ -140,18 +143,18 @@ class RelationTable:
                 f" WHERE {end} IN (SELECT key FROM keys WHERE record_id = ?) AND is_crosswalk = 1",
                 rows,
             )
-        self._drop_empty()
+        self._delete_empty_crosswalks()
 
-    def state(self, stated: CrosswalkLinks) -> None:
-        """Store the relations of a crosswalk, in a transaction."""
+    def add_crosswalk(self, stated: CrosswalkLinks) -> None:
+        """Add or replace the relations of a crosswalk, inside a transaction."""
         crosswalk, links, adds = stated
         if not adds:
             self._remove(crosswalk.id)
         self._file.run("INSERT OR REPLACE INTO crosswalks VALUES (?, ?)", [crosswalk])
         self._add((1, crosswalk.id, each) for each in links)
-        self._drop_empty()
+        self._delete_empty_crosswalks()
 
-    def remove(self, crosswalk_id: str) -> None:
+    def remove_crosswalk(self, crosswalk_id: str) -> None:
         """Delete a crosswalk with its relations."""
         with self._file.transaction():
             self._remove(crosswalk_id)
@@ -161,7 +164,7 @@ class RelationTable:
         self._file.run("DELETE FROM relations WHERE is_crosswalk = 1 AND stated_by = ?", row)
         self._file.run("DELETE FROM crosswalks WHERE id = ?", row)
 
-    def _drop_empty(self) -> None:
+    def _delete_empty_crosswalks(self) -> None:
         self._file.run(
             "DELETE FROM crosswalks WHERE NOT EXISTS"
             " (SELECT 1 FROM relations WHERE is_crosswalk = 1 AND stated_by = crosswalks.id)"
@@ -181,7 +184,7 @@ def stated_relations(
     """Return at most *limit* relations of each record, with the records at their other ends."""
     keys = [identifier_keys(record) for record in records]
     # Few records have relations, so one query finds them among all hits of a search.
-    related = database.relations.related(frozenset[str]().union(*keys), kinds)
+    related = database.relations.keys_with_relations(frozenset[str]().union(*keys), kinds)
     return [
         _relations_of(database, record, own, kinds, limit) if own & related else ()
         for record, own in zip(records, keys, strict=True)
@@ -196,7 +199,7 @@ def _relations_of(
     limit: int,
 ) -> tuple[StatedRelation, ...]:
     found: list[StatedRelation] = []
-    for kind, key, origin in database.relations.about(keys, kinds):
+    for kind, key, origin in database.relations.relations_of(keys, kinds):
         others = [other for other in database.fetch(database.find([key])) if other.id != record.id]
         found += [
             StatedRelation(kind=kind, origin=origin, identifier=other.id, record=other)

@@ -1,8 +1,8 @@
 """Fill a new catalog with a seed, and update it to newer editions of the seed.
 
-The database keeps the applied editions of the seed and a hash of each seeded record. So an
-unchanged record is replaced by its new form, a record that a user changed stays, and a record that
-a user deleted stays deleted.
+The database keeps the applied editions of the seed and a hash of each seeded record. So an update
+replaces records that are unchanged since they were seeded, keeps records that a user changed, and
+does not restore records that a user deleted.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class SeedSource:
     """A lazily loaded `Seed`.
 
     Attributes:
-        name: Its name in messages.
-        edition: Returns a short text that changes whenever the seed does; cheap.
+        name: Name of the seed in messages.
+        edition: Returns a short text that changes with the seed, without loading the seed.
     """
 
     name: str
@@ -47,19 +47,19 @@ def opt_out(database: Database) -> None:
 
 
 def has_update(database: Database, edition: str) -> bool:
-    """Return True if *database* takes seeds and lacks this edition."""
+    """Return True if *database* did not opt out and lacks this edition."""
     # Editions have no order: two installed versions that share a catalog must not undo each other.
     editions = database.meta(_EDITIONS, "").split(",")
     return editions != [_OPTED_OUT] and edition not in editions
 
 
 def has_other_records(database: Database) -> bool:
-    """Return True if there are more records than seeded ones."""
+    """Return True if *database* has more records than the seed wrote."""
     return database.count() > len(_load_fingerprints(database))
 
 
 def apply(database: Database, seed: Seed) -> None:
-    """Write the changes of *seed*; `save_edition` has to follow."""
+    """Write the changes of *seed*; call `save_edition` afterwards."""
     save_vectors(database, seed)
     database.write(*_changes(database, seed.records))
 
@@ -73,31 +73,32 @@ def save_vectors(database: Database, seed: Seed) -> None:
 
 def save_edition(database: Database, seed: Seed, edition: str) -> None:
     """Record this edition of *seed* as applied."""
-    known = set(database.meta(_EDITIONS, "").split(",")) - {"", _OPTED_OUT}
-    now = {record.id: fingerprint(record) for record in seed.records}
+    editions = set(database.meta(_EDITIONS, "").split(",")) - {"", _OPTED_OUT}
+    fingerprints = {record.id: fingerprint(record) for record in seed.records}
     # The edition comes last: after an interruption the seed is applied again.
-    database.set_meta(_FINGERPRINTS, json.dumps(_load_fingerprints(database) | now))
-    database.set_meta(_EDITIONS, ",".join(sorted({*known, edition})))
+    database.set_meta(_FINGERPRINTS, json.dumps(_load_fingerprints(database) | fingerprints))
+    database.set_meta(_EDITIONS, ",".join(sorted({*editions, edition})))
 
 
 def _changes(
     database: Database, records: Sequence[StandardRecord]
 ) -> tuple[list[StandardRecord], list[str]]:
-    given = _load_fingerprints(database)
+    """Return the records to write, and the ids of the records to delete."""
+    seeded = _load_fingerprints(database)
     new = {record.id: record for record in records}
-    stored = database.fingerprints([*{**given, **new}])
-    untouched = {id_ for id_, known in given.items() if stored.get(id_) == known}
-    # A user who changed or deleted every record of the seed does not want another one.
-    if given and not untouched:
+    stored = database.fingerprints([*{**seeded, **new}])
+    untouched = {id_ for id_, known in seeded.items() if stored.get(id_) == known}
+    # A user who changed or deleted every record of the seed does not want another edition.
+    if seeded and not untouched:
         return [], []
-    # A set that was deleted stays deleted, even where an edition adds records to it.
-    known_sets = {record.standard_set_id for record in records if record.id in given}
+    # A new edition adds no records to a set in which a user changed or deleted all of them.
+    seeded_sets = {record.standard_set_id for record in records if record.id in seeded}
     kept_sets = {new[id_].standard_set_id for id_ in untouched if id_ in new}
-    settled, gone_sets = {*given, *stored}, known_sets - kept_sets
+    settled, closed_sets = {*seeded, *stored}, seeded_sets - kept_sets
     written = [
         record
         for id_, record in new.items()
-        if id_ in untouched or not (id_ in settled or record.standard_set_id in gone_sets)
+        if id_ in untouched or not (id_ in settled or record.standard_set_id in closed_sets)
     ]
     return written, [id_ for id_ in untouched if id_ not in new]
 

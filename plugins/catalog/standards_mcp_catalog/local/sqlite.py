@@ -1,4 +1,4 @@
-"""A SQLite file that is surely ours: opened, checked, created, and never half written."""
+"""Create, check and open the SQLite file of a catalog."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _WITHOUT_RELATIONS = 1
 _BUSY_SECONDS = 60
 _WRITE_CACHE = 256 * 1024  # KiB; with SQLite's 2 MiB a page of an index is written many times over
 _Stamp: TypeAlias = tuple[int, int, int]
-_UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+_NO_WRITE_CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 _RESTORE = "restore it from a copy, or move it away and import the standards again"
 _ADVICE: Mapping[int | None, str] = {
     sqlite3.SQLITE_NOTADB: _RESTORE,
     sqlite3.SQLITE_CORRUPT: _RESTORE,
     sqlite3.SQLITE_BUSY: "another program is using it; try again when that is done",
-    None: "see that it can be read and written, or set [plugins.catalog] path "
+    None: "check that it can be read and written, or set [plugins.catalog] path "
     "(STANDARDS_MCP_PLUGINS__CATALOG__PATH) to another folder",
 }
 
@@ -65,12 +65,13 @@ CREATE INDEX relations_by_finish ON relations (finish, kind);
 
 
 def create_database(path: Path) -> None:
-    """Create an empty catalog at *path*, whole or not at all.
+    """Create an empty catalog at *path* atomically.
 
-    The caller holds the catalog's lock: what another has created meanwhile would be replaced.
+    The caller holds the catalog's lock: a catalog that another process creates meanwhile would be
+    replaced.
     """
     temporary = path.with_name(f"{path.name}.tmp")
-    with _named_errors(path):
+    with _translated_errors(path):
         temporary.unlink(missing_ok=True)
         write_private(temporary, "")  # SQLite gives the mode of the file to its journals
         connection = sqlite3.connect(temporary, isolation_level=None)
@@ -89,9 +90,9 @@ def create_database(path: Path) -> None:
 
 
 class SqliteFile:
-    """An open file. One object may be shared by threads; statements run one at a time.
+    """An open SQLite file. Threads may share one object; statements run one at a time.
 
-    A file in a folder that cannot be written can be read all the same.
+    A file in a read-only folder can be read, but not written.
 
     Args:
         path: A file that `create_database` has created.
@@ -103,8 +104,8 @@ class SqliteFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.RLock()
-        self._unchanged: _Stamp | None = None
-        with _named_errors(path):
+        self._immutable_stamp: _Stamp | None = None
+        with _translated_errors(path):
             self._connection = self._open()
 
     def close(self) -> None:
@@ -114,13 +115,13 @@ class SqliteFile:
 
     def select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return all rows of a query."""
-        with self._lock, _named_errors(self._path):
-            return self._current().execute(statement, values).fetchall()
+        with self._lock, _translated_errors(self._path):
+            return self._current_connection().execute(statement, values).fetchall()
 
     def stream(self, statement: str, values: Sequence[Any] = ()) -> Generator[Any, None, None]:
         """Yield the rows of a query; other threads wait until it is exhausted."""
-        with self._lock, _named_errors(self._path):
-            yield from self._current().execute(statement, values)
+        with self._lock, _translated_errors(self._path):
+            yield from self._current_connection().execute(statement, values)
 
     def run(self, statement: str, rows: Iterable[Sequence[Any]] = ((),)) -> None:
         """Run a statement once for each of *rows*, inside a `transaction`."""
@@ -128,8 +129,8 @@ class SqliteFile:
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
-        """Write everything that the block runs, or nothing of it."""
-        with self._lock, _named_errors(self._path):
+        """Commit the statements of the block together, or roll all back if the block raises."""
+        with self._lock, _translated_errors(self._path):
             self._connection.execute(f"PRAGMA cache_size = -{_WRITE_CACHE}")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -141,11 +142,11 @@ class SqliteFile:
             self._connection.execute("PRAGMA shrink_memory")
 
     def lacks_relations(self) -> bool:
-        """Return whether it is of version 1, without the tables of relations."""
+        """Return True if the file has schema version 1, without the tables of relations."""
         return int(self.select("PRAGMA user_version")[0][0]) == _WITHOUT_RELATIONS
 
     def add_relations(self) -> None:
-        """Make the tables of relations in a file of version 1, inside a `transaction`."""
+        """Create the tables of relations in a file of version 1, inside a `transaction`."""
         for statement in filter(str.strip, _RELATIONS.split(";")):
             self._connection.execute(statement)
         self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -156,12 +157,12 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             journal = self._path.with_name(f"{self._path.name}-wal")
             has_journal = journal.exists() and journal.stat().st_size > 0
-            is_unwritable = _code(error) in _UNWRITABLE or full_disk.is_full(error, self._path)
+            is_unwritable = _code(error) in _NO_WRITE_CODES or full_disk.is_full(error, self._path)
             if has_journal or not is_unwritable:
                 raise
         # A file without a journal is complete. In this mode SQLite looks neither for a journal nor
-        # for changes, so `_current` does.
-        self._unchanged = _stamp(self._path)
+        # for changes, so `_current_connection` does.
+        self._immutable_stamp = _stamp(self._path)
         return self._connect("mode=ro&immutable=1")
 
     def _connect(self, options: str) -> sqlite3.Connection:
@@ -176,10 +177,10 @@ class SqliteFile:
             raise
         return connection
 
-    def _current(self) -> sqlite3.Connection:
-        if self._unchanged is not None and self._unchanged != _stamp(self._path):
+    def _current_connection(self) -> sqlite3.Connection:
+        if self._immutable_stamp is not None and self._immutable_stamp != _stamp(self._path):
             self._connection.close()
-            self._unchanged = None
+            self._immutable_stamp = None
             self._connection = self._open()
         return self._connection
 
@@ -204,7 +205,7 @@ def _stamp(path: Path) -> _Stamp:
 
 
 @contextmanager
-def _named_errors(path: Path) -> Generator[None, None, None]:
+def _translated_errors(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -215,6 +216,6 @@ def _named_errors(path: Path) -> Generator[None, None, None]:
 
 
 def _code(error: Exception) -> int | None:
-    """Return SQLite's primary result code, None for an error that is not SQLite's."""
+    """Return the primary result code of an error of SQLite, or None for other errors."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else int(code) & 0xFF

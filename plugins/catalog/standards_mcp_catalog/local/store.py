@@ -53,8 +53,8 @@ class LocalStore:
     Args:
         path: The folder; it is created at the first use.
         model: Text encoder, see `standards_mcp_encoders.spec`.
-        key: The key of the encoder, where it needs one.
-        seed: Records of a new catalog, see `seeding`.
+        key: API key of the encoder, if it needs one.
+        seed: Records to fill a new catalog with, see `seeding`.
         lock_timeout: Seconds to wait for another process that writes or builds.
     """
 
@@ -70,7 +70,7 @@ class LocalStore:
         self._model = model
         self._key = key
         self._seed = seed
-        self._is_prepared = False
+        self._is_seed_checked = False
         self._folder = CatalogFolder(path, lock_timeout)
         self._opening = threading.RLock()
         self._database: Database | None = None
@@ -88,13 +88,13 @@ class LocalStore:
         """Return the best records for *query_text*, see `standards_mcp_catalog.Catalog.search`.
 
         Args:
-            mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
+            mode: ``lexical`` searches by words only and ``dense`` by vectors only, for benchmarks.
         """
         check_query(query_text, top_k)
         database = self.database
         if not database.revision:
             return SearchResult(hits=(), notes=(self._empty_note(),))
-        named = self._named_in(query_text)
+        named = self._ids_of_codes_in(query_text)
         result = self._engine.search(database, query_text, top_k, filter, named, mode)
         if not result.hits and not database.count():
             return replace(result, notes=(self._empty_note(),))
@@ -107,8 +107,8 @@ class LocalStore:
     def find(self, identifier: str) -> list[StandardRecord]:
         """Return the records that an id, a URI or a notation names, best first.
 
-        Records that write their notation exactly like *identifier* come before the others. Where
-        the official text of a standard is there, a paraphrase of it is left out.
+        Records that write their notation exactly like *identifier* come first. Paraphrases are
+        left out if the official text of the standard is loaded.
         """
         database = self.database
         found = without_replaced(database.fetch(database.find(lookup_keys(identifier))))
@@ -132,7 +132,7 @@ class LocalStore:
         return [record for records in found for record in without_replaced(records)[:1]]
 
     def select(self, filter: Filter, limit: int) -> list[StandardRecord]:  # noqa: A002
-        """Return the first *limit* records that a filter lets through, in the order of ids."""
+        """Return the first *limit* records that pass a filter, in the order of ids."""
         database = self.database
         return database.fetch(self._engine.select(filter, limit)) if database.revision else []
 
@@ -147,7 +147,7 @@ class LocalStore:
     def stats(self) -> CatalogStats:
         """Return size and state; the details report an unreadable index.
 
-        A catalog that does not exist yet is not filled.
+        A new catalog is not filled from the seed.
         """
         database = self._open_existing()
         if database is None or (self._seed and seeding.is_new(database)):
@@ -164,7 +164,7 @@ class LocalStore:
             details["indexed_records"] = manifest.records
         except CatalogUnavailableError as error:
             details["index"] = str(error)
-        if changed := database.changed:
+        if changed := database.changed_at:
             details["changed"] = f"{changed:%Y-%m-%d %H:%M} UTC"
         details["jurisdictions"] = facets.jurisdictions
         details["subjects"] = facets.subjects
@@ -179,7 +179,7 @@ class LocalStore:
     def check(self) -> tuple[str, ...]:
         """Try all parts of a search, see `standards_mcp_catalog.Catalog.check`.
 
-        A catalog that does not exist yet is not filled; a trial write checks that it can be.
+        A new catalog is not filled from the seed; instead, a trial write checks the folder.
         """
         database = self._open_existing()
         if database is not None and not (self._seed and seeding.is_new(database)):
@@ -203,9 +203,9 @@ class LocalStore:
     # -- writing
 
     def load_seed(self) -> Sequence[StandardRecord]:
-        """Return the records of the seed, ready to be written without embedding anything.
+        """Save the vectors and the edition of the seed, and return its records for `write`.
 
-        From then on the catalog takes newer editions of them.
+        Afterwards, newer editions of the seed update these records.
         """
         if self._seed is None:
             return ()
@@ -227,11 +227,11 @@ class LocalStore:
         crosswalks: Iterable[CrosswalkLinks] = (),
         names: GivenNames | None = None,
     ) -> int:
-        """Add, replace and delete in one transaction, and make all of it searchable.
+        """Add, replace and delete records in one transaction, and update the index.
 
-        An exception of *records* or *deleted* undoes it. Searches meanwhile use the old state. It
-        waits for another writing process, and runs generators only then, so that records that they
-        read here are still current when they are written.
+        If *records* or *deleted* raise an exception, nothing changes. Searches use the old state
+        until the end. Generators run after the lock is taken, so that the records that they read
+        from this store are still current when they are written.
 
         Args:
             progress: Called with (done, total) while texts are embedded.
@@ -248,13 +248,13 @@ class LocalStore:
         return changed
 
     def delete(self, ids: Iterable[str]) -> int:
-        """Delete records and return how many there were, see `write`."""
+        """Delete records and return the number of deleted ones, see `write`."""
         return self.write((), ids)
 
     def remove_crosswalk(self, crosswalk_id: str) -> None:
         """Delete a crosswalk with its relations."""
         with self._writing() as database:
-            database.relations.remove(crosswalk_id)
+            database.relations.remove_crosswalk(crosswalk_id)
 
     def build(self, progress: Progress | None = None) -> CatalogStats:
         """Embed missing texts and rebuild the index, whatever its state."""
@@ -268,14 +268,14 @@ class LocalStore:
             if self._database is not None:
                 self._database.close()
             self._database = None
-            self._is_prepared = False
+            self._is_seed_checked = False
             # Closing must not be what imports NumPy and the index.
             if "_engine" in vars(self):
                 self._engine.close()
 
-    # -- parts
+    # -- helpers
 
-    def _named_in(self, text: str) -> list[str]:
+    def _ids_of_codes_in(self, text: str) -> list[str]:
         """Return the ids of the records whose codes *text* is or contains, code by code in turn."""
         # A text that only looks like a code, such as `linear3-fitting-models`, finds no record and
         # does no harm.
@@ -315,14 +315,14 @@ class LocalStore:
     def _open_existing(self) -> Database | None:
         """Return the database without filling it, or None if it is missing."""
         with self._opening:
-            is_there = self._database is not None or self._folder.exists()
-            return self._open() if is_there else None
+            exists = self._database is not None or self._folder.exists()
+            return self._open() if exists else None
 
     def _open(self) -> Database:
         if self._database is None:
             self._database = Database(self._folder.database)
-            if self._database.is_old:
-                with self._folder.writing():  # upgrades it
+            if self._database.needs_upgrade:
+                with self._folder.writing():  # upgrades the file
                     pass
         return self._database
 
@@ -330,24 +330,24 @@ class LocalStore:
     def database(self) -> Database:
         """The open database; a new one is filled from the seed."""
         with self._opening:
-            if not self._is_prepared and self._seed is not None:
-                self._update_from(self._seed)
-            self._is_prepared = True
+            if not self._is_seed_checked and self._seed is not None:
+                self._update_from_seed(self._seed)
+            self._is_seed_checked = True
             if self._database is None and not self._folder.exists():
-                with self._folder.writing():  # makes an empty one
+                with self._folder.writing():  # creates an empty file
                     pass
             return self._open()
 
-    def _update_from(self, source: SeedSource) -> None:
+    def _update_from_seed(self, source: SeedSource) -> None:
         database, edition = self._open_existing(), source.edition()
         if database is None or seeding.is_new(database):
             with self._folder.writing() as writable:
-                # Another process may have filled it while this one waited for the lock.
+                # Another process may have filled the catalog while this one waited for the lock.
                 if seeding.is_new(writable):
                     self._apply(source, writable)
         elif seeding.has_update(database, edition) and not seeding.has_other_records(database):
-            # A larger catalog takes the edition with its next write, which builds the index
-            # anyway. A folder that is locked or cannot be written can be searched all the same.
+            # A larger catalog is updated by its next write, which builds the index anyway. A folder
+            # that is locked or read-only can still be searched.
             with suppress(CatalogUnavailableError), self._folder.writing(timeout=0) as writable:
                 self._apply(source, writable)
 
@@ -360,7 +360,7 @@ class LocalStore:
 
     @contextmanager
     def _writing(self) -> Generator[Database, None, None]:
-        _ = self.database  # filled from the seed before the lock is taken
+        _ = self.database  # fills it from the seed before the lock is taken
         with self._folder.writing() as database:
             if self._seed is None:
                 seeding.opt_out(database)
@@ -370,5 +370,5 @@ class LocalStore:
 
 
 def _looks_like_code(text: str) -> bool:
-    """Return whether *text* may be a code such as ``3.NF.A.1`` and nothing else."""
+    """Return True if the whole *text* may be a code such as ``3.NF.A.1``."""
     return len(text) <= _LONGEST_CODE and any(mark in text for mark in "0123456789.-")

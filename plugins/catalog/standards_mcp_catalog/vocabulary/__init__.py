@@ -1,1 +1,1 @@
-"""Names of standards as people write them: codes, grades, subjects, places."""
+"""Parse names as people write them: codes, grades, subjects, places."""

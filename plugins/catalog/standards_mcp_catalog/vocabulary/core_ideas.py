@@ -28,16 +28,16 @@ CORE_IDEAS: Final[Mapping[str, str]] = {
 }
 """Short titles of the core ideas, by the part of the code that names them."""
 SCIENCE_BANDS: Final = (("K", "1", "2", "K.2"), ("3", "4", "5", "3.5"), ("MS",), ("HS",))
-"""The beginnings of the codes by grade band, in the spelling of `canonical_key`."""
+"""The grades that codes begin with, by band, in the spelling of `canonical_key`."""
 _GRADES: Final = tuple(grades for band in SCIENCE_BANDS for grades in band)
 _CODE: Final = re.compile(
     rf"(?P<grades>{'|'.join(map(re.escape, _GRADES))})\.(?P<idea>{'|'.join(CORE_IDEAS)})(?:\..*)?"
 )
-_SHORTEST: Final = 2
+_SHORTEST_NAME: Final = 2
 
 
 def grades_and_idea(code: str) -> tuple[str, str] | None:
-    """Return ``("MS", "PS1")`` for MS-PS1-4, or None if it is not a code of the NGSS."""
+    """Return ``("MS", "PS1")`` for MS-PS1-4, or None for a code of another framework."""
     match = _CODE.fullmatch(canonical_key(code))
     return (match["grades"], match["idea"]) if match else None
 
@@ -50,7 +50,7 @@ def titled(idea: str) -> str:
 def ideas_named(text: str) -> list[str]:
     """Return the core ideas for ``PS1``, ``PS1.A``, ``PS`` or a part of a title."""
     wanted = text.strip().casefold()
-    if len(wanted) < _SHORTEST:
+    if len(wanted) < _SHORTEST_NAME:
         return []
     by_code = [
         idea

@@ -1,4 +1,4 @@
-"""Families of codes: find the publisher by the form of a code, and the command that loads it."""
+"""Families of codes: find a code's publisher by its form, and the command that loads the family."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _STARTER: Final = "`standards-mcp data import starter`"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The standards of one publisher, known by the form of their codes.
+    """The standards of one publisher, recognized by the form of their codes.
 
     Attributes:
-        name: Its common name.
-        places: The jurisdictions that sources give for it, by names that `names` understands.
-        source: How to load it: the command in backticks.
+        name: Common name of the family, with an article.
+        places: Names of the family's jurisdictions, as `names.jurisdictions_named` accepts them.
+        source: Command that loads the family, in backticks.
     """
 
     name: str
@@ -46,7 +46,7 @@ _FLORIDA: Final = Family(
     ("Florida",),
     "`standards-mcp data import PACKAGE.json --jurisdiction Florida` with a CASE package from https://www.cpalms.org",
 )
-_FLORIDA_BEFORE: Final = Family(
+_FLORIDA_2014: Final = Family(
     "Florida's standards of 2014 (MAFS and LAFS), which B.E.S.T. has replaced",
     ("Florida",),
     _FROM_CSP.format("Florida"),
@@ -55,9 +55,9 @@ _C3: Final = Family("the C3 Framework for social studies", ("C3",), _STARTER)
 _CSTA: Final = Family("the CSTA computer science standards", ("CSTA",), _STARTER)
 
 LABELS: Final = {"NGSS": _NGSS, "TEKS": _TEKS, "SOL": _SOL, "C3": _C3, "CSTA": _CSTA}
-"""The names of families that people write before a code."""
+"""Families by the label that people write before a code, as in ``TEKS 110.3``."""
 
-_OF_PLACES: Final = {
+_FAMILIES_BY_PLACE: Final = {
     "Common Core State Standards": COMMON_CORE,
     "Next Generation Science Standards": _NGSS,
     "C3 Framework (NCSS)": _C3,
@@ -67,9 +67,8 @@ _OF_PLACES: Final = {
     "Florida": _FLORIDA,
 }
 
-# In upper case, without marks around.
-# Only forms that no other framework has: among the codes of 51 frameworks, 3.5 belongs to Virginia
-# only after "SOL".
+# Patterns of codes in upper case, without punctuation around them. Only forms that no other of 51
+# frameworks has: 3.5 is not among them, so a code of Virginia needs the label "SOL".
 _FORMS: Final = tuple(
     (re.compile(pattern), family)
     for pattern, family in (
@@ -81,19 +80,19 @@ _FORMS: Final = tuple(
         (r"MA\.(?:K|[1-8]|912|K12)\.(?:NSO|AR|F|FR|M|GR|DP|MTR|FL|C|LT|T)\.\d\.\d{1,2}", _FLORIDA),
         (r"ELA\.(?:K|[1-9]|1[0-2]|K12)\.(?:F|R|C|V|EE)\.\d\.\d{1,2}", _FLORIDA),
         (r"(?:SC|SS)\.(?:K|[1-8]|68|912|K12)\.[A-Z]{1,3}\.\d{1,2}\.\d{1,2}", _FLORIDA),
-        (r"(?:MAFS|LAFS|MACC|LACC)\..+", _FLORIDA_BEFORE),
+        (r"(?:MAFS|LAFS|MACC|LACC)\..+", _FLORIDA_2014),
         (r"D[1-4]\.(?:[A-Z]{3}\.)?\d{1,2}\.(?:K-2|3-5|6-8|9-12)", _C3),
         (r"(?:1A|1B|2|3A|3B)-(?:CS|NI|DA|AP|IC)-\d{2}", _CSTA),
         (r"(?:CT|CL|CPP|CD|CI)\.L[1-3][AB]?:\d{1,2}(?:-\d{2})?", _CSTA),
     )
 )
 _LABEL: Final = re.compile(rf"(?:{'|'.join(LABELS)})(?=[\s.:§#(-]*\d)", re.IGNORECASE)
-_AROUND: Final = " \t\r\n.,;:!?\"'`\u201c\u201d\u2018\u2019<>[]{}"
+_PUNCTUATION: Final = " \t\r\n.,;:!?\"'`\u201c\u201d\u2018\u2019<>[]{}"
 
 
 def family_of(code: str) -> Family | None:
-    """Return the family that the form of a code names beyond doubt, or None."""
-    text = plain_text(code).strip(_AROUND)
+    """Return the family of a code, or None if the form of the code leaves a doubt."""
+    text = plain_text(code).strip(_PUNCTUATION)
     upper = text.upper()
     for form, family in _FORMS:
         if form.fullmatch(upper):
@@ -104,7 +103,7 @@ def family_of(code: str) -> Family | None:
 
 
 def family_of_place(place: str) -> Family:
-    """Return the family that a state or a body publishes, by a name of `names.place_named`."""
-    if place in _OF_PLACES:
-        return _OF_PLACES[place]
+    """Return the family that *place*, a result of `names.place_named`, publishes."""
+    if place in _FAMILIES_BY_PLACE:
+        return _FAMILIES_BY_PLACE[place]
     return Family(f"the standards of {place}", (place,), _FROM_CSP.format(place))

@@ -1,4 +1,4 @@
-"""Grade levels: their vocabulary, and how people write them.
+"""Grade levels: their codes, and parsing and writing them as people do.
 
 The codes are the ``educationLevels`` of the Common Standards Project:
 https://github.com/commonstandardsproject/api, ``models/standard_set.rb``.
@@ -17,7 +17,7 @@ from standards_mcp_catalog.errors import CatalogError
 from .notation import plain_text
 
 SCHOOL_GRADES: Final = ("Pre-K", "K", *(f"{number:02}" for number in range(1, 13)))
-"""The grades of school, the youngest first."""
+"""The school grades, the youngest first."""
 
 GRADES: Final = (
     *SCHOOL_GRADES,
@@ -30,7 +30,7 @@ GRADES: Final = (
     "AdultEducation",
     "LifeLongLearning",
 )
-"""Every level there is, in order."""
+"""All levels, in their order."""
 
 _UNDERGRADUATE: Final = ("Undergraduate-UpperDivision", "Undergraduate-LowerDivision")
 # A space matches a space, a hyphen or nothing. "pr" and "kg" are codes of CEDS, which the
@@ -72,16 +72,16 @@ _NAMES: Final = (
     (("LifeLongLearning",), "life long learning|life long"),
 )
 _PHRASES: Final = {phrase: levels for levels, names in _NAMES for phrase in names.split("|")}
-_LEVELS: Final = {phrase.replace(" ", ""): levels for phrase, levels in _PHRASES.items()}
-_PHRASE: Final = "|".join(sorted(_PHRASES, key=len, reverse=True)).replace(" ", "[ -]?")
+_LEVELS_BY_PHRASE: Final = {name.replace(" ", ""): levels for name, levels in _PHRASES.items()}
+_PHRASE_PATTERN: Final = "|".join(sorted(_PHRASES, key=len, reverse=True)).replace(" ", "[ -]?")
 _TOKEN: Final = re.compile(
     rf"""
     [\s"'()\[\]]+                                                    # a list written as text
-    | -?\b(?:(?:grades?|graders?|gr|levels?)(?:\b|(?=\d))|g(?=\d))[.:\-]*  # they say nothing
+    | -?\b(?:(?:grades?|graders?|gr|levels?)(?:\b|(?=\d))|g(?=\d))[.:\-]*  # filler words
     | (?P<range>-+|\b(?:to|through|thru|until)\b)
     | (?P<also>[,;/&]|\b(?:and|or)\b)
     | (?P<number>0?[1-9]|1[0-2])(?:st|nd|rd|th)?\b
-    | \b(?P<phrase>{_PHRASE})\b
+    | \b(?P<phrase>{_PHRASE_PATTERN})\b
     """,
     re.VERBOSE,
 )
@@ -92,8 +92,8 @@ class UnknownGradeError(CatalogError, ValueError):
     """A text names no grade level.
 
     Attributes:
-        text: What was given.
-        nearest: Names of grades that look like it, the nearest first.
+        text: The rejected text.
+        nearest: Names of grades with a similar spelling, the most similar first.
     """
 
     def __init__(self, text: str) -> None:
@@ -117,10 +117,10 @@ def parse_grades(text: str) -> tuple[str, ...]:
     undergraduate level. Transitional kindergarten, the year before kindergarten, is Pre-K.
 
     Raises:
-        UnknownGradeError: Some part of *text* is not understood.
+        UnknownGradeError: A part of *text* is not a grade level.
     """
     try:
-        levels = _read(text)
+        levels = _parse(text)
     except ValueError:
         raise UnknownGradeError(text) from None
     return _in_order(levels)
@@ -129,8 +129,8 @@ def parse_grades(text: str) -> tuple[str, ...]:
 def normalize_levels(raw: Iterable[str]) -> tuple[str, ...]:
     """Return the levels of a source's data as codes of `GRADES`, in their order, each once.
 
-    Elements that hold several levels (``"01,02"``, ``"09-12"``, ``"HS"``) are taken apart. Unknown
-    levels follow unchanged.
+    Elements with several levels (``"01,02"``, ``"09-12"``, ``"HS"``) are split. Unknown levels
+    follow unchanged.
     """
     levels = (level for element in raw for level in _levels_of(element))
     return _in_order(dict.fromkeys(levels))
@@ -142,7 +142,7 @@ def grade_order(level: str) -> int:
 
 
 def spoken_levels(levels: Collection[str]) -> str:
-    """Return levels as people write them: ``K-2, 6``. Those beyond school follow as they are."""
+    """Return levels as people write them: ``K-2, 6``. Levels beyond school follow as codes."""
     runs = list[list[str]]()
     for index, level in enumerate(SCHOOL_GRADES):
         if level in levels:
@@ -168,24 +168,24 @@ def _levels_of(element: str) -> Iterable[str]:
 
 def _levels_or_none(text: str) -> set[str] | None:
     try:
-        return _read(text)
+        return _parse(text)
     except ValueError:
         return None
 
 
-def _read(text: str) -> set[str]:
-    """Return the levels that *text* names; a ValueError says that some part was not understood."""
+def _parse(text: str) -> set[str]:
+    """Return the levels that *text* names; raise ValueError if any part of it is not a level."""
     found: set[str] = set()
-    before: tuple[str, ...] = ()
+    previous: tuple[str, ...] = ()
     is_range = False
     for kind, levels in _tokens(" ".join(plain_text(text).casefold().split()).rstrip(".")):
         if is_range and not levels:
             raise ValueError(kind)
         if levels:
-            found.update(_between(before, levels) if is_range else levels)
+            found.update(_between(previous, levels) if is_range else levels)
         is_range = kind == "range"
-        before = before if is_range else levels
-        if is_range and not before:
+        previous = previous if is_range else levels
+        if is_range and not previous:
             raise ValueError(kind)
     if is_range or not found:
         raise ValueError(text)
@@ -193,7 +193,7 @@ def _read(text: str) -> set[str]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield ``range``, ``also``, or ``number`` or ``phrase`` with levels; the rest is skipped."""
+    """Yield the kind and levels of each token except fillers; ``range`` and ``also`` have none."""
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -201,13 +201,13 @@ def _tokens(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             raise ValueError(text[position:])
         position = match.end()
         if kind := match.lastgroup:
-            yield kind, _levels_named(kind, match[kind])
+            yield kind, _levels_of_token(kind, match[kind])
 
 
-def _levels_named(kind: str, text: str) -> tuple[str, ...]:
+def _levels_of_token(kind: str, text: str) -> tuple[str, ...]:
     if kind == "number":
         return (f"{int(text):02}",)
-    return _LEVELS[re.sub("[ -]", "", text)] if kind == "phrase" else ()
+    return _LEVELS_BY_PHRASE[re.sub("[ -]", "", text)] if kind == "phrase" else ()
 
 
 def _between(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
@@ -217,8 +217,8 @@ def _between(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
 
 def _nearest_names(text: str) -> tuple[str, ...]:
     plain = plain_text(text).casefold()
-    spelt_well = {word for phrase in _PHRASES for word in phrase.split()}
-    misspelt = [word for word in re.findall(r"[^\W\d_]{3,}", plain) if word not in spelt_well]
+    correct_words = {word for phrase in _PHRASES for word in phrase.split()}
+    misspelt = [word for word in re.findall(r"[^\W\d_]{3,}", plain) if word not in correct_words]
     known = [*_PHRASES, *GRADES]
     close = (difflib.get_close_matches(each, known, n=1) for each in (plain, *misspelt))
     return tuple(dict.fromkeys(name for names in close for name in names))[:3]

@@ -1,4 +1,4 @@
-"""Names of places, jurisdictions and standard sets: match the spellings of users and sources."""
+"""Match names of places, jurisdictions and standard sets in the spellings of users and sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TERRITORIES: Final[Mapping[str, str]] = {
     "as": "American Samoa", "gu": "Guam", "mp": "Northern Mariana Islands", "pr": "Puerto Rico",
     "vi": "Virgin Islands",
 }  # fmt: skip
-_SHORT: Final[Mapping[str, str]] = {
+_ALIASES: Final[Mapping[str, str]] = {
     "washington dc": "District of Columbia",
     "us virgin islands": "Virgin Islands",
     "usvi": "Virgin Islands",
@@ -47,7 +47,7 @@ _SHORT: Final[Mapping[str, str]] = {
     "csta": "CSTA",
     "computer science teachers association": "CSTA",
 }
-# Publishers of a state's standards whose names do not begin with the state's name.
+# Publishers of states' standards whose names do not begin with the name of the state.
 _PUBLISHERS: Final[Mapping[str, str]] = {
     "cpalms": "Florida",
     "gadoe": "Georgia",
@@ -56,31 +56,31 @@ _PUBLISHERS: Final[Mapping[str, str]] = {
     "ncdpi": "North Carolina",
     "teks": "Texas",
 }
-_TITLE: Final = re.compile(r"(?:the )?(?:state|commonwealth|territory) of (?!the )")
-# Districts begin with the name of their state, too, so only a mark or an agency may follow it.
-_MARK: Final = re.compile(
+_STATE_OF: Final = re.compile(r"(?:the )?(?:state|commonwealth|territory) of (?!the )")
+# Names of districts may begin with a state, too, so only punctuation or an agency may follow one.
+_AFTER_STATE: Final = re.compile(
     r"\s*[:,]|\s+[-\u2013\u2014]|\s+(?:state )?(?:agency|board|department|doe|education|office)\b",
     re.IGNORECASE,
 )
-_BETWEEN_LETTERS: Final = re.compile(r"(?<=\b\w) (?=\w\b)")
+_SPACE_IN_INITIALS: Final = re.compile(r"(?<=\b\w) (?=\w\b)")
 
 
 LONGEST_NAME: Final = 1_000
-"""Names are compared by this many characters: a client may send megabytes."""
+"""Number of characters of a name that are compared: a client may send megabytes."""
 
 
 def folded(text: str) -> str:
-    """Return the common form of the spellings of a name; GUIDs lose their dashes."""
+    """Return *text* as words in lower case, or the GUID in it without dashes, for comparison."""
     text = text[:LONGEST_NAME]
     return guid_of(text) or " ".join(re.split(r"[\W_]+", plain_text(text).casefold())).strip()
 
 
-_STATE_NAMES: Final = {**_STATES, **{folded(name): name for name in _STATES.values()}}
-_OWN_NAMES: Final = {
-    **_STATE_NAMES,
+_STATES_BY_NAME: Final = {**_STATES, **{folded(name): name for name in _STATES.values()}}
+_PLACES_BY_NAME: Final = {
+    **_STATES_BY_NAME,
     **_TERRITORIES,
-    **_SHORT,
-    **{folded(name): name for name in (*_TERRITORIES.values(), *_SHORT.values())},
+    **_ALIASES,
+    **{folded(name): name for name in (*_TERRITORIES.values(), *_ALIASES.values())},
 }
 
 
@@ -92,52 +92,53 @@ POSTAL_CODES: Final = tuple(code.upper() for code in _STATES)
 
 
 def state_named(text: str) -> str | None:
-    """Return the state for a name or a postal code, such as New York, or None."""
-    return _STATE_NAMES.get(folded(text))
+    """Return the name of the state for a name or postal code such as ``NY``, or None."""
+    return _STATES_BY_NAME.get(folded(text))
 
 
 def place_named(text: str) -> str | None:
-    """Return the state, territory or body for a text, or None.
+    """Return the full name of the state, territory or body that *text* names, or None.
 
-    Names are the full one, the postal code or initials (``FL``, ``D.C.``, ``CCSS``), and the name
-    of a publisher such as ``CPALMS``.
+    *text* may be the full name, a postal code or initials (``FL``, ``D.C.``, ``CCSS``), or a
+    publisher such as ``CPALMS``.
     """
     name = _plain(text)
-    return _OWN_NAMES.get(name) or _PUBLISHERS.get(name)
+    return _PLACES_BY_NAME.get(name) or _PUBLISHERS.get(name)
 
 
-def before_mark(text: str) -> str:
-    """Return the part of a title before a colon, a comma, a dash, or the name of an agency."""
-    return _MARK.split(text, maxsplit=1)[0]
+def _leading_name(title: str) -> str:
+    """Return the part of a title before a colon, a comma, a dash, or an agency such as "Board"."""
+    return _AFTER_STATE.split(title, maxsplit=1)[0]
 
 
-# Records keep the name of their source: users would not find a name of our own in its publications.
+# Records keep the names in their source, because users know these from its publications.
 def proper_name(text: str) -> str:
-    """Return how a place is called that is named by its code or in small letters, else *text*.
+    """Return the full name of the place that *text* names, or *text* with single spaces.
 
-    A publisher's name stays, since users may mean the publisher.
+    The name of a publisher is kept, since users may mean the publisher.
     """
-    return _OWN_NAMES.get(_plain(text)) or " ".join(text.split())
+    return _PLACES_BY_NAME.get(_plain(text)) or " ".join(text.split())
 
 
 def names_of_place(text: str) -> list[str]:
-    """Return the names that sources may use for a place; the list is empty for other texts.
+    """Return the names that sources may use for the place that *text* names, or an empty list.
 
-    For a store that cannot list its jurisdictions and compares texts letter by letter.
+    These are for stores that cannot list their jurisdictions and compare texts exactly.
     """
     place = place_named(text)
-    short = (name.upper() for name, of in {**_STATES, **_TERRITORIES}.items() if of == place)
-    publishers = (name.upper() for name, of in _PUBLISHERS.items() if of == place)
-    return [place, *short, *publishers] if place else []
+    by_code = {**_STATES, **_TERRITORIES}
+    codes = (code.upper() for code, named in by_code.items() if named == place)
+    publishers = (name.upper() for name, state in _PUBLISHERS.items() if state == place)
+    return [place, *codes, *publishers] if place else []
 
 
 def is_publisher(text: str) -> bool:
-    """Return whether a text is the name of who publishes a state's standards."""
+    """Return True if *text* names the publisher of a state's standards."""
     return _plain(text) in _PUBLISHERS
 
 
 def _plain(text: str) -> str:
-    return _TITLE.sub("", _BETWEEN_LETTERS.sub("", folded(text)), count=1)
+    return _STATE_OF.sub("", _SPACE_IN_INITIALS.sub("", folded(text)), count=1)
 
 
 _SHORTEST_INITIALS: Final = 3
@@ -148,20 +149,20 @@ _MOST_HINTS: Final = 3
 
 
 class JurisdictionNameError(CatalogError, ValueError):
-    """A text names no jurisdiction that is there, or several; the message names those."""
+    """A text names no available jurisdiction, or several; the message lists the candidates."""
 
 
 def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
-    """Return the titles for a name: equal ones, or else titles with this short form.
+    """Return the jurisdictions in *titles* that *text* names in full, or else by a short form.
 
-    A name, a code and initials of one place mean the same (``Florida``, ``FL``, ``CPALMS``; see
-    `places`). Short are the first words (``Common Core``) and the initials of three words or more.
-    A state must come before a mark or an agency: ``Illinois: Chicago`` and ``Illinois State Board``
-    are titles of Illinois, but ``Kansas City`` is not one of Kansas.
+    The names, codes and initials of a place mean the same (see `place_named`). Short forms are the
+    first words (``Common Core``) and the initials of three words or more. After a state,
+    punctuation or an agency must follow: ``Illinois: Chicago`` and ``Illinois State Board`` are
+    titles of Illinois, but ``Kansas City`` is not a title of Kansas.
     """
     names = {title: folded(title) for title in titles}
-    given, place = folded(text), place_named(text)
-    equal = [title for title, name in names.items() if given and name == given]
+    name_in_text, place = folded(text), place_named(text)
+    equal = [title for title, name in names.items() if name and name == name_in_text]
     if equal and (place is None or is_publisher(text)):
         return equal
     if place and (same := [each for each in names if place_named(each) == place]):
@@ -170,23 +171,23 @@ def jurisdictions_named(text: str, titles: Iterable[str]) -> list[str]:
         return [
             title
             for title in names
-            if place_named(before_mark(title)) == place and not _is_elsewhere(title, place)
+            if place_named(_leading_name(title)) == place and not _is_elsewhere(title, place)
         ]
-    for wanted in dict.fromkeys((given, folded(place or ""))):
+    for wanted in dict.fromkeys((name_in_text, folded(place or ""))):
         if found := [
             title
             for title, name in names.items()
-            if _is_short(wanted, name) and not _is_elsewhere(title, place)
+            if _is_short_form(wanted, name) and not _is_elsewhere(title, place)
         ]:
             return found
     return []
 
 
 def jurisdictions_meant(text: str, titles: Collection[str]) -> list[str]:
-    """Return the titles that a name means; several only where all are names of one place.
+    """Return the titles that *text* names; several only if all are names of one place.
 
     Raises:
-        JurisdictionNameError: It means none of them, or several.
+        JurisdictionNameError: *text* names none of *titles*, or titles of several places.
     """
     found = jurisdictions_named(text, titles)
     if not found:
@@ -195,39 +196,39 @@ def jurisdictions_meant(text: str, titles: Collection[str]) -> list[str]:
 
 
 def of_one_place(text: str, found: list[str]) -> list[str]:
-    """Return the titles that a text was found to mean, if all are names of one place.
+    """Return *found*, the titles that *text* names, if all are names of one place.
 
     Raises:
-        JurisdictionNameError: They are not; the message names them.
+        JurisdictionNameError: The titles are of several places; the message lists them.
     """
     # An answer about New York and New Jersey together looks certain and is wrong.
-    if len({same_jurisdiction(each) for each in found}) > 1:
+    if len({jurisdiction_key(each) for each in found}) > 1:
         raise JurisdictionNameError(
             f"{quoted(text)} may be {listed(found, 'or')}. Name one of them in full."
         )
     return found
 
 
-def same_jurisdiction(title: str) -> str:
-    """Return a text that is equal for titles of one jurisdiction: of one place, or in any case."""
+def jurisdiction_key(title: str) -> str:
+    """Return a key that is equal for all titles of one jurisdiction: its place or folded title."""
     return place_named(title) or folded(title) or title
 
 
 def unknown_jurisdiction_error(text: str, titles: Collection[str]) -> JurisdictionNameError:
-    """Return the error for a name of no jurisdiction; it offers near ones and names all."""
+    """Return the error for an unknown jurisdiction, with similar titles and a list of all."""
     place = place_named(text)
     missing = f" No standards of {place} are loaded." if place else ""
     near = jurisdictions_named(text, titles) or titles_like(text, titles)
     near = near or titles_with(place or "", titles)
     hint = f" Did you mean {' or '.join(map(repr, near[:_MOST_HINTS]))}?" if near else ""
-    there = f"There are: {listed(titles)}." if titles else "None is loaded."
-    return JurisdictionNameError(f"No jurisdiction here is {quoted(text)}.{missing}{hint} {there}")
+    others = f"There are: {listed(titles)}." if titles else "None is loaded."
+    return JurisdictionNameError(f"No jurisdiction here is {quoted(text)}.{missing}{hint} {others}")
 
 
 def fits_jurisdiction(text: str, title: str) -> bool:
-    """Return whether a title is meant by a name, or has the words of one: ``Elm`` in ``Elm City``.
+    """Return True if *text* names *title* or has words of it: ``Elm`` for ``Elm City``.
 
-    A title that is another place is not: ``West Virginia`` has the word ``Virginia``.
+    A title of another place does not fit: ``West Virginia`` has the word ``Virginia``.
     """
     if jurisdictions_named(text, [title]):
         return True
@@ -239,26 +240,26 @@ def fits_jurisdiction(text: str, title: str) -> bool:
 
 
 def are_one_jurisdiction(title: str, other: str) -> bool:
-    """Tell whether two titles are of one jurisdiction, such as the NGSS by name and by initials."""
+    """Return True if two titles name one jurisdiction, such as the NGSS by name and by initials."""
     return bool(jurisdictions_named(title, [other]) or jurisdictions_named(other, [title]))
 
 
 def titles_with(text: str, titles: Iterable[str]) -> list[str]:
-    """Return the titles that have each word of a text, or a word that it begins.
+    """Return the titles in which each word of *text* is a word or the beginning of one.
 
-    Numbers count whole: ``math grade 1`` is in ``Mathematics: Grade 1``, not in ``Grade 11``.
+    Numbers must be whole words: ``grade 1`` is in ``Mathematics: Grade 1``, not in ``Grade 11``.
     """
     words = folded(text).split()
     return [each for each in titles if words and _has_words(words, folded(each).split())]
 
 
 def titles_like(text: str, titles: Iterable[str]) -> list[str]:
-    """Return a few titles that have the words of a text, or else are spelled nearly so."""
+    """Return up to three titles with the words of *text*, or else with a similar spelling."""
     titles = list(titles)
     by_spelling = {folded(place_named(title) or title): title for title in titles}
     by_spelling |= {folded(title): title for title in titles}
-    nearly = difflib.get_close_matches(folded(text), by_spelling, n=_MOST_HINTS)
-    found = titles_with(text, titles) or [by_spelling[each] for each in nearly]
+    similar = difflib.get_close_matches(folded(text), by_spelling, n=_MOST_HINTS)
+    found = titles_with(text, titles) or [by_spelling[each] for each in similar]
     return list(dict.fromkeys(found))[:_MOST_HINTS]
 
 
@@ -268,7 +269,7 @@ def quoted(text: str) -> str:
 
 
 def listed(names: Iterable[str], word: str = "") -> str:
-    """Return names between quotation marks, the last after *word*; the first of too many."""
+    """Return names in quotation marks, with *word* before the last; only the first of many."""
     every = list(dict.fromkeys(names))
     shown = [repr(each) for each in sorted(every[:_MOST_NAMES])]
     if more := len(every) - len(shown):
@@ -279,11 +280,11 @@ def listed(names: Iterable[str], word: str = "") -> str:
 
 
 def _is_elsewhere(title: str, place: str | None) -> bool:
-    """Return whether a title is another place: ``Washington, D.C.`` is not in Washington."""
+    """Return True if a title is of another place: ``Washington, D.C.`` is not in Washington."""
     return place is not None and place_named(title) not in {None, place}
 
 
-def _is_short(wanted: str, name: str) -> bool:
+def _is_short_form(wanted: str, name: str) -> bool:
     initials = "".join(word[0] for word in name.split())
     is_initials = wanted == initials and len(initials) >= _SHORTEST_INITIALS
     return bool(wanted) and (is_initials or name.startswith(f"{wanted} "))

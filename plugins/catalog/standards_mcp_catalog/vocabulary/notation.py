@@ -1,8 +1,8 @@
-"""Codes and identifiers of standards: one key for each, however it is written.
+"""Canonical keys of codes and identifiers: equal for all spellings of one code.
 
-A key begins with its kind, so that keys of different kinds never meet: ``guid:``, ``asn:``,
+A key begins with its kind, so that keys of different kinds are never equal: ``guid:``, ``asn:``,
 ``code:``, and ``id:`` for an identifier of no known form. A store keeps each record under its
-`record_keys` and finds user input by its `lookup_keys`.
+`record_keys` and looks up user input by its `lookup_keys`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Final
 from standards_mcp_catalog.records import StandardRecord
 
 PREFIXES_FIELD: Final = "notation_prefixes"
-"""The field, made by every store, that holds a record's `prefix_keys` to filter by."""
+"""The field that every store adds to a record: its `prefix_keys`, for filters."""
 
 _UNUSUAL_DASHES = re.compile(r"[\u2010-\u2015\u2212]")
 _SEPARATORS = re.compile(r"[\W_]+")
 _NUMBER_AND_LETTER = re.compile(r"(\d+)([A-Z])")
 
 # The last number of each cluster of a Common Core domain: 3.MD has A 1-2, B 3-4, C 5-7, D 8.
-# Other states number anew within each cluster, so that a letter may only go where it says nothing.
+# Other states restart numbers in each cluster, so only a letter that agrees with this is dropped.
 _CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     "K": {"CC": (3, 5, 7), "OA": (5,), "NBT": (1,), "MD": (2, 3), "G": (3, 6)},
     "1": {"OA": (2, 4, 6, 8), "NBT": (1, 3, 6), "MD": (2, 3, 4), "G": (3,)},
@@ -42,8 +42,8 @@ _CLUSTER_ENDS: Mapping[str, Mapping[str, tuple[int, ...]]] = {
           "GMD": (3, 4), "MG": (3,)},
     "S": {"ID": (4, 6, 9), "IC": (2, 6), "CP": (5, 9), "MD": (4, 7)},
 }  # fmt: skip
-# Common Core codes, once every separator is a single "." or "-". Only a whole match counts, so
-# the codes of others keep all their letters.
+# Patterns of Common Core codes in the form of `_plain_code`. Only full matches count, so that the
+# codes of other frameworks keep all their letters.
 _PREFIX = r"(?:(?:CCSS(?:[.-]?M)?|COMMON[.-]CORE|CC)[.-])?"
 _IN_MATH = r"MATH(?:EMATIC(?:S|AL))?[.-](?:CONTENT[.-]|PRACTICES?[.-])?"
 _IN_ELA = r"ELA[.-](?:LITERACY[.-])?"
@@ -67,7 +67,7 @@ _ELA_BAND = re.compile(rf"{_ELA_PREFIX}{_STRAND}[.-]?{_BAND}(?:[.-]{_NUMBER})?")
 _GRADE_FIRST = re.compile(rf"CCSS[.-](?:ELA[.-])?{_GRADE}[.-]{_STRAND}[.-]{_NUMBER}")
 
 _ANY_PREFIX = re.compile(rf"^{_PREFIX}(?:{_IN_MATH}|{_IN_ELA})?")
-_CUT = re.compile(r"[.-]")
+_SEPARATOR = re.compile(r"[.-]")
 
 _GUID = re.compile(
     r"(?:urn:(?:uuid|guid):)?\{?"
@@ -86,7 +86,7 @@ _CODE_IN_TEXT = re.compile(
 
 
 def plain_text(text: str) -> str:
-    """Return *text* in Unicode's compatibility form, without invisible marks, with one dash."""
+    """Return *text* in Unicode's form NFKC, without invisible characters, all dashes as "-"."""
     if text.isascii():
         return text
     compatible = unicodedata.normalize("NFKC", text)
@@ -97,9 +97,9 @@ def plain_text(text: str) -> str:
 def canonical_key(notation: str) -> str:
     """Return the key of a code: equal for all spellings of the code.
 
-    Case, the kind of separators and marks around the code never matter, and ``2A`` is ``2.A``
-    after the first segment. Common Core codes lose their prefix, the ``HS`` of high school and,
-    before a number, the letter of its cluster, which the short form leaves out:
+    Case, the kind of separators and punctuation around the code do not matter, and ``2A`` is
+    ``2.A`` after the first segment. Common Core codes lose their prefix, the ``HS`` of high school
+    and, before a number, the letter of the cluster, because short codes omit it:
     ``CCSS.Math.Content.3.NF.A.1`` and ``3.nf.1`` are both ``3.NF.1``. Bands keep their dash:
     ``RST.9-10.1``. A text without a letter or digit has the key "".
     """
@@ -107,19 +107,19 @@ def canonical_key(notation: str) -> str:
 
 
 def is_common_core(code: str) -> bool:
-    """Tell whether a text is written as a code of the Common Core, in any of its spellings.
+    """Return True if *code* has the form of a Common Core code, in any spelling.
 
-    A domain or a strand is enough: ``3.NF``, ``RL.4``. No catalog is asked whether it exists.
+    A domain or a strand is enough: ``3.NF``, ``RL.4``. The code need not exist.
     """
     return _common_core_key(_plain_code(code)) is not None
 
 
 def prefix_keys(codes: Iterable[str]) -> frozenset[str]:
-    """Return the `canonical_key` of everything that some of *codes* begins with, in any spelling.
+    """Return the `canonical_key` of each of *codes* and of everything that it begins with.
 
-    Each code is cut where it is written with a separator, with the prefix of the Common Core and
-    without it. ``CCSS.Math.Content.3.NF.A.1`` begins with ``CCSS``, ``CCSS.MATH``, ``3``, ``3.NF``,
-    ``3.NF.A`` and ``3.NF.1``, which is also itself; so does ``3.NF.1``, but for the first two.
+    Each code is cut at its separators, Common Core codes with and without their prefix.
+    ``CCSS.Math.Content.3.NF.A.1`` and ``3.NF.1`` both have the keys ``3``, ``3.NF``, ``3.NF.A`` and
+    ``3.NF.1``; the first also has ``CCSS``, ``CCSS.MATH`` and longer beginnings.
     """
     found: set[str] = set()
     for code in filter(None, map(_plain_code, codes)):
@@ -134,16 +134,16 @@ def prefix_keys(codes: Iterable[str]) -> frozenset[str]:
 
 
 def with_prefixes(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record together with `PREFIXES_FIELD`, as stores filter by them."""
+    """Return the fields of a record, and `PREFIXES_FIELD` for filters."""
     codes = (data.get("statement_notation") or "", *data.get("alt_statement_notations", ()))
     return {**data, PREFIXES_FIELD: sorted(prefix_keys(codes))}
 
 
 def guid_of(text: str) -> str | None:
-    """Return the GUID that *text* is or that its URI ends in, as 32 upper-case hex digits.
+    """Return the GUID that *text* is, or the last one in the path of a URI; None without a GUID.
 
-    Dashes, braces, ``urn:uuid:`` and ``urn:guid:`` are understood, and the URIs of CASE items,
-    whose last segment is the GUID: https://www.imsglobal.org/spec/case/v1p0.
+    The result has 32 upper-case hex digits. Dashes, braces, ``urn:uuid:`` and ``urn:guid:`` are
+    accepted. URIs of CASE items end in a GUID: https://www.imsglobal.org/spec/case/v1p0.
     """
     path = re.split(r"[?#]", plain_text(text).strip(" \t\r\n<>\"'"), maxsplit=1)[0]
     for segment in reversed(path.split("/")):
@@ -153,7 +153,7 @@ def guid_of(text: str) -> str | None:
 
 
 def asn_id_of(text: str) -> str | None:
-    """Return the ASN statement id, such as ``S11437E2``, that *text* is or its URI ends in."""
+    """Return the ASN statement id, such as ``S11437E2``, that *text* is or ends in as a URI."""
     match = _ASN_ID.fullmatch(plain_text(text).strip())
     return match[1].upper() if match else None
 
@@ -161,18 +161,18 @@ def asn_id_of(text: str) -> str | None:
 def lookup_keys(text: str) -> tuple[str, ...]:
     """Return every key that the record named by *text* may have, best first.
 
-    *text* is user input: a GUID, an ASN id, a URI of either, the address of a page of
-    the Common Core site, an identifier of a user's own, or a code. Blank text has no keys.
+    *text* is user input: a code, a GUID, an ASN id, a URI of either, the address of a page of the
+    Common Core site, or any other identifier. Blank text has no keys.
     """
     keys = (*spelled_keys(text), _grade_first_key(text))
     return tuple(dict.fromkeys(key for key in keys if key))
 
 
 def spelled_keys(text: str) -> tuple[str, ...]:
-    """Return the `lookup_keys` of *text* itself, without other readings of it."""
+    """Return the `lookup_keys` of *text*, but for ``3.RL.1`` not the key of ``RL.3.1``."""
     if guid := guid_of(text):
         return (f"guid:{guid}",)
-    keys = (identifier_key(text), _own_id_key(text), _code_key(text))
+    keys = (identifier_key(text), _other_id_key(text), _code_key(text))
     return tuple(dict.fromkeys(key for key in keys if key))
 
 
@@ -184,8 +184,8 @@ def codes_in(text: str) -> tuple[str, ...]:
 def record_keys(record: StandardRecord) -> frozenset[str]:
     """Return the keys of all identifiers and codes of *record*.
 
-    They come from ``id``, ``asn_identifier``, ``statement_notation``,
-    ``alt_statement_notations`` and, where a source added them, ``case_uuid`` and ``case_uri``.
+    The fields are ``id``, ``asn_identifier``, ``statement_notation``, ``alt_statement_notations``
+    and, if a source added them, ``case_uuid`` and ``case_uri``.
     """
     codes = (record.statement_notation, *record.alt_statement_notations)
     found = (_code_key(code or "") for code in codes)
@@ -206,14 +206,14 @@ def identifier_key(text: str) -> str | None:
         return f"guid:{guid}"
     if asn_id := asn_id_of(text):
         return f"asn:{asn_id}"
-    return _own_id_key(text)
+    return _other_id_key(text)
 
 
 def _plain_code(notation: str) -> str:
     """Return a code in upper case, with "." or "-" as its only separators."""
     text = plain_text(notation).casefold().upper()
-    one = _SEPARATORS.sub(lambda run: "-" if run[0].strip() == "-" else ".", text)
-    return one.strip(".-")
+    separated = _SEPARATORS.sub(lambda run: "-" if run[0].strip() == "-" else ".", text)
+    return separated.strip(".-")
 
 
 def _key_of(code: str) -> str:
@@ -222,15 +222,15 @@ def _key_of(code: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _key_of_beginning(beginning: str) -> str:
-    return _key_of(beginning)  # thousands of records begin alike
+    return _key_of(beginning)  # cached, because thousands of codes begin alike
 
 
 def _beginnings(code: str) -> Iterable[str]:
-    return [code[: match.start()] for match in _CUT.finditer(code)]
+    return [code[: match.start()] for match in _SEPARATOR.finditer(code)]
 
 
 def _cluster_keys(key: str) -> Iterable[str]:
-    """Return the key of the cluster that a Common Core code belongs to, though it leaves it out."""
+    """Return the key of the cluster of a Common Core code without a cluster, or an empty list."""
     first, _, rest = key.partition(".")
     second, _, rest = rest.partition(".")
     number = rest.partition(".")[0]
@@ -284,10 +284,10 @@ def _code_key(text: str) -> str | None:
 
 
 def _grade_first_key(text: str) -> str | None:
-    """Return the key of ``RL.3.1`` for ``3.RL.1``, which is a code of its own in some states."""
+    """Return the key of ``RL.3.1`` for ``3.RL.1``. Some states have codes like the latter."""
     code = f"CCSS.{canonical_key(text)}"
     return f"code:{canonical_key(code)}" if _GRADE_FIRST.fullmatch(code) else None
 
 
-def _own_id_key(text: str) -> str | None:
+def _other_id_key(text: str) -> str | None:
     return f"id:{text.strip()}" if text.strip() else None

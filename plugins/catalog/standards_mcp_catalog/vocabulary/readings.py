@@ -1,8 +1,8 @@
-"""Readings of texts that name standards: one code, or a list of them.
+"""Parse texts that name standards: one code, or a list of codes.
 
-`notation.canonical_key` makes the certain spellings of one code equal. The readings here are less
-certain: a code in the style of 2010, one after the mark of a state, the address of a page. They are
-tried in order, and only if the catalog does not know the text itself.
+`notation.canonical_key` makes spellings equal that certainly mean the same code. A `Reading` is
+less certain: a code in the style of 2010, a code after a state's prefix, the address of a page.
+Readings are tried in order, and only if the catalog does not have the text itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .families import COMMON_CORE, LABELS, family_of
 from .names import state_named
 from .notation import asn_id_of, codes_in, guid_of, is_common_core, plain_text
 
-_MARKS: Final = " \t\r\n.,;:!?*•·#\"'`\u201c\u201d\u2018\u2019«»„<>[]{}|"
+_PUNCTUATION: Final = " \t\r\n.,;:!?*•·#\"'`\u201c\u201d\u2018\u2019«»„<>[]{}|"
 _LABEL: Final = re.compile(
     r"(?:(?:the|standards?|codes?|benchmarks?|objectives?|indicators?|performance|expectations?|id|CCSS)"
     r"[\s:#=*(\[{\"'\u201c\u2018]+)+",
@@ -25,8 +25,8 @@ _LABEL: Final = re.compile(
 )
 _FAMILY: Final = re.compile(rf"({'|'.join(LABELS)})[\s:.#§(-]+", re.IGNORECASE)
 
-# Spellings that `canonical_key` does not join, in upper case. Whatever is made of a match counts
-# only if it is a code of the Common Core.
+# Patterns, in upper case, of spellings that `canonical_key` does not cover. The code that is made
+# of a match counts only if it is a code of the Common Core.
 _CC: Final = r"(?:(?:CCSS|CC)[.-])?"
 _DOMAIN: Final = (
     r"(?P<domain>APR|CC|CED|CN|CO|CP|EE|GMD|GPE|IC|ID|IF|BF|LE|MD|MG|NBT|NF|NS|OA|REI|RN|RP|SP|SRT"
@@ -63,15 +63,15 @@ _BANDS: Final = {
     "68": "6-8",
 }
 
-# Prefixes that states put before codes of the Common Core, such as the mark of New York in
-# NY-3.NF.1. After a space only capitals count: "or 3.NF.1" is not of Oregon.
-_STATE_MARK: Final = re.compile(
+# Prefixes that states put before codes of the Common Core, such as NY in NY-3.NF.1. Before a space
+# only capitals count: "or 3.NF.1" is not a code of Oregon.
+_STATE_PREFIX: Final = re.compile(
     r"(?:NYS|NJSLS|MGSE|ELAGSE|MCC)(?![A-Z]{2})|[A-Z]{2}(?=[.:-])|(?-i:[A-Z]{2}(?= ))",
     re.IGNORECASE,
 )
-_MARKED: Final = {"NYS": "NY", "NJSLS": "NJ", "MGSE": "GA", "ELAGSE": "GA", "MCC": "GA"}
+_STATES_BY_PREFIX: Final = {"NYS": "NY", "NJSLS": "NJ", "MGSE": "GA", "ELAGSE": "GA", "MCC": "GA"}
 _MOST_WORDS_OF_A_STATE: Final = 3
-# They never took over the Common Core, or gave it up for codes of their own.
+# States that never adopted the Common Core, or replaced it by codes of their own.
 _WITHOUT_COMMON_CORE: Final = frozenset(
     ("Alaska", "Florida", "Indiana", "Nebraska", "Oklahoma", "South Carolina", "Texas", "Virginia")
 )
@@ -85,12 +85,12 @@ _MOST_SEGMENTS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One thing that a text may mean.
+    """One possible meaning of a text.
 
     Attributes:
-        code: What to find in a catalog.
-        places: The names of the jurisdictions whose standards alone are meant; empty is any.
-        in_place_of: The state that the text names, where the standard of another is meant.
+        code: Code or id to look up in a catalog.
+        places: Names of the only jurisdictions whose standards match; empty for all.
+        in_place_of: The state that the text names, if `places` is the Common Core instead.
     """
 
     code: str
@@ -99,19 +99,19 @@ class Reading:
 
 
 def readings(text: str) -> tuple[Reading, ...]:
-    """Return the readings of the name of one standard: first the text itself, then the surest.
+    """Return the readings of a text that names one standard: the text itself, then by certainty.
 
-    Nothing is raised for any text, and the time is proportional to its length.
+    This accepts any text, and takes time in proportion to its length.
     """
     bare = _without_label(unwrapped(plain_text(text)))
-    found = (Reading(text.strip()), Reading(bare), *_meant_by(bare))
+    found = (Reading(text.strip()), Reading(bare), *_uncertain_readings(bare))
     return tuple(dict.fromkeys(each for each in found if each.code))
 
 
 def codes_of_places(text: str) -> Iterator[Reading]:
-    """Yield the readings of a code after the name of a place, such as ``NY-AA.1``.
+    """Yield the readings of a code after a state or a family's label: ``NY-AA.1``, ``SOL 3.5``.
 
-    Letters before a dot are not a place: ``MA.3.FR.1`` is a code of Florida, not of Massachusetts.
+    Letters before a dot are not a state: ``MA.3.FR.1`` is a code of Florida, not of Massachusetts.
     """
     bare = unwrapped(plain_text(text))
     if label := _FAMILY.match(bare):
@@ -120,28 +120,28 @@ def codes_of_places(text: str) -> Iterator[Reading]:
         return
     for state, rest in _states_before(bare):
         if not rest.startswith("."):
-            yield Reading(rest.lstrip(_MARKS + "-"), places=(state,))
+            yield Reading(rest.lstrip(_PUNCTUATION + "-"), places=(state,))
 
 
 def unwrapped(text: str) -> str:
-    """Return a text without the marks around it; a bracket that it opens itself stays closed."""
-    rest = text.strip(_MARKS).lstrip("(" + _MARKS)
-    return rest if "(" in rest else rest.rstrip(")" + _MARKS)
+    """Return *text* without the punctuation around it, but with the brackets of ``111.5(b)(3)``."""
+    rest = text.strip(_PUNCTUATION).lstrip("(" + _PUNCTUATION)
+    return rest if "(" in rest else rest.rstrip(")" + _PUNCTUATION)
 
 
 def is_code(text: str) -> bool:
-    """Tell whether a text is surely meant as a code or an id: by its form alone."""
+    """Return True if the form of *text* alone shows that it is a code or an id."""
     if family_of(text) or guid_of(text) or asn_id_of(text):
         return True
-    return bool(list(_spelled(text)) or list(_of_state(text)))
+    return bool(list(_respelled(text)) or list(_readings_after_state(text)))
 
 
-def _meant_by(text: str) -> Iterator[Reading]:
+def _uncertain_readings(text: str) -> Iterator[Reading]:
     if _ADDRESS.fullmatch(text):
-        yield from map(Reading, _of_address(text))
+        yield from map(Reading, _codes_in_address(text))
         return
-    yield from map(Reading, _spelled(text))
-    yield from _of_state(text)
+    yield from map(Reading, _respelled(text))
+    yield from _readings_after_state(text)
     if label := _FAMILY.match(text):
         yield Reading(text[label.end() :], places=LABELS[label[1].upper()].places)
 
@@ -150,8 +150,8 @@ def _without_label(text: str) -> str:
     return text[match.end() :] if (match := _LABEL.match(text)) else text
 
 
-def _spelled(text: str) -> Iterator[str]:
-    """Yield the Common Core code that a text is in another spelling, unless it is one already."""
+def _respelled(text: str) -> Iterator[str]:
+    """Yield the Common Core code for a text in one of the `_SPELLINGS`, else nothing."""
     if is_common_core(text):
         return
     code = re.sub(r"[^A-Z0-9-]+", ".", text.upper()).strip(".-")
@@ -167,34 +167,35 @@ def _spelled(text: str) -> Iterator[str]:
                 return
 
 
-def _of_state(text: str) -> Iterator[Reading]:
-    """Yield the readings of a Common Core code behind the mark or the name of a state."""
+def _readings_after_state(text: str) -> Iterator[Reading]:
+    """Yield the readings of a Common Core code after the prefix or the name of a state."""
     if family_of(text):  # CT.L2:1 is of CSTA, not of Connecticut
         return
     for state, rest in _states_before(text):
-        bare = _without_label(rest.lstrip(_MARKS + "-"))
-        code = bare if is_common_core(bare) else next(_spelled(bare), "")
+        bare = _without_label(rest.lstrip(_PUNCTUATION + "-"))
+        code = bare if is_common_core(bare) else next(_respelled(bare), "")
         if code:
             yield Reading(code, places=(state,))
-            # With a note, because states have changed the texts.
+            # Lookups add a note to this reading, because states have changed the texts.
             if state not in _WITHOUT_COMMON_CORE:
                 yield Reading(code, places=COMMON_CORE.places, in_place_of=state)
             return
 
 
 def _states_before(text: str) -> Iterator[tuple[str, str]]:
-    if match := _STATE_MARK.match(text):
+    """Yield the states that *text* may begin with, each with the rest of *text*."""
+    if match := _STATE_PREFIX.match(text):
         mark = match[0].upper()
-        if state := state_named(_MARKED.get(mark, mark)):
+        if state := state_named(_STATES_BY_PREFIX.get(mark, mark)):
             yield state, text[match.end() :]
     words = text.split(maxsplit=_MOST_WORDS_OF_A_STATE)
     for count in range(1, len(words)):
-        name = " ".join(words[:count]).rstrip(_MARKS)
+        name = " ".join(words[:count]).rstrip(_PUNCTUATION)
         if len(name) > len("NY") and (state := state_named(name)):
             yield state, " ".join(words[count:])
 
 
-def _of_address(address: str) -> Iterator[str]:
+def _codes_in_address(address: str) -> Iterator[str]:
     """Yield the codes that the address of a page may end with, in one segment or in several."""
     segments = [part for part in re.split(r"[/?#&=]", unquote(address)) if part]
     for segment in reversed(segments[-_MOST_SEGMENTS:]):
@@ -208,9 +209,9 @@ def _of_address(address: str) -> Iterator[str]:
             yield code
 
 
-_BETWEEN: Final = re.compile(r"[,;|\n\r\v\f\u2028\u2029]+")
-_WORDS_BETWEEN: Final = re.compile(r"(?<=\s)(?:and|or|plus|&|\+)(?=\s)", re.IGNORECASE)
-_MOST_WORDS: Final = 3
+_LIST_SEPARATOR: Final = re.compile(r"[,;|\n\r\v\f\u2028\u2029]+")
+_LIST_WORD: Final = re.compile(r"(?<=\s)(?:and|or|plus|&|\+)(?=\s)", re.IGNORECASE)
+_MOST_WORDS_OF_A_NAME: Final = 3
 _TOO_SHORT: Final = re.compile(
     r"(?:\d{1,2}|[a-z])(?:\s+(?:and|or|&)\s+(?:\d{1,2}|[a-z]))?", re.IGNORECASE
 )
@@ -224,12 +225,12 @@ _LIKE_A_CODE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A text that names a standard, or parts that do so.
+    """A text that names one standard, or several standards in its parts.
 
     Attributes:
-        text: As it was written.
-        readings: What the text may mean, the surest first.
-        parts: What its parts name; they count where no reading of the whole is known.
+        text: The text as it was written.
+        readings: The possible meanings of the whole text, the surest first.
+        parts: Requests for the parts, for the case that the catalog has no reading of the whole.
     """
 
     text: str
@@ -243,57 +244,60 @@ class Request:
             yield from part.every_reading()
 
     def names(self) -> list[str]:
-        """Return the texts that each name one standard, if the parts count."""
+        """Return the texts of the innermost parts, which each name one standard."""
         return [name for part in self.parts for name in part.names()] or [self.text]
 
 
 def requests_in(text: str) -> Request:
-    """Return the standards that a text names: one code or id, or several.
+    """Return the request of a text that names one standard, or several in a list.
 
-    Commas, semicolons, line ends and words such as "and" separate, and so do spaces between what
-    is surely a code. The whole text comes first, since a code may have any of them. Nothing is
-    raised for any text, and the time is proportional to its length.
+    Commas, semicolons, line ends and words such as "and" separate standards, and so do spaces
+    between texts that surely are codes. A code itself may contain any of these, so the request has
+    readings of the whole text, too. This accepts any text, and takes time in proportion to its
+    length.
     """
-    pieces = [piece for each in _BETWEEN.split(text) if (piece := unwrapped(each))]
+    pieces = [piece for each in _LIST_SEPARATOR.split(text) if (piece := unwrapped(each))]
     if len(pieces) < 2:  # noqa: PLR2004
-        return _piece(text.strip())
-    parts = tuple(_part(each) for each in pieces if _may_name(each))
-    if not any(part.parts or _codes(part.text) or codes_in(part.text) for part in parts):
+        return _split_at_words(text.strip())
+    parts = tuple(_list_item(each) for each in pieces if _may_name_standard(each))
+    if not any(part.parts or _code_words(part.text) or codes_in(part.text) for part in parts):
         parts = ()
     return Request(text.strip(), (Reading(text.strip()),), tuple(dict.fromkeys(parts)))
 
 
-def _piece(text: str) -> Request:
-    halves = [half for each in _WORDS_BETWEEN.split(text) if (half := unwrapped(each))]
+def _split_at_words(text: str) -> Request:
+    halves = [half for each in _LIST_WORD.split(text) if (half := unwrapped(each))]
     parts: tuple[Request, ...] = ()
-    if len(halves) > 1 and any(map(_codes, halves)):
-        parts = tuple(_part(each) for each in halves if _may_name(each))
+    if len(halves) > 1 and any(map(_code_words, halves)):
+        parts = tuple(_list_item(each) for each in halves if _may_name_standard(each))
         return Request(text, (Reading(text),), parts)
-    return _words(text)
+    return _split_at_spaces(text)
 
 
-def _part(text: str) -> Request:
+def _list_item(text: str) -> Request:
     # In a list "3.NF.1, 2" the number alone is not a code, though some publishers have such codes.
-    return Request(text, ()) if _TOO_SHORT.fullmatch(text) else _piece(text)
+    return Request(text, ()) if _TOO_SHORT.fullmatch(text) else _split_at_words(text)
 
 
-def _words(text: str) -> Request:
+def _split_at_spaces(text: str) -> Request:
     found = readings(text)
-    codes = _codes(text)
+    codes = _code_words(text)
     if not codes or (len(codes) == 1 and len(found) > 2) or codes == [text]:  # noqa: PLR2004
         return Request(text, found)
     return Request(text, found, tuple(Request(code, readings(code)) for code in codes))
 
 
-def _codes(text: str) -> list[str]:
-    """Return the words of a text that are codes, if one of them is so beyond doubt."""
+def _code_words(text: str) -> list[str]:
+    """Return the words of *text* that look like codes, or none if no word surely is a code."""
     words = [unwrapped(word) for word in re.split(r"\s+|(?<!/)/(?![/])", plain_text(text))]
-    like = [word for word in words if is_code(word) or _LIKE_A_CODE.fullmatch(word)]
-    return list(dict.fromkeys(like)) if any(map(is_code, like)) else []
+    candidates = [word for word in words if is_code(word) or _LIKE_A_CODE.fullmatch(word)]
+    return list(dict.fromkeys(candidates)) if any(map(is_code, candidates)) else []
 
 
-def _may_name(piece: str) -> bool:
+def _may_name_standard(piece: str) -> bool:
     words = len(piece.split())
     return (
-        words == 1 or bool(_codes(piece)) or (words <= _MOST_WORDS and bool(_DIGIT.search(piece)))
+        words == 1
+        or bool(_code_words(piece))
+        or (words <= _MOST_WORDS_OF_A_NAME and bool(_DIGIT.search(piece)))
     )

@@ -1,4 +1,4 @@
-"""Tell the school subject of a text from its vector, to warn if it is not loaded.
+"""Estimate the school subject of a text from its vector, to warn if the subject is not loaded.
 
 A search always finds something, and its scores do not say enough: a question about beats in music
 finds fractions. The model is a logistic regression that ``scripts/train_subjects.py`` trains on
@@ -31,18 +31,18 @@ class _Model(NamedTuple):
 def subject_probabilities(vector: npt.ArrayLike) -> dict[str, float]:
     """Return the probability of each subject for the vector of a text, shape (dimensions,).
 
-    Subjects are named in small letters, such as ``music``; ``none`` is a text about no subject.
+    Subjects are in lower case, such as ``music``; ``none`` means that the text has no subject.
     """
     model = _model()
-    shares = softmax(np.asarray(vector, np.float32) @ model.coefficients + model.offsets)
-    return dict(zip(model.subjects, shares.tolist(), strict=True))
+    probabilities = softmax(np.asarray(vector, np.float32) @ model.coefficients + model.offsets)
+    return dict(zip(model.subjects, probabilities.tolist(), strict=True))
 
 
 def softmax(values: _Array) -> _Array:
     """Return the softmax over the last axis."""
-    powers = np.exp(values - values.max(axis=-1, keepdims=True))
-    shares: _Array = powers / powers.sum(axis=-1, keepdims=True)
-    return shares
+    exponentials = np.exp(values - values.max(axis=-1, keepdims=True))
+    probabilities: _Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return probabilities
 
 
 @cache

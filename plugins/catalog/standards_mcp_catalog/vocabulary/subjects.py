@@ -1,7 +1,7 @@
-"""Subjects: from a name as people say it to the names that a catalog really holds.
+"""Match names of subjects, as people write them, with the subjects of a catalog.
 
-Every source names its subjects in its own way: ``Mathematics``, ``Common Core Mathematics`` and
-``Math`` are one to a teacher.
+Every source has its own names of subjects: ``Mathematics``, ``Common Core Mathematics`` and
+``Math`` mean the same to a teacher.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from .names import LONGEST_NAME
 from .notation import plain_text
 
-# A family of subjects on each line: what the whole is called, then what its parts are called.
-# The longest of overlapping phrases counts, so that computer science is not a science.
+# One family of subjects on each line: names of the whole family, then names of its parts. Of
+# overlapping phrases the longest counts, so that computer science is not a science.
 _FAMILIES: Final = """\
 math, maths, mathematics: algebra, geometry, calculus, statistics, probability, arithmetic
 english, ela, elar, language arts, literacy: reading, writing, communicating, literature, grammar
@@ -40,50 +40,51 @@ _FILLERS: Final = re.compile(
 class _Phrase(NamedTuple):
     text: str
     family: int
-    is_whole: bool
+    names_family: bool
 
 
 _PHRASES: Final = {
-    phrase: _Phrase(phrase, family, names is wholes)
-    for family, (wholes, _, parts) in enumerate(
+    phrase: _Phrase(phrase, family, names is family_names)
+    for family, (family_names, _, parts) in enumerate(
         line.partition(": ") for line in _FAMILIES.splitlines()
     )
-    for names in (wholes, parts)
+    for names in (family_names, parts)
     for phrase in names.split(", ")
 }
-_PHRASE: Final = re.compile(rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=True))})\b")
+_PHRASE_PATTERN: Final = re.compile(rf"\b(?:{'|'.join(sorted(_PHRASES, key=len, reverse=True))})\b")
 
 
 def match_subjects(text: str, available: Iterable[str]) -> tuple[str, ...]:
-    """Return the subjects among *available* that *text* means, in their order; none: empty.
+    """Return the subjects that *text* means, in the order of *available*.
 
-    A name that is equal but for case and marks is the only match, unless it names whole families:
-    sources name their subjects differently, and ``English Language Arts`` must also find ``Common
-    Core English/Language Arts``. A text of known words means its whole families: ``math`` every
-    subject of mathematics, ``algebra`` the subjects of algebra and of all mathematics. Any other
-    text means the subjects that contain it as whole words.
+    A subject that equals *text* except for case and punctuation is the only match, unless *text*
+    names whole families: sources name their subjects differently, and ``English Language Arts``
+    must also find ``Common Core English/Language Arts``. A text for which `is_subject` is true
+    means whole families: ``math`` means every subject of mathematics, ``algebra`` the subjects of
+    algebra and of all mathematics. Any other text means the subjects that contain it as whole
+    words.
     """
     subjects = {subject: _words(subject) for subject in available}
     wanted = _words(text)
     same = _subjects_where(subjects, lambda words: words == wanted)
     is_known = is_subject(text)
-    if same and not (is_known and all(each.is_whole for each in _phrases(wanted))):
+    if same and not (is_known and all(each.names_family for each in _phrases(wanted))):
         return same
     if is_known:
-        return _of_families(wanted, subjects)
+        return _subjects_of_families(wanted, subjects)
     if _FILLERS.fullmatch(wanted):
         return ()
     return _subjects_where(subjects, lambda words: f" {wanted} " in f" {words} ")
 
 
 def is_subject(text: str) -> bool:
-    """Tell whether *text* says nothing but names of subjects that schools teach."""
+    """Return True if *text* consists of names of school subjects and fillers such as "the"."""
     wanted = _words(text)
-    return bool(_phrases(wanted) and _FILLERS.fullmatch(_PHRASE.sub(" ", wanted)))
+    return bool(_phrases(wanted) and _FILLERS.fullmatch(_PHRASE_PATTERN.sub(" ", wanted)))
 
 
 def nearest_subjects(text: str, available: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Return up to *limit* subjects that *text* may have meant where `match_subjects` knew none.
+    """Return up to *limit* similar subjects for a text that `match_subjects` does not match.
 
     Subjects of a family that *text* names come first, then subjects with a similar spelling.
     """
@@ -91,25 +92,25 @@ def nearest_subjects(text: str, available: Iterable[str], limit: int = 3) -> tup
     wanted = _words(text)
     close = difflib.get_close_matches(wanted, subjects.values(), n=limit)
     spelled = (subject for word in close for subject in subjects if subjects[subject] == word)
-    return tuple(dict.fromkeys((*_of_families(wanted, subjects), *spelled)))[:limit]
+    return tuple(dict.fromkeys((*_subjects_of_families(wanted, subjects), *spelled)))[:limit]
 
 
-def _of_families(wanted: str, subjects: Mapping[str, str]) -> tuple[str, ...]:
+def _subjects_of_families(wanted: str, subjects: Mapping[str, str]) -> tuple[str, ...]:
     phrases = _phrases(wanted)
-    return _subjects_where(subjects, lambda words: any(_means(each, words) for each in phrases))
+    return _subjects_where(subjects, lambda words: any(_covers(each, words) for each in phrases))
 
 
-def _means(phrase: _Phrase, words: str) -> bool:
+def _covers(phrase: _Phrase, words: str) -> bool:
     found = _phrases(words)
-    wholes = [each for each in found if each.is_whole]
-    if phrase.is_whole:
-        return any(each.family == phrase.family for each in wholes or found)
+    of_whole_families = [each for each in found if each.names_family]
+    if phrase.names_family:
+        return any(each.family == phrase.family for each in of_whole_families or found)
     is_named = f" {phrase.text} " in f" {words} "
-    return is_named or any(each.family == phrase.family for each in wholes)
+    return is_named or any(each.family == phrase.family for each in of_whole_families)
 
 
 def _phrases(words: str) -> list[_Phrase]:
-    return [_PHRASES[phrase] for phrase in _PHRASE.findall(words)]
+    return [_PHRASES[phrase] for phrase in _PHRASE_PATTERN.findall(words)]
 
 
 def _subjects_where(
@@ -122,7 +123,7 @@ def _words(text: str) -> str:
     return _plain_words(text[:LONGEST_NAME])
 
 
-@lru_cache(1024)  # each search compares the same loaded subjects; a key is never long
+@lru_cache(1024)  # each search compares the same loaded subjects; `_words` cuts long keys
 def _plain_words(name: str) -> str:
     folded = plain_text(name).casefold().replace("&", " and ").replace("theater", "theatre")
     abbreviated = re.sub(r"\b([a-z])\.", r"\1", folded)  # P.E., U.S. History

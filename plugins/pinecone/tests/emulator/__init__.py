@@ -1,1 +1,1 @@
-"""A Pinecone of our own for tests."""
+"""An emulator of Pinecone for tests."""

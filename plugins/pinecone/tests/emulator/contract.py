@@ -1,7 +1,7 @@
-"""What Pinecone's API of 2026-07 accepts and answers, as far as this project uses it.
+"""Schemas of the requests and answers of Pinecone's API of 2026-07 that this project uses.
 
-The facts are those of the OpenAPI files in https://github.com/pinecone-io/pinecone-api, folder
-2026-07, and of https://docs.pinecone.io/reference/api/database-limits.
+They follow the OpenAPI files in https://github.com/pinecone-io/pinecone-api, folder 2026-07, and
+https://docs.pinecone.io/reference/api/database-limits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGINATION = {"type": "object", "required": ["next"], "properties": {"next": {"t
 def _metadata_errors(
     _: object, wanted: object, fields: object, __: object
 ) -> Iterator[ValidationError]:
-    """Check the fields of a record: a schema of them takes most of the time of many tests."""
+    """Check the fields of a record: a schema would take most of the time of many tests."""
     for name, value in fields.items() if wanted and isinstance(fields, dict) else ():
         if name.startswith("$"):
             yield ValidationError(f"{name!r} begins with $")
@@ -49,7 +49,7 @@ def strict(required: list[str], **properties: Any) -> dict[str, Any]:
 
 
 def compiled(**schemas: dict[str, Any]) -> dict[str, Draft202012Validator]:
-    """Return a validator for each schema: making one takes longer than most of what it checks."""
+    """Return a validator for each schema, made once: that takes longer than most checks."""
     for schema in schemas.values():
         Draft202012Validator.check_schema(schema)
     return {name: Validator(schema) for name, schema in schemas.items()}
@@ -171,7 +171,7 @@ class ContractError(Exception):
 
 
 def check(validator: Draft202012Validator, value: object) -> None:
-    """Raise `ContractError` unless *value* is what the schema of the validator describes."""
+    """Raise `ContractError` if *value* does not match the schema of the validator."""
     try:
         validator.validate(value)
     except ValidationError as exc:
@@ -180,7 +180,7 @@ def check(validator: Draft202012Validator, value: object) -> None:
 
 
 def matches(expression: dict[str, Any], fields: dict[str, Any], *, top: bool = True) -> bool:
-    """Return whether a record passes a filter; `ContractError` for what Pinecone refuses."""
+    """Return True if a record passes a filter; raise `ContractError` for an invalid filter."""
     verdicts = []
     for key, value in expression.items():
         if key in ("$and", "$or"):

@@ -1,4 +1,4 @@
-"""A Pinecone of our own on the loopback interface, strict about every request, with faults."""
+"""An emulated Pinecone on the loopback interface: checks every request, and can fail on demand."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ KEY = "pcsk_fake_key_for_tests_only"
 
 @dataclass
 class Fault:
-    """What happens in place of an answer.
+    """A failure in place of an answer.
 
     Attributes:
-        path: A part of the path of the requests that it strikes.
+        path: A part of the path of the requests that fail.
         kind: ``status``, ``reset``, ``hang``, ``slow``, ``truncated``, ``malformed``, ``empty``.
-        times: How many requests; None is all.
-        when: Whether it strikes a request with this body.
+        times: Number of requests that fail; None for all.
+        when: Returns True if a request with this body fails.
     """
 
     path: str
@@ -52,8 +52,8 @@ class PineconeServer(PineconeStore):
     """Serves control and data plane on one port; use it as a context manager.
 
     Attributes:
-        broken_answers: Answers of its own that break the contract; tests expect none.
-        most_active: The greatest number of requests that it has answered at a time.
+        broken_answers: Answers of the emulator that break the contract; tests expect none.
+        most_active: The greatest number of requests in progress at one time.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class PineconeServer(PineconeStore):
         deadline: float = WAIT,
         **settings: Any,
     ) -> PineconeClient:
-        """Return a client of the index, which pauses for no time."""
+        """Return a client of the index with the shortest pauses."""
         settings = {"host": self.url if knows_host else None, "deadline": deadline} | settings
         client = PineconeClient(PineconeCatalogSettings(api_key=key, **settings))
         client.connections.metadata_rate = metadata_rate
@@ -101,7 +101,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients that leave are part of the tests."""
+        """Do not log: clients that disconnect are part of the tests."""
 
 
 class _Handler(BaseHTTPRequestHandler):

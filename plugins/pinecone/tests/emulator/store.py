@@ -1,7 +1,7 @@
-"""What the emulated Pinecone holds, and its operations: a request in, status and answer out.
+"""The indexes and operations of the emulated Pinecone: each operation answers one request.
 
-Nothing is embedded: a record scores the share of the query's words that it has, and the reranker
-scores the share of a record's words that the query has.
+Nothing is embedded: the score of a record is the share of the query's words that it has, and the
+reranker's score is the share of the record's words that the query has.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PineconeStore:
     """The indexes of one project.
 
     Attributes:
-        metadata_rate: How many fetches by metadata it takes in a second.
+        metadata_rate: Fetches by metadata that are allowed in a second.
     """
 
     metadata_rate = 5
@@ -76,7 +76,7 @@ class PineconeStore:
         (index,) = self.indexes.values()
         return index
 
-    # -- the operations: each takes a request and returns status and answer
+    # -- operations: each takes a request and returns the status and the answer
 
     def create(self, request: Request) -> tuple[int, Any]:
         body = request.body
@@ -146,7 +146,7 @@ class PineconeStore:
     def _scored(self, namespace: str, query: Any) -> list[tuple[float, str, dict[str, Any]]]:
         stored = self.records(namespace)
         if "filter" in query:
-            matches(query["filter"], {})  # refuses a wrong filter also where nothing is stored
+            matches(query["filter"], {})  # refuses a wrong filter even if nothing is stored
             stored = {i: f for i, f in stored.items() if matches(query["filter"], f)}
         words = _words(query["inputs"]["text"])
         scores = [
@@ -186,7 +186,7 @@ class PineconeStore:
         body = request.body
         check(REQUESTS["fetch_by_metadata"], body)
         recent = [each for each in self.sent("fetch_by_metadata") if request.at - each.at < 0.9]
-        if len(recent) > self.metadata_rate:  # this one included
+        if len(recent) > self.metadata_rate:  # the current request included
             raise RefusedError(429, "too many fetches by metadata in a second")
         matches(body["filter"], {})
         stored = sorted(self.records(body.get("namespace", "")).items())

@@ -46,7 +46,7 @@ class Column(NamedTuple):
         return _token(self.number, code)
 
     @property
-    def presence(self) -> str:
+    def presence_token(self) -> str:
         """The filter token of the rows that have the field."""
         return _token(self.number, "*")
 
@@ -56,13 +56,15 @@ class Column(NamedTuple):
         return {value: rows for value, rows in pairs if isinstance(value, str)}
 
     def mark(self, mask: Mask, wanted: Mask) -> None:
-        """Set those rows of *mask* that have one of the codes that *wanted* is true for."""
+        """Set the rows of *mask* that have one of the codes for which *wanted* is true."""
         edges = np.flatnonzero(np.diff(wanted, prepend=False, append=False))
         for first, end in edges.reshape(-1, 2).tolist():
             mask[self.rows[self.starts[first] : self.starts[end]]] = True
 
 
 class _Field:
+    """Collects the values of one field, and the rows that have them."""
+
     def __init__(self, number: int) -> None:
         self.number = number
         self.values: list[Any] = []
@@ -125,7 +127,7 @@ class ColumnsWriter:
 
 
 class Columns:
-    """The columns of an index; each is read when it is first asked for.
+    """The columns of an index; each is read at its first use.
 
     Raises:
         CatalogUnavailableError: The file is damaged.
@@ -134,7 +136,7 @@ class Columns:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._known: dict[str, Column] = {}
+        self._loaded: dict[str, Column] = {}
         with reading(path):
             self._file = np.load(path, allow_pickle=False)
             weakref.finalize(self, self._file.close)
@@ -148,12 +150,12 @@ class Columns:
     def get(self, name: str) -> Column | None:
         """Return the column of a field, or None when no record has it."""
         with self._lock:
-            if name not in self._known:
+            if name not in self._loaded:
                 if name not in self._names:
                     return None
                 with reading(self._path):
-                    self._known[name] = self._read(self._names.index(name))
-            return self._known[name]
+                    self._loaded[name] = self._read(self._names.index(name))
+            return self._loaded[name]
 
     def _read(self, number: int) -> Column:
         return Column(
@@ -177,13 +179,15 @@ def _unpacked(array_: npt.NDArray[np.uint8]) -> Any:
 
 
 class Selection(NamedTuple):
-    """The rows that a filter lets through; both None when it lets all of them through."""
+    """The rows that pass a filter, as a mask and as a query; both are None if all rows pass."""
 
     mask: Mask | None = None
     query: Query | None = None
 
 
 class _Part(NamedTuple):
+    """The rows that pass a part of a filter."""
+
     mask: Mask
     query: Query
 
@@ -197,7 +201,7 @@ def select(
         rows: The number of rows of the index.
 
     Raises:
-        FilterError: The filter is wrong, or asks for a text that is searched, not filtered.
+        FilterError: The filter is invalid, or has a condition on one of the `SEARCHED_FIELDS`.
     """
     node = parse_search_filter(expression)
     if node is None:
@@ -226,14 +230,14 @@ class _Compiler:
         # No record has the field: all match when it must be absent, otherwise none does.
         if column is None:
             nothing = _Part(np.zeros(self._rows, dtype=np.bool_), Query.empty_query())
-            return self._everything() if condition.accepts_missing else nothing
+            return self._all_rows() if condition.accepts_missing else nothing
         if condition.accepts_missing:
-            return self._without(self._everything(), self._present(column))
+            return self._without(self._all_rows(), self._with_field(column))
         accepted = np.fromiter(map(condition.accepts, column.values), np.bool_, len(column.values))
         # A row with one value that is not accepted fails, whatever its other values. So the rows
         # with such a value are subtracted from the rows with the field.
         if condition.needs_every:
-            return self._without(self._present(column), self._with_codes(column, ~accepted))
+            return self._without(self._with_field(column), self._with_codes(column, ~accepted))
         return self._with_codes(column, accepted)
 
     def _with_codes(self, column: Column, wanted: npt.NDArray[np.bool_]) -> _Part:
@@ -242,12 +246,12 @@ class _Compiler:
         tokens = [column.token(code) for code in np.flatnonzero(wanted).tolist()]
         return _Part(mask, self._lexical.tokens_query(tokens))
 
-    def _present(self, column: Column) -> _Part:
+    def _with_field(self, column: Column) -> _Part:
         mask = np.zeros(self._rows, dtype=np.bool_)
         mask[column.rows] = True
-        return _Part(mask, self._lexical.tokens_query([column.presence]))
+        return _Part(mask, self._lexical.tokens_query([column.presence_token]))
 
-    def _everything(self) -> _Part:
+    def _all_rows(self) -> _Part:
         return _Part(np.ones(self._rows, dtype=np.bool_), Query.all_query())
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Search and building: the half of the embedded store that loads NumPy, tantivy and the model."""
+"""Search and build the index: the part of the store that loads NumPy, tantivy and the model."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from standards_mcp_encoders.errors import EncoderUnavailableError
 from standards_mcp_encoders.http import API_KEY_VARIABLE
 from standards_mcp_encoders.minilm import MINILM_NAME, TextEncoder, Vectors, normalised
 
-from . import generation
 from .columns import Selection, select
 from .generation import Generation
+from .generation import build as build_generation
 from .manifest import REBUILD, current_folder, pointer_stamp, read_manifest
 from .ranking import WEAK_SCORE, Match, Mode, Ranker
 
@@ -37,14 +37,14 @@ _REMEDY = f"check [plugins.catalog.local] model and {API_KEY_VARIABLE}"
 
 
 class Engine:
-    """Searches the current index folder, and builds new ones.
+    """Searches the current index folder, and builds new index folders.
 
-    Every method may raise `CatalogError`: the index cannot be read, or the encoder not be used.
+    Every method may raise `CatalogError`: the index cannot be read, or the encoder cannot be used.
 
     Args:
         index: The folder of all index folders, see `manifest`.
-        model: Which text encoder to use, see `standards_mcp_encoders.spec`.
-        key: The key of the encoder, where it needs one.
+        model: Text encoder, see `standards_mcp_encoders.spec`.
+        key: API key of the encoder, if it needs one.
     """
 
     def __init__(self, index: Path, model: str, key: SecretStr | None = None) -> None:
@@ -53,7 +53,7 @@ class Engine:
         self._key = key
         self._opening = threading.Lock()
         self._encoder: TextEncoder | EncoderUnavailableError | None = None
-        self._serving: tuple[object, Generation] | None = None
+        self._generation: tuple[object, Generation] | None = None
 
     def search(
         self,
@@ -67,34 +67,33 @@ class Engine:
         """Return the best records for *text*, after the records with the ids in *named*.
 
         Args:
-            mode: ``lexical`` and ``dense`` use one half of the index, to compare them.
+            mode: ``lexical`` searches by words only and ``dense`` by vectors only, for benchmarks.
         """
-        served = self._open_index()
-        selection = select(expression, served.columns, served.lexical, served.manifest.records)
-        selection = without_replaced(selection, served)
+        generation = self._open_index()
+        selection = without_replaced(_select(expression, generation), generation)
         if not text.strip():
             return SearchResult(hits=())
-        encoder, notes = self._query_encoder(served) if mode != "lexical" else (None, ())
+        encoder, notes = self._query_encoder(generation) if mode != "lexical" else (None, ())
 
         def ranker_of(text: str) -> tuple[Ranker, Vectors | None]:
             words = None if mode == "dense" else text
             vectors = None if encoder is None else encoder.encode(passages(text))
-            return Ranker(served, selection, text=words, vectors=vectors), vectors
+            return Ranker(generation, selection, text=words, vectors=vectors), vectors
 
         ranker, vectors = ranker_of(text)
         read_as = ""
-        if mode == "hybrid" and (corrected := served.spelling.corrected(text)) != text:
-            other, other_vectors = ranker_of(corrected)
-            if other.fits_better_than(ranker):
-                ranker, vectors, read_as = other, other_vectors, corrected
-        rows = rows_of(served, selection, named)
-        depth = max(top_k, _ORDERED)
+        if mode == "hybrid" and (corrected := generation.spelling.corrected(text)) != text:
+            corrected_ranker, corrected_vectors = ranker_of(corrected)
+            if corrected_ranker.fits_better_than(ranker):
+                ranker, vectors, read_as = corrected_ranker, corrected_vectors, corrected
+        rows = rows_of(generation, selection, named)
+        depth = max(top_k, _MIN_REORDERED)
         matches = with_named_first(rows, ranker.best(depth + len(rows)), depth)
-        if not served.heights[[match.row for match in matches[:top_k]]].any():
-            matches = matches[:top_k]  # without a heading their order is final
-        hits = list(hits_of(database, served, matches))
+        if not generation.heights[[match.row for match in matches[:top_k]]].any():
+            matches = matches[:top_k]  # without headings among them, their order is final
+        hits = list(hits_of(database, generation, matches))
         hits[len(rows) :] = standards_first(hits[len(rows) :])
-        notes = (*notes, *_outdated(served, database))
+        notes = (*notes, *_outdated_notes(generation, database))
         result = SearchResult(
             hits=tuple(with_successors(database, hits[:top_k])), notes=notes, read_as=read_as
         )
@@ -104,10 +103,10 @@ class Engine:
         return replace(result, weak_below=WEAK_SCORE, subjects=subjects)
 
     def select(self, expression: Filter, limit: int) -> list[str]:
-        """Return the ids of the first *limit* records that a filter lets through."""
-        served = self._open_index()
-        ids = served.ids()
-        mask = select(expression, served.columns, served.lexical, served.manifest.records).mask
+        """Return the ids of the first *limit* records that pass a filter."""
+        generation = self._open_index()
+        ids = generation.ids()
+        mask = _select(expression, generation).mask
         if mask is None:
             return ids[:limit]
         return [ids[row] for row in np.flatnonzero(mask)[:limit].tolist()]
@@ -118,7 +117,7 @@ class Engine:
         return {} if column is None else column.counts()
 
     def update(self, database: Database, progress: Progress | None) -> None:
-        """Build the index unless it agrees with *database* and the model."""
+        """Build the index unless it fits the state of *database*, the starter set and the model."""
         try:
             manifest = read_manifest(current_folder(self._index))
             encoder = self._open_encoder()
@@ -131,28 +130,28 @@ class Engine:
         self.build(database, progress)
 
     def build(self, database: Database, progress: Progress | None) -> None:
-        """Embed what is not embedded yet and build the index anew."""
+        """Embed the texts that have no vector yet, and build a new index folder."""
         encoder = self._open_encoder()
         if isinstance(encoder, EncoderUnavailableError):
-            generation.build(database, self._index, None, 0)
+            build_generation(database, self._index, None, 0)
             return
         embed_missing(database, encoder, progress)
-        generation.build(database, self._index, encoder.name, encoder.dimensions)
+        build_generation(database, self._index, encoder.name, encoder.dimensions)
 
     def check(self, database: Database) -> tuple[str, ...]:
-        """Open all parts of a search, and return the notes that it would have."""
-        served = self._open_index()
-        _, notes = self._query_encoder(served)
-        return (*notes, *_outdated(served, database))
+        """Open all parts of a search, and return the notes that a search would have."""
+        generation = self._open_index()
+        _, notes = self._query_encoder(generation)
+        return (*notes, *_outdated_notes(generation, database))
 
     def check_encoder(self) -> tuple[str, ...]:
         """Open the text encoder, and return the note that a search without it would have."""
         encoder = self._open_encoder()
-        return (_words_only(encoder),) if isinstance(encoder, EncoderUnavailableError) else ()
+        return (_words_only_note(encoder),) if isinstance(encoder, EncoderUnavailableError) else ()
 
     def close(self) -> None:
         """Release the index; the next search opens it again."""
-        self._serving = None
+        self._generation = None
 
     def _open_encoder(self) -> TextEncoder | EncoderUnavailableError:
         with self._opening:
@@ -164,92 +163,99 @@ class Engine:
             return self._encoder
 
     def _open_index(self) -> Generation:
-        """Return the generation that serves, opened anew when another has taken over."""
-        # The stamp is taken before the folder is opened. If another folder takes over in between,
-        # the next call sees a new stamp and opens that one; the other order could miss it for good.
+        """Return the current generation, and open it if another build has become current."""
+        # The stamp is taken before the folder is opened. If another folder becomes current in
+        # between, the next call sees a new stamp; in the other order, it could miss the new folder.
         stamp = pointer_stamp(self._index)
-        serving = self._serving  # read once, since another thread may replace it
-        if serving is not None and serving[0] == stamp:
-            return serving[1]
+        last = self._generation  # read once, since another thread may replace it
+        if last is not None and last[0] == stamp:
+            return last[1]
         with self._opening:
             opened = Generation(current_folder(self._index))
-            self._serving = stamp, opened
+            self._generation = stamp, opened
             return opened
 
-    def _query_encoder(self, served: Generation) -> tuple[TextEncoder | None, tuple[str, ...]]:
-        encoder, indexed = self._open_encoder(), served.manifest.model
+    def _query_encoder(self, generation: Generation) -> tuple[TextEncoder | None, tuple[str, ...]]:
+        encoder, indexed = self._open_encoder(), generation.manifest.model
         if isinstance(encoder, EncoderUnavailableError):
-            return None, (_words_only(encoder),)
+            return None, (_words_only_note(encoder),)
         if indexed is None:
             return None, (f"Searched by words only: the index has no vectors; {REBUILD}.",)
         if indexed != encoder.name:
             raise CatalogUnavailableError(
-                f"the index at {served.folder} was built with the model {indexed!r}, and the "
+                f"the index at {generation.folder} was built with the model {indexed!r}, and the "
                 f"configured one is {encoder.name!r}; {REBUILD}, or set "
                 "[plugins.catalog.local] model"
             )
         return encoder, ()
 
 
-def _words_only(error: EncoderUnavailableError) -> str:
+def _select(expression: Filter | None, opened: Generation) -> Selection:
+    return select(expression, opened.columns, opened.lexical, opened.manifest.records)
+
+
+def _words_only_note(error: EncoderUnavailableError) -> str:
     return f"Searched by words only: {error}."
 
 
-def _outdated(served: Generation, database: Database) -> tuple[str, ...]:
-    if served.manifest.revision == database.revision:
+def _outdated_notes(generation: Generation, database: Database) -> tuple[str, ...]:
+    if generation.manifest.revision == database.revision:
         return ()
     note = (
-        "The latest changes of the standards cannot be searched yet: an import is still at work "
-        f"or was interrupted; when none is, {REBUILD}."
+        "The latest changes of the standards cannot be searched yet: an import is running or "
+        f"was interrupted. If no import is running, {REBUILD}."
     )
     return (note,)
 
 
-def rows_of(served: Generation, selection: Selection, ids: Iterable[str]) -> list[int]:
-    """Return the rows of the records with these ids that pass the filter."""
-    known, rows = served.ids(), list[int]()
+def rows_of(generation: Generation, selection: Selection, ids: Iterable[str]) -> list[int]:
+    """Return the rows of the records with these *ids* that are in *selection*."""
+    indexed, rows = generation.ids(), list[int]()
     for id_ in ids:
-        row = bisect_left(known, id_)
-        present = row < len(known) and known[row] == id_
+        row = bisect_left(indexed, id_)
+        present = row < len(indexed) and indexed[row] == id_
         if present and (selection.mask is None or selection.mask[row]):
             rows.append(row)
     return rows
 
 
-def without_replaced(selection: Selection, served: Generation) -> Selection:
-    """Return *selection* without paraphrases of standards that it has in official words."""
-    rows, officials = served.replaced.T
+def without_replaced(selection: Selection, generation: Generation) -> Selection:
+    """Return *selection* without the paraphrases of standards whose official text it has."""
+    rows, officials = generation.replaced.T
     if selection.mask is not None:
         rows = rows[selection.mask[rows] & selection.mask[officials]]
     if not rows.size:
         return selection
-    mask = np.ones(served.manifest.records, np.bool_)
+    mask = np.ones(generation.manifest.records, np.bool_)
     query = Query.all_query()
     if selection.mask is not None and selection.query is not None:
         mask, query = selection.mask.copy(), selection.query
     mask[rows] = False
-    clauses = [(Occur.Must, query), (Occur.MustNot, served.lexical.rows_query(rows))]
+    clauses = [(Occur.Must, query), (Occur.MustNot, generation.lexical.rows_query(rows))]
     return Selection(mask, Query.boolean_query(clauses))
 
 
 def with_named_first(named: list[int], matches: list[Match], top_k: int) -> list[Match]:
-    """Return the *top_k* best matches when the query is the code of the *named* rows."""
+    """Return the *top_k* best matches, beginning with the *named* rows, with score 1."""
     first = [Match(row, 1.0, []) for row in named]
     rest = [match for match in matches if not {match.row, *match.others} & set(named)]
     return (first + rest)[:top_k]
 
 
-# People who look for a standard are served by it more than by the group that it is in. Moving every
-# record that has parts loses in frameworks whose standards have them (docs/benchmarks.md).
+# A standard helps people more than the group that it is in. To move every record that has parts
+# made results worse in frameworks whose standards have parts (docs/benchmarks.md).
 _GROUP = re.compile("domain|cluster|strand|core idea", re.IGNORECASE)
-_NEAR = 0.5
-"""The share of a group's score from which on a standard of the group comes before it."""
-_ORDERED = 20
-"""How many of the best hits are compared with their groups, at least."""
+_MIN_SHARE = 0.5
+"""A standard with at least this share of the score of its group comes before the group."""
+_MIN_REORDERED = 20
+"""Minimum number of the best hits that are compared with their groups."""
 
 
 def standards_first(hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """Return *hits* with each group, such as a cluster, behind its best standard near it."""
+    """Return *hits* with each group, such as a cluster, moved behind its best standard.
+
+    A group stays if its best standard has less than half its score.
+    """
     best = dict[str, float]()
     for hit in hits:
         for ancestor in hit.record.ancestor_ids:
@@ -258,18 +264,18 @@ def standards_first(hits: Sequence[SearchHit]) -> list[SearchHit]:
     ordered = list[tuple[SearchHit, bool]]()
     for hit in hits:
         score = best.get(hit.record.id, 0) if _GROUP.search(hit.record.statement_label or "") else 0
-        is_moved = hit.score * _NEAR <= score < hit.score
-        # With the score of the standard, so that scores fall along the list.
+        is_moved = hit.score * _MIN_SHARE <= score < hit.score
+        # A moved group gets the score of the standard, so that scores fall along the list.
         ordered.append((replace(hit, score=score) if is_moved else hit, is_moved))
     ordered.sort(key=lambda item: (-item[0].score, item[1]))
     return [hit for hit, _ in ordered]
 
 
 def hits_of(
-    database: Database, served: Generation, matches: Sequence[Match]
+    database: Database, generation: Generation, matches: Sequence[Match]
 ) -> Iterator[SearchHit]:
     """Yield the hits of *matches* without the records that were deleted after the build."""
-    ids = served.ids()
+    ids = generation.ids()
     wanted = {ids[row] for match in matches for row in (match.row, *match.others)}
     records = {record.id: record for record in database.fetch(sorted(wanted))}
     for match in matches:

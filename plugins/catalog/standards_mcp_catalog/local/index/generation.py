@@ -5,7 +5,7 @@ index/<name>/manifest.json  model, counts, and sizes and checksums of the other 
 index/<name>/columns.npz    metadata fields, see `columns`
 index/<name>/groups.npy     for each row the number of its text; equal texts share one
 index/<name>/heights.npy    for each row the number of levels of rows below it
-index/<name>/replaced.npy   rows of the starter set, each with a row of the same standard
+index/<name>/replaced.npy   pairs: a row of the starter set, an official row of its standard
 index/<name>/vectors.npy    and the other files of `vectors`, only when there is a model
 index/<name>/text/          the full-text index, see `lexical`
 """
@@ -48,18 +48,18 @@ from .rows import write_rows
 from .spelling import Spelling
 from .vectors import StoredVectors
 
-# A million vectors have 1.5 GB, which would take seconds at every start.
+# To read the 1.5 GB of a million vectors would take seconds at every start.
 LARGEST_CHECKED = 2**22
 """Up to this size in bytes, a file has a checksum; of a larger one, only the size is compared."""
 # NumPy reads headers by `ast`, which fails now and then in threads (python/cpython#106905).
-_HEADERS = threading.Lock()
+_HEADER_LOCK = threading.Lock()
 
 
 class Generation:
     """An open index folder.
 
     Raises:
-        CatalogUnavailableError: A file is missing, truncated, damaged or foreign.
+        CatalogUnavailableError: A file is missing, damaged, or belongs to another index.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -69,7 +69,7 @@ class Generation:
         self.lexical = LexicalIndex(folder / "text")
         self.spelling = Spelling(self.lexical)
         self.vectors: StoredVectors | None = None
-        with _HEADERS:
+        with _HEADER_LOCK:
             self.columns = Columns(folder / "columns.npz")
             self.groups = self._array("groups.npy", np.int32, (self.manifest.records,))
             self.heights = self._array("heights.npy", np.int32, (self.manifest.records,))
@@ -114,7 +114,7 @@ def build(database: Database, index: Path, model: str | None, dimensions: int) -
         text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(manifest)}, indent=1)
         _write_durably(folder / "manifest.json", text)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)  # it may have filled the disk
+        shutil.rmtree(folder, ignore_errors=True)  # the folder may have filled the disk
         raise
     # The pointer comes last: until then readers open the old folder, and a build that is killed
     # leaves nothing but a folder that the next one removes.
@@ -137,7 +137,7 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def checksum(path: Path) -> int:
-    """Return the CRC-32 of a file, or 0 for a large one."""
+    """Return the CRC-32 of a file, or 0 for one above `LARGEST_CHECKED`."""
     return zlib.crc32(path.read_bytes()) if path.stat().st_size <= LARGEST_CHECKED else 0
 
 

@@ -37,16 +37,16 @@ they this those through to too until up us ve very was we were what when where w
 why will with would you your yours yourself yourselves
 """
 PAIR_WEIGHT = 0.2  # see docs/benchmarks.md
-_ANALYZER = "english"
-_UNSTEMMED = "words"
+_STEM_ANALYZER = "english"
+_WORD_ANALYZER = "words"
 _TEXT = "text"
 _WORDS_OF_TEXT = "words"
 _PAIRS = "pairs"
 _TOKENS = "tokens"
 _ROW = "row"
-_MEMORY = 100_000_000  # bytes of one writing thread's arena
+_ARENA_BYTES = 100_000_000  # memory of the one writing thread
 _LONGEST_WORD = 40
-_LOCK = ".tantivy-meta.lock"
+_LOCK_FILE = ".tantivy-meta.lock"
 
 
 class Ranked(NamedTuple):
@@ -64,14 +64,14 @@ class LexicalWriter:
         self._folder = folder
         index = tantivy.Index(_schema(), str(folder), reuse=False)
         _register(index)
-        self._writer = index.writer(_MEMORY, 1)
+        self._writer = index.writer(_ARENA_BYTES, 1)
 
     def add(self, row: int, parts: Iterable[str], tokens: Iterable[str]) -> None:
         """Add one row: the texts that are searched, and its filter tokens."""
         document = tantivy.Document()
         document.add_unsigned(_ROW, row)
         texts = [with_words(without_surrogates(part)) for part in parts]
-        # One field for ancestors and description instead of two: .329 to .341 by words alone.
+        # One field for ancestors and description is better than two (docs/benchmarks.md).
         document.add_text(_TEXT, "\n".join(texts))
         document.add_text(_WORDS_OF_TEXT, "\n".join(texts))
         for text in texts:
@@ -82,7 +82,7 @@ class LexicalWriter:
         self._writer.add_document(document)
 
     def finish(self) -> None:
-        """Make everything durable."""
+        """Commit all rows, and wait for tantivy's threads."""
         self._writer.commit()
         self._writer.wait_merging_threads()
 
@@ -107,12 +107,12 @@ class LexicalIndex:
         self._schema = self._index.schema
 
     def text_query(self, text: str) -> Query | None:
-        """Return the disjunction of the terms of *text*, or None when no record has any of them.
+        """Return the disjunction of the terms of *text*, or None if no record has any of them.
 
-        Words of grammar count only in a text that has no others. A term that occurs n times in
+        Words of grammar count only in a text without other words. A term that occurs n times in
         *text* weighs the square root of n, and its inverse document frequency counts with the
-        exponent 1.5 instead of 1: descriptions of activities have many common words. Two adjacent
-        terms of both texts count a second time, as a pair.
+        exponent 1.5 instead of 1: descriptions of activities have many common words. Terms that are
+        adjacent in the query and in the record count a second time, as a pair.
         """
         terms = _terms(with_words(without_surrogates(text)))
         clauses = self._clauses(_TEXT, terms, 1.0)
@@ -127,7 +127,7 @@ class LexicalIndex:
             return frozenset(term for term in terms if not self._searcher.doc_freq(_TEXT, term))
 
     def words(self) -> list[tuple[str, int]]:
-        """Return the words of all records as they are written, with the number of records."""
+        """Return the unstemmed words of all records, each with its number of records."""
         with reading(self._folder):
             return self._searcher.terms_with_prefix(_WORDS_OF_TEXT, "")
 
@@ -171,34 +171,34 @@ class LexicalIndex:
     ) -> list[tuple[Occur, Query]]:
         counts = Counter(terms)
         with reading(self._folder):
-            having = {term: self._searcher.doc_freq(field, term) for term in counts}
+            frequencies = {term: self._searcher.doc_freq(field, term) for term in counts}
 
         def rarity(records: int) -> float:  # BM25's, as tantivy computes it
             return log1p((self._searcher.num_docs - records + 0.5) / (records + 0.5))
 
-        # A boost of the square root of the inverse document frequency, which tantivy multiplies
-        # into each score once already, gives it the exponent 1.5.
+        # The inverse document frequency is a factor of tantivy's scores already. A boost of its
+        # square root makes the exponent 1.5.
         return [
             (
                 Occur.Should,
                 Query.boost_query(
                     Query.term_query(self._schema, field, term, index_option="freq"),
-                    weight * sqrt(n * rarity(having[term])),
+                    weight * sqrt(n * rarity(frequencies[term])),
                 ),
             )
             for term, n in counts.items()
-            if having[term]
+            if frequencies[term]
         ]
 
 
 def _terms(text: str) -> list[str]:
-    """Return the terms of *text*, without words of grammar unless it has no others."""
+    """Return the terms of *text* without words of grammar, or all terms if no others are left."""
     terms = stems(text)
-    return [term for term in terms if term not in _grammar()] or terms
+    return [term for term in terms if term not in _grammar_stems()] or terms
 
 
 @cache
-def _grammar() -> frozenset[str]:
+def _grammar_stems() -> frozenset[str]:
     return frozenset(stems(FUNCTION_WORDS))
 
 
@@ -207,16 +207,16 @@ def _pairs(terms: Sequence[str]) -> list[str]:
 
 
 def _can_be_locked(folder: Path) -> bool:
-    """Return whether tantivy can take its lock, which it does to read as well."""
+    """Return True if tantivy can lock *folder*, as it does for reading, too."""
     try:
-        with (folder / _LOCK).open("ab"):
+        with (folder / _LOCK_FILE).open("ab"):
             return True
     except OSError:
         return False
 
 
 def _links_to(folder: Path) -> Path:
-    """Return a temporary folder where every file of *folder* but the locks is too."""
+    """Return a temporary folder with links to all files of *folder* except locks, or copies."""
     links = Path(tempfile.mkdtemp(prefix="standards-mcp-"))
     for path in folder.iterdir():
         if path.suffix != ".lock":
@@ -228,26 +228,26 @@ def _links_to(folder: Path) -> Path:
 
 
 def stems(text: str) -> list[str]:
-    """Return the terms of *text*, with words of grammar."""
+    """Return the terms of *text*, including words of grammar."""
     return _shared_analyzer().analyze(text)
 
 
 def _register(index: tantivy.Index) -> None:
-    index.register_tokenizer(_ANALYZER, _analyzer())
-    index.register_tokenizer(_UNSTEMMED, _words_analyzer().build())
+    index.register_tokenizer(_STEM_ANALYZER, _stem_analyzer())
+    index.register_tokenizer(_WORD_ANALYZER, _word_analyzer().build())
 
 
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field(_TEXT, tokenizer_name=_ANALYZER, index_option="freq")
-    builder.add_text_field(_WORDS_OF_TEXT, tokenizer_name=_UNSTEMMED, index_option="basic")
+    builder.add_text_field(_TEXT, tokenizer_name=_STEM_ANALYZER, index_option="freq")
+    builder.add_text_field(_WORDS_OF_TEXT, tokenizer_name=_WORD_ANALYZER, index_option="basic")
     builder.add_text_field(_PAIRS, tokenizer_name="raw", index_option="freq")
     builder.add_text_field(_TOKENS, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field(_ROW, indexed=True, fast=True)
     return builder.build()
 
 
-def _words_analyzer() -> tantivy.TextAnalyzerBuilder:
+def _word_analyzer() -> tantivy.TextAnalyzerBuilder:
     return (
         tantivy.TextAnalyzerBuilder(Tokenizer.simple())
         .filter(Filter.remove_long(_LONGEST_WORD))
@@ -256,15 +256,15 @@ def _words_analyzer() -> tantivy.TextAnalyzerBuilder:
     )
 
 
-def _analyzer() -> tantivy.TextAnalyzer:
-    return _words_analyzer().filter(Filter.stemmer("english")).build()
+def _stem_analyzer() -> tantivy.TextAnalyzer:
+    return _word_analyzer().filter(Filter.stemmer("english")).build()
 
 
-_shared_analyzer = cache(_analyzer)
+_shared_analyzer = cache(_stem_analyzer)
 
 
 _SIGN: Final = re.compile(r"[\\$%^°√∛∠△∆π≤≥<>\u00d7÷²³½⅓⅔¼¾⅛]|\d[./]\d|\bf\(x\)")
-_WORDS: Final = tuple(
+_SIGN_WORDS: Final = tuple(
     (re.compile(pattern), f" {word} ")
     for pattern, word in (
         (r"\\[dt]?frac(?![a-z])|\\over(?![a-z])|[½⅓⅔¼¾⅛]", "fraction"),
@@ -294,8 +294,8 @@ _WORDS: Final = tuple(
 
 
 def with_words(text: str) -> str:
-    """Return *text* with words in place of signs, and after numbers with signs."""
+    """Return *text* with words for signs: ``percent`` for ``%``, ``1/2 fraction`` for ``1/2``."""
     if _SIGN.search(text):
-        for pattern, word in _WORDS:
+        for pattern, word in _SIGN_WORDS:
             text = pattern.sub(word, text)
     return text

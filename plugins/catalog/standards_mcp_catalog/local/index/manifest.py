@@ -1,4 +1,4 @@
-"""The current index folder and its manifest; cheap to read.
+"""Find the current index folder and read its manifest, without importing NumPy.
 
 index/current                 a text file with the name of the current folder
 index/g<revision>-<random>/   an index, complete and never changed
@@ -34,7 +34,7 @@ class Manifest:
     Attributes:
         model: The name of the encoder of the vectors, or None for an index without vectors.
         revision: The revision of the database that the index was built from.
-        edition: The edition of the starter set whose texts and phrases it has.
+        edition: The edition of the starter set whose texts and phrases the index has.
         files: The size in bytes and the `generation.checksum` of every other file of the folder,
             by relative path.
     """
@@ -62,7 +62,7 @@ def current_folder(index: Path) -> Path:
 
 
 def pointer_stamp(index: Path) -> tuple[int, int] | None:
-    """Return a stamp that changes with the current folder, or None without one."""
+    """Return a stamp that changes with the current folder, or None without a current folder."""
     try:
         status = (index / POINTER).stat()
     except FileNotFoundError:
@@ -74,20 +74,20 @@ def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of an index folder.
 
     Raises:
-        CatalogUnavailableError: It is missing, damaged, or of another format.
+        CatalogUnavailableError: The manifest is missing, damaged, or of another format.
     """
     path = folder / "manifest.json"
     with reading(path):
         data = json.loads(path.read_text("utf-8"))
-        known = data.pop("format"), data.pop("version")
-        if known != (FORMAT, VERSION):
-            raise CatalogUnavailableError(f"{path} is of the format {known}; {REBUILD}")
+        found = data.pop("format"), data.pop("version")
+        if found != (FORMAT, VERSION):
+            raise CatalogUnavailableError(f"{path} is of the format {found}; {REBUILD}")
         return Manifest(**data)
 
 
 @contextmanager
 def reading(path: Path) -> Generator[None, None, None]:
-    """Raise `CatalogUnavailableError` for any error of the block, as damaged files cause.
+    """Raise `CatalogUnavailableError` in place of any error in the block, which reads *path*.
 
     NumPy and zipfile raise exceptions of many types. tantivy panics on unexpected data, and its
     PanicException derives from BaseException.
@@ -110,7 +110,7 @@ def with_retries(call: Callable[[], _T]) -> _T:
     that is being replaced.
 
     Raises:
-        PermissionError: It is still forbidden.
+        PermissionError: The last attempt failed, too.
     """
     for pause in _PAUSES:
         try:

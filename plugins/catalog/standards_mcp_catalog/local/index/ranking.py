@@ -25,13 +25,13 @@ Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 
 CANDIDATES = 100
 _COMPARED = 10  # rows; the best by words and by meaning, to compare two readings of a text
-_NOTHING = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
-# Both were chosen on real queries, see docs/decisions.md. A penalty for every heading, also the
-# lowest, was better on one set of queries and worse on the other.
+_NO_ROWS = Ranked(np.zeros(0, np.int64), np.zeros(0, np.float32))
+# Both were chosen on real queries, see docs/decisions.md. A penalty for every heading, even for the
+# lowest ones, was better on one set of queries and worse on the other.
 LEXICAL_WEIGHT = 0.45
 HEADING_PENALTY = 0.1
 # The nearest of 2,420 vectors resembles nothing in particular. A misspelt word that no word of the
-# index resembles gets no result, too; the answer then asks for other words.
+# index resembles gets no result either; the answer then asks for other words.
 LEAST_LIKENESS = 0.33
 """The cosine below which a text of unknown words alone matches nothing."""
 WEAK_SCORE = 0.3
@@ -50,9 +50,9 @@ class Ranker:
     """Ranks the selected rows of one generation for one query.
 
     Args:
-        text: The query, for the words; None leaves that side out.
-        vectors: The vectors of the query's passages, shape (passages, dimensions); None leaves
-            that side out. A row is as near to the query as to the passage that is nearest to it.
+        text: The query, to rank by words; None ranks by vectors only.
+        vectors: The vectors of the query's passages, shape (passages, dimensions); None ranks by
+            words only. The passage that is nearest to a row counts.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Ranker:
         self._generation = generation
         self._selection = selection
         self._query = None if text is None else generation.lexical.text_query(text)
-        self._knows_no_word = text is not None and self._query is None
+        self._has_no_known_word = text is not None and self._query is None
         self._nearness: Nearness | None = None
-        self._nearest = _NOTHING
+        self._nearest = _NO_ROWS
         self._certainty = 1.0
         if vectors is not None and generation.vectors is not None:
             # A trained matrix on the query's vector gained on the Common Core and lost on the NGSS,
@@ -79,10 +79,12 @@ class Ranker:
             self._certainty = float(np.clip(self._nearest.scores.max(initial=0), 0, 1))
 
     def fits_better_than(self, other: Ranker) -> bool:
-        """Return True if the encoder is surer of this query, or agrees with the words more."""
-        if (
-            self._nearness is None or other._query is None
-        ):  # the other is then of unknown words alone
+        """Return True if this query has a better best cosine, or more rows best on both sides.
+
+        If no record has a word of *other*, the result is True. Otherwise, without vectors, it is
+        False.
+        """
+        if self._nearness is None or other._query is None:
             return other._query is None
         return self._certainty > other._certainty or self._agreement() > other._agreement()
 
@@ -94,11 +96,11 @@ class Ranker:
         return np.intersect1d(words.rows, self._nearest.rows[:_COMPARED]).size
 
     def best(self, top_k: int) -> list[Match]:
-        """Return the *top_k* best texts, best first, or all of them if they are fewer.
+        """Return the *top_k* best texts, best first, or fewer if there are no more.
 
-        The list is empty for a text that resembles no record and has no word of any record.
+        The list is empty for a query that resembles no record and has no word of any record.
         """
-        if self._knows_no_word and self._certainty < LEAST_LIKENESS:
+        if self._has_no_known_word and self._certainty < LEAST_LIKENESS:
             return []
         depth = max(CANDIDATES, 2 * top_k)
         while True:
@@ -108,12 +110,12 @@ class Ranker:
             if len(first) >= top_k or exhausted:
                 leaders = np.sort(first)[:top_k]
                 return [self._match(int(rows[i]), float(scores[i])) for i in leaders]
-            # Many candidates had the same text. A deeper list may have further texts.
+            # Many candidates have the same text. A longer list may have further texts.
             depth *= 4
 
     def _ranked(self, depth: int) -> tuple[Rows, Floats, bool]:
-        """Return the candidates, best first, their scores, and True if they are all."""
-        by_words = by_meaning = _NOTHING
+        """Return the candidates, best first, their scores, and True if there are no more."""
+        by_words = by_meaning = _NO_ROWS
         if self._query is not None:
             lexical = self._generation.lexical
             by_words = lexical.search(self._query, self._selection.query, depth)
@@ -156,11 +158,11 @@ class Ranker:
 
 
 def _completed(rows: Rows, found: Ranked, score: Callable[[Rows], Floats]) -> Floats:
-    """Return the score of each of *rows* on one side of the index, which found some of them."""
+    """Return the score of each of *rows* by words or by meaning, which *found* some of them."""
     scores = np.zeros(rows.size, np.float32)
     scores[np.searchsorted(rows, found.rows)] = found.scores
-    # A row that only the other side found has a score on this one too. Counting it as 0 would rank
-    # it below rows that are worse on both sides.
+    # A row that only the other side found has a score on this side, too. With 0, it would rank
+    # below rows that are worse on both sides.
     others = np.setdiff1d(rows, found.rows, assume_unique=True)
     scores[np.searchsorted(rows, others)] = score(others)
     return scores
@@ -168,7 +170,6 @@ def _completed(rows: Rows, found: Ranked, score: Callable[[Rows], Floats]) -> Fl
 
 def scaled(scores: Floats) -> Floats:
     """Return *scores* divided by the best of them, from 0 to 1."""
-    # Over the maximum, and not over the range of the candidates: so a score does not depend on the
-    # last candidate.
+    # Divided by the maximum, not by the range, a score does not depend on the last candidate.
     best = scores.max(initial=0)
     return np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)

@@ -1,10 +1,10 @@
 """Convert records to rows of an index: words, fields and a vector.
 
 Official texts and descriptions of activities have few words in common; the starter set describes
-the same standards in a teacher's words. So the starter set's text of a standard is searched
-together with the text of each record of that standard, and helps to place records that resemble
-it. The starter set's phrases for the standard are searched, too, as words and as vectors of their
-own. Results show the record's own text.
+the same standards in a teacher's words. So the row of a record has the words of its own text and of
+the starter set's text of the same standard, and the mean of their vectors. Records that only
+resemble a text of the starter set share its vector, too. The starter set's phrases for the standard
+are searched as words and as separate vectors. Results show the record's own text.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .columns import ColumnsWriter
 from .lexical import LexicalWriter
 from .vectors import Numbers, array_file, write_vectors
 
-_CHUNK: Final = 512  # rows; each chunk is joined with the wordings at once
+_CHUNK: Final = 512  # rows whose vectors are joined with those of the wordings at once
 _PARENT_SHARE: Final = 0.1  # see docs/benchmarks.md
 
 
 def write_rows(database: Database, folder: Path, model: str | None, dimensions: int) -> int:
     """Write everything but the manifest of an index, and return the number of rows."""
     lexical, columns = LexicalWriter(folder / "text"), ColumnsWriter()
-    texts, standards = dict[bytes, int](), _Standards()
+    group_numbers, replaced = dict[bytes, int](), _ReplacedRows()
     groups, parents = array("i"), dict[str, str | None]()
     wordings = open_wordings(model)
     joined = folder / "joined.npy"
-    numbers = array("i")
+    wording_numbers = array("i")
     with array_file(joined, "<f4", (database.count(), dimensions)) as file:
         for chunk in chunks(database.rows(model), _CHUNK):
             records = [json.loads(row.body) for row in chunk]
@@ -57,43 +57,44 @@ def write_rows(database: Database, folder: Path, model: str | None, dimensions: 
                     parts += wordings.phrases[link.number]
                 # The prefixes of codes take some 65 µs and 40 bytes a record.
                 lexical.add(number, parts, columns.add(number, with_prefixes(data)))
-                groups.append(texts.setdefault(_text_key(row), len(texts)))
+                groups.append(group_numbers.setdefault(_text_key(row), len(group_numbers)))
                 parents[row.id] = row.parent_id
-                standards.add(number, link)
-                numbers.append(-1 if link.number is None else link.number)
+                replaced.add(number, link)
+                wording_numbers.append(-1 if link.number is None else link.number)
             file.write(wordings.joined(vectors, links).astype("<f4").tobytes())
     lexical.finish()
     columns.save(folder / "columns.npz")
     np.save(folder / "groups.npy", np.array(groups, dtype=np.int32))
     np.save(folder / "heights.npy", np.array(heights(parents), dtype=np.int32))
-    np.save(folder / "replaced.npy", standards.replaced())
+    np.save(folder / "replaced.npy", replaced.pairs())
     if model is not None:
-        lines, phrases, chosen = wordings.phrase_lines(np.array(numbers, np.int32))
-        written = chain(_with_parents(joined, parents), [chosen] if chosen.size else [])
-        shape = len(groups) + len(chosen), dimensions
+        numbers = np.array(wording_numbers, np.int32)
+        lines, phrases, of_phrases = wordings.phrase_lines(numbers)
+        written = chain(_with_parents(joined, parents), [of_phrases] if of_phrases.size else [])
+        shape = len(groups) + len(of_phrases), dimensions
         write_vectors(folder, written, shape, lines, phrases)
     joined.unlink()
     return len(groups)
 
 
-class _Standards:
-    """The rows of the starter set, and the official rows of the same standards."""
+class _ReplacedRows:
+    """Collects rows of the starter set, and rows with the official texts of the same standards."""
 
     def __init__(self) -> None:
-        self._own = dict[int, int]()
+        self._starter = dict[int, int]()
         self._official = defaultdict[int, list[int]](list)
 
     def add(self, row: int, link: Link) -> None:
         if link.number is not None and link.is_own:
-            self._own[link.number] = row
+            self._starter[link.number] = row
         elif link.number is not None and link.is_same:
             self._official[link.number].append(row)
 
-    def replaced(self) -> Any:
-        """Return pairs of a row of the starter set and one of the same standard, (pairs, 2)."""
+    def pairs(self) -> Any:
+        """Return pairs of a row of the starter set and an official row, shape (pairs, 2)."""
         pairs = [
             (row, official)
-            for number, row in self._own.items()
+            for number, row in self._starter.items()
             for official in self._official[number]
         ]
         return np.array(pairs, dtype=np.int32).reshape(-1, 2)
@@ -112,7 +113,7 @@ def heights(parents: Mapping[str, str | None]) -> list[int]:
 
 
 def _text_key(row: Row) -> bytes:
-    """Return a hash that equal texts share; a million texts would fill the memory."""
+    """Return a hash of the text; a million texts themselves would fill the memory."""
     text = comparable(row.description) or row.id
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
 
@@ -123,23 +124,23 @@ def _vectors_of(rows: Sequence[Row], dimensions: int) -> Vectors:
 
 
 def _with_parents(path: Path, parents: Mapping[str, str | None]) -> Iterator[Vectors]:
-    """Yield the vectors of a file, each with a share of its parent's."""
+    """Yield the vectors of a file in chunks, each vector mixed with a share of its parent's."""
     numbers = {id_: row for row, id_ in enumerate(parents)}
-    above = [numbers.get(parent or "", row) for row, parent in enumerate(parents.values())]
+    parent_rows = [numbers.get(parent or "", row) for row, parent in enumerate(parents.values())]
     vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     for start in range(0, len(vectors), _CHUNK):
         own = vectors[start : start + _CHUNK]
-        parent = vectors[above[start : start + _CHUNK]]
+        parent = vectors[parent_rows[start : start + _CHUNK]]
         yield (1 - _PARENT_SHARE) * own + _PARENT_SHARE * parent
 
 
 # All were chosen on real queries, see docs/benchmarks.md.
-_LEAST_LIKENESS: Final = 0.45  # below it an equal code elsewhere belongs to another standard
-_NEIGHBOUR: Final = 0.6  # from here on the nearest wording has the meaning of a record
+_SAME_CODE_COSINE: Final = 0.45  # below it, an equal code of another framework is another standard
+_NEIGHBOUR_COSINE: Final = 0.6  # from here on, the nearest wording has the meaning of a record
 
 
 class Link(NamedTuple):
-    """The text of the starter set for a record.
+    """The text of the starter set that belongs to a record.
 
     Attributes:
         number: Number of the text; None if the starter set lacks this standard.
@@ -153,7 +154,7 @@ class Link(NamedTuple):
 
 
 class Wordings:
-    """The texts of the starter set, and their vectors if *model* is the one that made them."""
+    """The texts and phrases of the starter set, with vectors if *model* is the built-in one."""
 
     def __init__(self, model: str | None) -> None:
         # From the distribution and not from the catalog, so that `data remove starter` does not
@@ -174,39 +175,39 @@ class Wordings:
     def links(self, records: Sequence[Mapping[str, Any]], vectors: Vectors) -> list[Link]:
         """Return the link of each record to the starter set, by id or else by code.
 
-        A code counts within its framework; elsewhere, states use codes of the Common Core for their
-        own texts, so that the texts must be alike as well.
+        In the framework itself an equal code is enough. In other frameworks the texts must be
+        similar, too, because states use codes of the Common Core for their own texts.
 
         Args:
-            vectors: Of the records, shape (records, dimensions).
+            vectors: Vectors of the records, shape (records, dimensions).
         """
         return [self._link(*each) for each in zip(records, vectors, strict=True)]
 
     def joined(self, vectors: Vectors, links: Sequence[Link]) -> Vectors:
-        """Return the means of *vectors* and the vectors of their wordings, or of the nearest ones.
+        """Return the means of *vectors* and the vectors of the linked wordings.
 
-        Records of the starter set, and records without a near wording, keep their vectors. Means
-        are not scaled to length 1, so that a record counts less whose two texts say different
-        things.
+        A record without a link is joined with its nearest wording, if that is near enough. Records
+        of the starter set keep their vectors. Means are not scaled to length 1, so that a record
+        counts less if its two texts say different things.
         """
         if self._vectors is None:
             return vectors
-        beside = np.array([-1 if link.number is None else link.number for link in links])
-        unlinked = np.flatnonzero(beside < 0)
+        partners = np.array([-1 if link.number is None else link.number for link in links])
+        unlinked = np.flatnonzero(partners < 0)
         likeness = vectors[unlinked] @ self._vectors.T
-        is_near = likeness.max(axis=1, initial=0) >= _NEIGHBOUR
+        is_near = likeness.max(axis=1, initial=0) >= _NEIGHBOUR_COSINE
         # Only the vector is joined: words of a mere neighbour made results worse.
-        beside[unlinked[is_near]] = likeness[is_near].argmax(axis=1)
-        rows = [row for row, link in enumerate(links) if beside[row] >= 0 and not link.is_own]
+        partners[unlinked[is_near]] = likeness[is_near].argmax(axis=1)
+        rows = [row for row, link in enumerate(links) if partners[row] >= 0 and not link.is_own]
         found = vectors.copy()
-        found[rows] = (vectors[rows] + self._vectors[beside[rows]]) / 2
+        found[rows] = (vectors[rows] + self._vectors[partners[rows]]) / 2
         return found
 
     def phrase_lines(self, numbers: Numbers) -> tuple[Numbers, Numbers, Vectors]:
-        """Return the phrases of records, as `vectors` keeps them, and the vectors of the phrases.
+        """Return the arrays `wordings` and `phrases` of `StoredVectors`, and the phrases' vectors.
 
         Args:
-            numbers: The number of each record's text here, -1 for none.
+            numbers: The `Link.number` of each record, -1 for None.
         """
         if self._vectors is None:
             nothing = np.full((0, 2), -1, np.int32)
@@ -232,15 +233,15 @@ class Wordings:
             return Link()
         if _are_one(record["jurisdiction_title"], self._jurisdictions[number]):
             return Link(number, is_same=True)
-        if self._vectors is None or vector @ self._vectors[number] < _LEAST_LIKENESS:
+        if self._vectors is None or vector @ self._vectors[number] < _SAME_CODE_COSINE:
             return Link()
         return Link(number)
 
 
-@cache  # a build of a small catalog takes less time than to read them again
+@cache  # reading them takes longer than building a small catalog
 def open_wordings(model: str | None) -> Wordings:
     """Return the `Wordings` for *model*."""
     return Wordings(model)
 
 
-_are_one = cache(are_one_jurisdiction)  # thousands of records have one title
+_are_one = cache(are_one_jurisdiction)  # thousands of records have the same title

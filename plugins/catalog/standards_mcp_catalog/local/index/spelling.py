@@ -1,6 +1,6 @@
 """Correct misspelt words of a query by the words of the index.
 
-Only a word that neither the index nor English has is changed, and only to a similar word of the
+A word is replaced only if it is neither in the index nor English, and only by a similar word of the
 index. English is the vocabulary of the built-in text encoder, with compounds and derived words.
 """
 
@@ -15,7 +15,7 @@ from standards_mcp_encoders.minilm import whole_words
 from .lexical import LexicalIndex, stems
 
 LONGEST_TEXT: Final = 400
-"""Characters of a text whose words are corrected; a longer one has enough words that are known."""
+"""Characters; longer texts are not corrected, since enough of their words are known."""
 # Capitals inside a text, or in both first words, make a name or an abbreviation; a word in quotes
 # is meant as it is.
 _WORD: Final = re.compile(
@@ -25,28 +25,28 @@ _PREFIX: Final = re.compile(
     "anti|co|inter|micro|mis|multi|non|out|over|pre|re|sub|super|trans|under|un"
 )
 _SUFFIX: Final = re.compile("(?:able|al|ed|en|er|ess|est|ful|ian|ing|ist|less|ly|ness|or|y)?s?$")
-_SHORTEST: Final = 4
-_LONG: Final = 8
+_SHORTEST_WORD: Final = 4
+_LONG_WORD: Final = 8
 # Letters that people take for each other, because they sound alike.
 _SOUNDS: Final = ("aeiouy", "csz", "ckq", "dt", "fpv", "gj", "mn")
 _ALIKE: Final = frozenset((one, other) for group in _SOUNDS for one in group for other in group)
 
 
 class Spelling:
-    """Corrects texts by the words of one index."""
+    """Corrects texts with the words of one index."""
 
     def __init__(self, lexical: LexicalIndex) -> None:
         self._lexical = lexical
 
     def corrected(self, text: str) -> str:
-        """Return *text* with its misspelt words replaced, or an equal text without any."""
+        """Return *text* with its misspelt words replaced."""
         if len(text) > LONGEST_TEXT or not (unknown := self._lexical.unknown_terms(text)):
             return text
         return _WORD.sub(lambda match: self._replacement(match[0], unknown), text)
 
     def _replacement(self, word: str, unknown: frozenset[str]) -> str:
         plain = word.lower()
-        if len(plain) < _SHORTEST or not unknown.issuperset(stems(plain)):
+        if len(plain) < _SHORTEST_WORD or not unknown.issuperset(stems(plain)):
             return word
         if self._is_english(plain):
             return word
@@ -68,7 +68,7 @@ class Spelling:
 
     def _is_english(self, word: str) -> bool:
         (stem,) = stems(word)
-        if word in whole_words() or (len(stem) >= _SHORTEST and stem in _english_stems()):
+        if word in whole_words() or (len(stem) >= _SHORTEST_WORD and stem in _english_stems()):
             return True
         if (prefix := _PREFIX.match(word)) and self._has(word[prefix.end() :]):
             return True
@@ -82,12 +82,12 @@ class Spelling:
             ]
             if suffix[0] and any(map(self._has, bases)):
                 return True
-        cuts = range(_SHORTEST, len(word) - _SHORTEST + 1)
+        cuts = range(_SHORTEST_WORD, len(word) - _SHORTEST_WORD + 1)
         return any(self._has(word[:cut]) and self._has(word[cut:]) for cut in cuts)
 
     def _has(self, word: str) -> bool:
         words = self._words.get(word[:1], {})
-        return len(word) >= _SHORTEST and (word in words or f"{word}s" in words)
+        return len(word) >= _SHORTEST_WORD and (word in words or f"{word}s" in words)
 
 
 @cache
@@ -99,9 +99,10 @@ def _distance(word: str, other: str) -> int | None:
     """Return the number of edits between two words, or None if they are too many.
 
     An edit inserts or deletes a letter, swaps two neighbours, or changes a letter to one that
-    sounds alike; any other change is two. A short word has one edit at most, a long one two.
+    sounds alike; any other change counts as two edits. A short word may have one edit, a long
+    word two.
     """
-    most = 1 if len(word) < _LONG else 2
+    most = 1 if len(word) < _LONG_WORD else 2
     if abs(len(word) - len(other)) > most or len(set(word) ^ set(other)) > 2 * most:
         return None
     older, old, new = list[int](), list[int](), list(range(len(other) + 1))

@@ -1,14 +1,14 @@
 """The vectors of an index: a rough cosine for every row, and the exact one for the best rows.
 
-A row is as near to a query as the nearest of the query's passages is to the row's vector, and, if
-the row has phrases, to the two nearest of them. Eight-bit vectors are a quarter of the memory to
-read, and say which rows are worth an exact product.
+The score of a row is the greatest cosine of its vector and a passage of the query, mixed with the
+mean score of its two nearest phrases, if it has phrases. Eight-bit vectors are a quarter of the
+memory to read, and select the rows that get an exact score.
 
 vectors.npy    float32 (rows + phrases, dimensions): first of the rows, then of the phrases
 rough.npy      int8, the same vectors, each scaled to a greatest number of 127
-scales.npy     float32 (rows + phrases,): the factors that undo it
+scales.npy     float32 (rows + phrases,): the factors that undo this scaling
 wordings.npy   int32 (rows,): the line of phrases.npy for each row, -1 for none
-phrases.npy    int32 (lines, most): places in vectors.npy, two at least; -1 fills a line up
+phrases.npy    int32 (lines, most): at least two places in vectors.npy, padded with -1
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ReadArray: TypeAlias = Callable[[str, type, tuple[int | None, ...]], npt.NDArray
 
 _BLOCK: Final = 2**16  # rows whose eight-bit vectors are copied at once, if a filter scatters them
 _RESCORED: Final = 200
-"""How many of the roughly best rows get an exact score, at least (docs/benchmarks.md)."""
+"""Minimum number of the roughly best rows that get an exact score (docs/benchmarks.md)."""
 # Chosen on real queries of all sources, see docs/benchmarks.md. Phrases are less like a query than
 # whole texts are, and a row with phrases must not lose by them.
 _PHRASES_SHARE: Final = 0.3
@@ -40,7 +40,7 @@ _PHRASES_LIFT: Final = 0.05
 
 
 class StoredVectors(NamedTuple):
-    """The arrays of the files above."""
+    """The arrays of these files."""
 
     exact: Floats
     rough: npt.NDArray[np.int8]
@@ -50,7 +50,7 @@ class StoredVectors(NamedTuple):
 
     @classmethod
     def read(cls, read: ReadArray, rows: int, dimensions: int) -> StoredVectors:
-        """Return the vectors of *rows* rows; *read* opens a file of a type and a shape."""
+        """Return the vectors of *rows* rows; *read* opens a file and checks its type and shape."""
         exact = read("vectors.npy", np.float32, (None, dimensions))
         arrays = (
             exact,
@@ -95,14 +95,14 @@ def array_file(path: Path, kind: str, shape: tuple[int, int]) -> Generator[Binar
 
 
 def in_eight_bits(vectors: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
-    """Return *vectors* with a greatest number of 127 each, and the factors that undo it."""
+    """Return *vectors*, each scaled to a greatest number of 127, and the factors that undo it."""
     factors = np.abs(vectors).max(axis=1, initial=0) / 127
     numbers = np.rint(vectors / np.maximum(factors, np.finfo(np.float32).tiny)[:, None])
     return numbers.astype(np.int8), factors.astype(np.float32)
 
 
 class Nearness:
-    """How near the rows are to one query: cosines, joined with those of phrases.
+    """The scores of rows for one query.
 
     Args:
         queries: Vectors of the query's passages, of length 1, shape (passages, dimensions).
@@ -113,19 +113,19 @@ class Nearness:
         self._vectors = vectors
         self._queries = queries
         rows = np.arange(vectors.wordings.size) if mask is None else np.flatnonzero(mask)
-        self._roughly = Ranked(rows, self._nearness(rows, self._rough))
+        self._rough_ranking = Ranked(rows, self._with_phrases(rows, self._rough_scores))
 
     def best(self, depth: int) -> Ranked:
         """Return the *depth* nearest rows, the nearest first, with their exact scores."""
-        rows = best(self._roughly, max(_RESCORED, 2 * depth)).rows
+        rows = best(self._rough_ranking, max(_RESCORED, 2 * depth)).rows
         return best(Ranked(rows, self.exact(rows)), depth)
 
     def exact(self, rows: Rows) -> Floats:
         """Return the exact score of each of *rows*."""
-        return self._nearness(rows, self._exact)
+        return self._with_phrases(rows, self._exact_scores)
 
-    def _nearness(self, rows: Rows, score: Callable[[Rows], Floats]) -> Floats:
-        """Return the *score* of each of *rows*, joined with those of its two nearest phrases."""
+    def _with_phrases(self, rows: Rows, score: Callable[[Rows], Floats]) -> Floats:
+        """Return the *score* of each of *rows*, mixed with those of its two nearest phrases."""
         scores, wordings = score(rows), self._vectors.wordings[rows]
         have_phrases = np.flatnonzero(wordings >= 0)
         if not have_phrases.size:
@@ -139,11 +139,11 @@ class Nearness:
         scores[have_phrases] += np.float32(_PHRASES_SHARE) * (nearest - scores[have_phrases])
         return scores
 
-    def _exact(self, rows: Rows) -> Floats:
+    def _exact_scores(self, rows: Rows) -> Floats:
         found: Floats = (self._vectors.exact.take(rows, axis=0) @ self._queries.T).max(axis=1)
         return found
 
-    def _rough(self, rows: Rows) -> Floats:
+    def _rough_scores(self, rows: Rows) -> Floats:
         # One factor for all passages, so that the greatest of their whole numbers is the nearest.
         factor = float(np.abs(self._queries).max(initial=0)) / 127 or 1.0
         passages = np.rint(self._queries / factor).astype(np.int8)
@@ -151,18 +151,18 @@ class Nearness:
         for start in range(0, rows.size, _BLOCK):
             part = rows[start : start + _BLOCK]
             first, last = int(part[0]), int(part[-1])
-            if last - first < 2 * part.size:  # reading what lies between costs less than gathering
-                products = _products(passages, self._vectors.rough[first : last + 1])
+            if last - first < 2 * part.size:  # reading the rows between is faster than gathering
+                products = _greatest_products(passages, self._vectors.rough[first : last + 1])
                 is_whole = products.size == part.size
                 scores[start : start + part.size] = products if is_whole else products[part - first]
             else:
-                products = _products(passages, self._vectors.rough.take(part, axis=0))
+                products = _greatest_products(passages, self._vectors.rough.take(part, axis=0))
                 scores[start : start + part.size] = products
         scores *= self._vectors.scales[rows]
         return scores * np.float32(factor)
 
 
-def _products(passages: npt.NDArray[np.int8], rows: npt.NDArray[np.int8]) -> Floats:
+def _greatest_products(passages: npt.NDArray[np.int8], rows: npt.NDArray[np.int8]) -> Floats:
     products = np.asarray(simsimd.cdist(passages, rows, "dot", out_dtype="float32"))
     greatest: Floats = products.reshape(len(passages), len(rows)).max(axis=0)
     return greatest
