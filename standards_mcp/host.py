@@ -105,7 +105,7 @@ class Host:
                 quarantine.save(records, "loading")
             if only is not None:
                 return
-            self.pipeline.wrappers.wrap(self.manager.wrap)
+            self.pipeline.wrappers.set_chain(self.manager.wrap)
         self._report(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)

@@ -23,7 +23,7 @@ from .call import Call, CallNext
 
 log = logging.getLogger(__name__)
 
-# A Redis that does not answer must not make calls slower than no Redis.
+# Pause after a failure, so that calls do not wait for an unavailable Redis.
 _REST_SECONDS: Final = 5.0
 _T = TypeVar("_T")
 _MAX_BYTES: Final = 64 * 1024 * 1024
@@ -52,8 +52,8 @@ class SharedRedis:
             from redis.backoff import NoBackoff  # noqa: PLC0415
         except ImportError:
             raise ConfigError(
-                "[tools] storage needs the package redis; remove it, or run "
-                f"`{install_command(HOST, 'redis')}`"
+                "[tools] storage needs the package redis, which is not installed; remove the "
+                f"setting or run `{install_command(HOST, 'redis')}`"
             ) from None
         timeouts = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
         retry_once = Retry(NoBackoff(), 1)  # an idle connection may have been closed
@@ -74,12 +74,14 @@ class SharedRedis:
         """
         if time.monotonic() < self._paused_until:
             return None
-        # In its own task, which notes the outcome even if the call is cancelled. Otherwise, each
-        # call with a short deadline would wait for a Redis that is down.
+        # Use a separate task: if the call is cancelled at its deadline, the task still records the
+        # failure and opens the circuit breaker.
         task = asyncio.create_task(self._ask(request, warning))
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
-        if self._is_down:  # callers do not wait for a Redis that was down
+        # Half-open: the request above only probes Redis in the background; this call goes on
+        # without it.
+        if self._is_down:
             self._paused_until = time.monotonic() + _REST_SECONDS
             return None
         return await asyncio.shield(task)
@@ -123,8 +125,9 @@ class Cache:
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
         """Return the cached answer, or run the call and cache its answer if that is allowed.
 
-        Equal calls during the first one get its answer, also a failure. If the first is
-        cancelled, or its answer is private, one of the others runs instead.
+        Identical concurrent calls share the first call's result or error. If the first is
+        cancelled, asked the user, or failed with an error of its own caller (`_CALLER_ERRORS`), a
+        waiting call runs instead.
         """
         if not call.limits.cache_ttl:
             result: ToolResult = await call_next(call)
@@ -151,7 +154,8 @@ class Cache:
             if not call.context.has_elicited:
                 running.set_result(result)
                 if not result.is_error:
-                    # A slow store must not lose an answer that is ready.
+                    # Shield the write: if the deadline expires during it, the call must still
+                    # return its answer.
                     with anyio.CancelScope(shield=True):
                         await self._store.put(key, result, call.limits.cache_ttl)
         except Exception as exc:
@@ -218,12 +222,15 @@ class _RedisAnswers:
 
 
 def _size(answer: ToolResult) -> int:
-    """Estimate the bytes of an answer; its structure repeats its text."""
+    """Estimate the size in bytes; text counts twice because the structured content repeats it."""
     return 2 * len(answer.text) + len(pydantic_core.to_json(answer.content))
 
 
 def _key(call: Call) -> str:
-    """Return a digest of the tool, the arguments in any order and, unless public, the caller."""
+    """Return a digest of tool, arguments (order ignored) and caller.
+
+    Leave out the caller if the cache scope is public.
+    """
     caller = None if call.limits.cache_scope == "public" else call.context.caller
     plain = pydantic_core.to_jsonable_python(call.keywords, fallback=repr)
     text = json.dumps([call.item.declared, caller, plain], sort_keys=True)

@@ -30,9 +30,9 @@ class Wrappers:
     def __init__(self) -> None:
         self._handler: ToolHandler = _call_tool
 
-    def wrap(self, wrapper: Callable[[ToolHandler], ToolHandler]) -> None:
-        """Put *wrapper* around the handler of calls."""
-        self._handler = wrapper(_call_tool)
+    def set_chain(self, build: Callable[[ToolHandler], ToolHandler]) -> None:
+        """Replace the handler with `build(_call_tool)`."""
+        self._handler = build(_call_tool)
 
     async def __call__(self, call: Call, call_next: CallNext) -> ToolResult:
         """Answer the call through all wrappers."""
@@ -54,7 +54,7 @@ class Wrappers:
 
 async def _call_tool(call: ToolCall) -> ToolResult:
     """Continue a call after all wrappers, with the arguments that they have set."""
-    host_call = _host_call(call)
+    host_call = _checked_host_call(call)
     host_call.call.arguments = call.arguments
     result: ToolResult = await host_call.inner_steps(host_call.call)
     return result
@@ -82,14 +82,17 @@ class _HostCall(ToolCall):
     progress: _Progress = field(default_factory=_Progress, repr=False)
 
 
-def _host_call(call: ToolCall) -> _HostCall:
-    """Return a call with the private fields of the host.
+def _checked_host_call(call: ToolCall) -> _HostCall:
+    """Check that *call* is the host's own call object, and return it.
 
     Raises:
         TypeError: The wrapper built a call of its own.
     """
     if not isinstance(call, _HostCall):
-        raise TypeError("pass on the given call, changed by dataclasses.replace")
+        raise TypeError(
+            "the wrapper passed on a ToolCall that it built itself; pass on the given call, or a "
+            "copy from dataclasses.replace()"
+        )
     return call
 
 
@@ -97,8 +100,8 @@ class Wrapper:
     """One plugin's wrapper around the calls of all tools.
 
     Args:
-        seconds: Time limit in addition to the tool's timeout. Inner wrappers must have less time,
-            so that the wrapper whose time is over is the one that hangs.
+        seconds: Time limit in addition to the tool's timeout. Give inner wrappers shorter limits.
+            If an inner one hangs, its own limit then expires first and the right plugin is blamed.
         is_enabled: Returns True while the plugin is enabled; a reload may disable the plugin.
 
     Attributes:
@@ -123,14 +126,14 @@ class Wrapper:
         self.handler: ToolHandler | None = None
 
     async def __call__(self, call: ToolCall) -> ToolResult:
-        """Answer a call; a failure of the wrapper becomes a result or is skipped."""
+        """If the wrapper fails, return an error result or the tool's answer without it."""
         if self.handler is None or self._is_skipped or not self._is_enabled():
             return await self._next(call)
-        call = replace(_host_call(call), progress=_Progress())
+        call = replace(_checked_host_call(call), progress=_Progress())
         with call.call.context.within(call.call.limits.timeout + self._seconds):
             try:
                 answer = await self.handler(call)
-                # The answer of the tool itself has been checked.
+                # An unchanged tool result was validated already; validate only a new one.
                 return answer if answer is call.progress.result else sendable(answer)
             except ToolError as exc:
                 return error_result(exc.error_type, str(exc), exc.data)
@@ -144,9 +147,12 @@ class Wrapper:
         return self._time_out(call)
 
     def _time_out(self, call: _HostCall) -> ToolResult:
-        """Answer a call whose time is over; skip this wrapper in later calls if it hangs."""
-        log.error("a wrapper of tool calls keeps them waiting", extra={"plugin": self._plugin})
-        # Each later call would wait as long.
+        """Return the answer for a call that timed out.
+
+        Skip this wrapper in later calls, unless its plugin is required.
+        """
+        log.error("a tool call wrapper timed out", extra={"plugin": self._plugin})
+        # Without this, each later call would wait for the full timeout.
         self._is_skipped = not self._required
         advice = "Try again" if self._is_skipped else "Restart the server"
         # The tool may have answered before the wrapper hung: the client gets this answer.
@@ -158,7 +164,7 @@ class Wrapper:
     async def _recover(self, cause: BaseException, call: _HostCall) -> ToolResult:
         extra = {"plugin": self._plugin, "tool": call.tool}
         log.error("a wrapper of tool calls crashed", exc_info=cause, extra=extra)
-        # If the wrapper passed the call on without a result, the tool may have run already.
+        # If call_next was called but did not return, the tool may have run: do not call it again.
         if self._required or (call.progress.has_called_next and call.progress.result is None):
             return error_result(
                 "internal_error",
@@ -169,7 +175,7 @@ class Wrapper:
 
     async def call_next(self, call: ToolCall) -> ToolResult:
         """Pass a call on to the next wrapper or the tool; the plugin's handler awaits this."""
-        progress = _host_call(call).progress
+        progress = _checked_host_call(call).progress
         if progress.has_called_next:
             raise RuntimeError("a wrapper may call call_next only once")
         progress.has_called_next = True

@@ -19,8 +19,8 @@ from standards_mcp.config.loading import config_paths, file_text
 from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.config.problems import (
     Problem,
-    check_places,
     check_programs,
+    check_urls_and_state_dir,
     folder_problems,
 )
 from standards_mcp.config.schema import config_schema, config_template
@@ -47,7 +47,7 @@ def config() -> None:
 @click.option("--force", is_flag=True, help="Replace an existing file; a copy is kept.")
 @click.pass_obj
 def init(invocation: Invocation, /, file: Path | None, *, force: bool) -> None:
-    """Write a commented FILE that changes nothing yet: every key with its default.
+    """Write a template FILE with every key commented out at its default.
 
     FILE is by default the one of --config or STANDARDS_MCP_CONFIG, or else standards-mcp.toml in
     this folder.
@@ -60,13 +60,16 @@ def init(invocation: Invocation, /, file: Path | None, *, force: bool) -> None:
     try:
         old_keys = _keys_set_in(file)
         # --config may name the new file, which does not exist yet.
-        without_file = invocation if file.exists() else replace(invocation, config=None)
-        backup = replace_text(file, config_template(_models(without_file)))
+        readable_invocation = invocation if file.exists() else replace(invocation, config=None)
+        backup = replace_text(file, config_template(_models(readable_invocation)))
     except OSError as exc:
         raise click.ClickException(f"{file} cannot be written: {reason_of(exc)}") from None
     print_text(f"Wrote {file}" + (f"; the old file is {backup.name}" if backup else ""))
     if old_keys:
-        print_text(f"No longer set, so more may be exposed: {', '.join(old_keys)}")
+        print_text(
+            f"Settings removed by the new file: {', '.join(old_keys)}. The server may now expose "
+            "more; set them again if needed."
+        )
 
 
 @config.command(epilog=examples("config show --origin", "--profile teacher config show --json"))
@@ -111,7 +114,7 @@ def check(ctx: click.Context) -> None:
         for record in host.manager.records.values()
         if record.status is Status.FAILED
     ]
-    checks = (check_programs, check_places)
+    checks = (check_programs, check_urls_and_state_dir)
     found = [*_value_problems(host), *(item for find in checks for item in find(host.settings))]
     found += _folder_problems(host)
     lines = [problem.line(host.loaded.layers) for problem in found]

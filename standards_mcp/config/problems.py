@@ -269,7 +269,7 @@ def check_programs(settings: Settings) -> Iterator[Problem]:
             yield Problem(path, f"{program!r} cannot be started: {reason}", fix)
 
 
-def check_places(settings: Settings) -> Iterator[Problem]:
+def check_urls_and_state_dir(settings: Settings) -> Iterator[Problem]:
     """Yield a problem for each malformed URL of an enabled server, and for a bad ``state_dir``.
 
     A URL may begin with a variable.

@@ -148,7 +148,7 @@ def export(
 ) -> None:
     """Print the loaded records, one JSON object a line; `data import` reads them back.
 
-    The relations that crosswalks state for them follow, one a line.
+    After the records come their crosswalk relations, one per line.
     """
     from standards_mcp_catalog.importing.maintenance import export_lines
 

@@ -59,12 +59,13 @@ class ImportOptions:
 
     Attributes:
         selection: Filters.
-        replace: Delete the stored records of a read set that are missing in it now. A set with
-            skipped records loses nothing; no set does if a document could not be read at all.
+        replace: For each set in the documents, delete stored records that the documents no longer
+            contain. Nothing is deleted from a set with skipped records, or from any set if a
+            document was unreadable.
         dry_run: Write nothing.
         strict: Raise `StrictImportError` when anything is skipped.
-        jurisdiction: New name of the jurisdiction; if the documents have several, the one to
-            import. See `selection.settle_jurisdiction`.
+        jurisdiction: If the documents have one jurisdiction, its new name. If they have several,
+            the name of the one to import. See `selection.settle_jurisdiction`.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -80,13 +81,14 @@ class _Loss(NamedTuple):
     Attributes:
         replaced: Ids of the complete sets.
         incomplete: Ids of the sets with skipped records, which lose nothing.
-        leaving: Records that stay in other sets, already without the replaced ones.
+        detached: Records that leave a replaced set but belong to other sets; the replaced sets are
+            already removed from them.
         deleted: Ids of the records that are in no other set.
     """
 
     replaced: Collection[str] = ()
     incomplete: Collection[str] = ()
-    leaving: Sequence[StandardRecord] = ()
+    detached: Sequence[StandardRecord] = ()
     deleted: frozenset[str] = frozenset()
 
 
@@ -115,13 +117,13 @@ def import_sources(
             import_.read(document, number)
             if on_read is not None:
                 on_read(import_.report)
-        names = import_.settle()
+        names = import_.finish_staging()
         import_.write(names, progress)
         return import_.report
 
 
 class _Import:
-    """One import: `read` each document, then `settle` all together, then `write` the changes."""
+    """One import: `read` each document, then `finish_staging`, then `write` the changes."""
 
     def __init__(self, store: LocalStore, staging: Staging, options: ImportOptions) -> None:
         self._store, self._staging, self._options = store, staging, options
@@ -156,8 +158,11 @@ class _Import:
             reason, detail = "read twice, and differs", "the last one counts"
             self.report.add(note(reason, record.standard_set_title, where, detail))
 
-    def settle(self) -> GivenNames:
-        """Count the changes of all documents, and return the new names of their sets.
+    def finish_staging(self) -> GivenNames:
+        """Finish staging, and return the new names of sets.
+
+        Apply the jurisdiction option, select ancestors, resolve crosswalk statements, check
+        `strict`.
 
         Raises:
             StrictImportError: The import is strict, and something had to be skipped.
@@ -189,7 +194,9 @@ class _Import:
         if name and report.read > report.skipped_records:
             names, notes = settle_jurisdiction(self._store, self._staging, name)
         earlier = self._store.database.given_names()
-        if names:  # they replace earlier names of jurisdictions, but not those of sets
+        if names:
+            # The new jurisdiction name overrides earlier jurisdiction names; earlier set titles
+            # stay in force.
             titles = {id_: each["title"] for id_, each in earlier.items() if "title" in each}
             earlier = {id_: {"title": title} for id_, title in titles.items()}
         for each in (*notes, *notes_on_names(earlier, self._staging)):
@@ -197,15 +204,15 @@ class _Import:
         return names
 
     def _loss(self) -> _Loss:
-        """Return the stored records that the sets to replace lose."""
+        """Find the stored records to remove from the replaced sets."""
         if not self._options.replace:
             return _Loss()
         replaced, incomplete = self._staging.complete_sets()
-        # `_changed_records` updates the sets of records that were read.
         records = self._store.records(replaced)
+        # Skip records that were read: `_changed_records` updates their sets.
         unread = (each for each in records if not self._staging.sets_of(each.id))
-        leaving, deleted = remove_from_sets(unread, replaced)
-        return _Loss(replaced, incomplete, leaving, frozenset(deleted))
+        detached, deleted = remove_from_sets(unread, replaced)
+        return _Loss(replaced, incomplete, detached, frozenset(deleted))
 
     def _changes_of_crosswalks(self, deleted: Iterable[str]) -> Iterator[Problem]:
         """Yield a note for each crosswalk in the store that loses or replaces relations."""
@@ -232,19 +239,23 @@ class _Import:
         self._store.write(changes, deleted_ids, progress, self._staging.crosswalks(), names)
 
     def _changes(self, names: GivenNames, deleted_ids: list[str]) -> Iterator[StandardRecord]:
-        """Yield the records to write, and add to *deleted_ids* before the first one."""
-        # The store iterates under its lock, and reads *deleted_ids* afterwards.
+        """Fill *deleted_ids*, then yield the records to write."""
+        # Compute deletions lazily: the store runs this generator under its lock and reads
+        # *deleted_ids* when it is exhausted.
         all_names = with_names(self._store.database.given_names(), names)
         loss = self._loss()
-        self.report.deleted, self.report.left = len(loss.deleted), len(loss.leaving)
+        self.report.deleted, self.report.left = len(loss.deleted), len(loss.detached)
         deleted_ids.extend(sorted(loss.deleted))
         yield from self._changed_records(loss, all_names)
-        yield from (renamed(each, all_names) for each in loss.leaving)
-        lost_ids = {*loss.deleted, *(each.id for each in loss.leaving)}
+        yield from (renamed(each, all_names) for each in loss.detached)
+        lost_ids = {*loss.deleted, *(each.id for each in loss.detached)}
         yield from self._renamed_others(lost_ids, names)
 
     def _changed_records(self, loss: _Loss, names: GivenNames) -> Iterator[StandardRecord]:
-        """Yield and count the records that differ from the store; a dry run yields no new ones."""
+        """Yield and count the records that differ from the store.
+
+        In a dry run, new records are counted but not yielded.
+        """
         report = self.report
         for ids in chunks(self._staging.ids(), _BATCH):
             stored = {record.id: record for record in self._store.fetch(ids)}
@@ -254,7 +265,7 @@ class _Import:
                 read = renamed(source, names)
                 old = stored.get(read.id)
                 record = read if old is None else merged_with_stored(read, old, loss.replaced)
-                record = _without_children(record, loss.deleted)
+                record = _without_deleted_children(record, loss.deleted)
                 if old is None:
                     report.new += 1
                 elif record.to_dict() != old.to_dict():
@@ -294,7 +305,7 @@ def _record_filter(selection: Selection) -> Callable[[StandardRecord], bool]:
     return is_selected
 
 
-def _without_children(record: StandardRecord, deleted: Collection[str]) -> StandardRecord:
+def _without_deleted_children(record: StandardRecord, deleted: Collection[str]) -> StandardRecord:
     kept = tuple(id_ for id_ in record.child_ids if id_ not in deleted)
     if len(kept) == len(record.child_ids):
         return record
