@@ -24,7 +24,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp import MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage
+from mcp_types import JSONRPCMessage, JSONRPCNotification
 
 from standards_mcp._utils.messages import (
     MessageError,
@@ -53,6 +53,9 @@ from .processes import (
 
 MAX_LINE: Final = 32 << 20
 """The greatest length of a message from a child process, in bytes."""
+# 10,000 reports in a row took 10 seconds; each costs the SDK two tasks.
+_PROGRESS: Final = "notifications/progress"
+_FEW_LINES: Final = 20
 _LINES_PER_TURN: Final = 100
 _POLL_SECONDS: Final = 0.02
 _CHECK_SECONDS: Final = 0.2
@@ -186,14 +189,24 @@ class StdioTransport(Transport):
             async with to_us:
                 try:
                     async for lines in read_lines(process.stdout, MAX_LINE):
-                        for number, line in enumerate(lines, 1):
-                            if message := self._message_of(line):
-                                await to_us.send(SessionMessage(message))
-                            if number % _LINES_PER_TURN == 0:  # let other tasks run, too
-                                await asyncio.sleep(0)
+                        await self._pass_on(lines, to_us)
                 except ValueError:
                     self._failure = f"it wrote a line of over {MAX_LINE >> 20} MiB on its stdout"
                     self._output.note(self._failure)
+
+    async def _pass_on(self, lines: list[bytes], to_us: MemoryObjectSendStream[Received]) -> None:
+        """Pass on the messages that arrived together, and of much progress only the newest."""
+        waiting: JSONRPCMessage | None = None
+        for number, line in enumerate(lines, 1):
+            if message := self._message_of(line):
+                is_newer = number > _FEW_LINES and _token(message) == _token(waiting) != ""
+                if waiting and not is_newer:
+                    await to_us.send(SessionMessage(waiting))
+                waiting = message
+            if number % _LINES_PER_TURN == 0:  # let other tasks run, too
+                await asyncio.sleep(0)
+        if waiting:
+            await to_us.send(SessionMessage(waiting))
 
     def _message_of(self, line: bytes) -> JSONRPCMessage | None:
         if not line or line.isspace():
@@ -226,6 +239,13 @@ class StdioTransport(Transport):
         last_line = mask(self._output.last_line, self._command.secrets)
         words = f"; its last words: {last_line}" if last_line else ""
         return f"{self._failure or describe_code(process.returncode)}{words}"
+
+
+def _token(message: JSONRPCMessage | None) -> str:
+    """Return the token of the call whose progress a message reports, or an empty string."""
+    if not isinstance(message, JSONRPCNotification) or message.method != _PROGRESS:
+        return ""
+    return repr((message.params or {}).get("progressToken"))
 
 
 async def _send(

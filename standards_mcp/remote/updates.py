@@ -221,9 +221,16 @@ async def _list(session: OpenSession, name: str, key: str) -> list[Mapping[str, 
 
 @dataclass(slots=True, eq=False)
 class _SharedSubscription:
-    """A subscription at the server, with its task and its number of subscribers."""
+    """A subscription at the server, for all subscribers of one resource.
 
-    task: asyncio.Task[None]
+    Attributes:
+        confirmed: Done once the server has agreed or refused.
+        task: Keeps the subscription.
+        count: Number of subscribers.
+    """
+
+    confirmed: asyncio.Future[None]
+    task: asyncio.Task[None] | None = None
     count: int = 0
 
 
@@ -255,7 +262,7 @@ class Subscriptions:
         self._seconds = seconds
         self._retry_seconds = retry_seconds
         self._by_uri: dict[str, _SharedSubscription] = {}
-        self._subscribe_lock = asyncio.Lock()
+        self._ending: dict[str, asyncio.Task[None]] = {}
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to a resource; undo each call with one `unsubscribe`.
@@ -264,48 +271,52 @@ class Subscriptions:
             RefusedError: The server refuses.
             ApiError: The server cannot be reached.
         """
-        async with self._subscribe_lock:
-            subscription = self._by_uri.get(uri)
-            if subscription and not subscription.count:
-                # Wait: the end of the earlier subscription could also end the new one.
-                await asyncio.wait({subscription.task})
-                subscription = None
-            subscription = subscription or await self._begin(uri)
-            subscription.count += 1
+        subscription = self._by_uri.get(uri)
+        if subscription is None:
+            confirmed = asyncio.get_running_loop().create_future()
+            subscription = self._by_uri[uri] = _SharedSubscription(confirmed)
+            subscription.task = asyncio.create_task(self._keep(uri, confirmed))
+        subscription.count += 1
+        try:
+            await asyncio.shield(subscription.confirmed)
+        except BaseException:
+            self._release(uri, subscription)
+            raise
 
     def unsubscribe(self, uri: str) -> None:
         """Undo one `subscribe`; the last one ends the subscription at the server."""
-        if (subscription := self._by_uri.get(uri)) and subscription.count:
-            subscription.count -= 1
-            if not subscription.count:
-                subscription.task.cancel()
+        if subscription := self._by_uri.get(uri):
+            self._release(uri, subscription)
 
     async def aclose(self) -> None:
         """End all subscriptions."""
-        for subscription in self._by_uri.values():
-            subscription.count = 0
-            subscription.task.cancel()
-        if tasks := [subscription.task for subscription in self._by_uri.values()]:
-            await asyncio.wait(tasks, timeout=_END_SECONDS)
+        for uri, subscription in list(self._by_uri.items()):
+            subscription.count = 1
+            self._release(uri, subscription)
+        if self._ending:
+            await asyncio.wait(self._ending.values(), timeout=_END_SECONDS)
 
-    async def _begin(self, uri: str) -> _SharedSubscription:
-        confirmed = asyncio.get_running_loop().create_future()
-        subscription = _SharedSubscription(asyncio.create_task(self._hold(uri, confirmed)))
-        try:
-            await confirmed
-        except BaseException:
-            subscription.task.cancel()
-            raise
-        self._by_uri[uri] = subscription
-        subscription.task.add_done_callback(lambda _: self._forget(uri, subscription))
-        return subscription
-
-    def _forget(self, uri: str, subscription: _SharedSubscription) -> None:
+    def _release(self, uri: str, subscription: _SharedSubscription) -> None:
+        subscription.count -= 1
+        if subscription.count or not subscription.task:
+            return
         if self._by_uri.get(uri) is subscription:
             del self._by_uri[uri]
+        if subscription.confirmed.done():
+            subscription.confirmed.exception()  # no subscriber may have waited for it
+        self._ending[uri] = task = subscription.task
+        task.add_done_callback(lambda _: self._forget(uri, task))
+        task.cancel()
 
-    async def _hold(self, uri: str, confirmed: asyncio.Future[None]) -> None:
+    def _forget(self, uri: str, task: asyncio.Task[None]) -> None:
+        if self._ending.get(uri) is task:
+            del self._ending[uri]
+
+    async def _keep(self, uri: str, confirmed: asyncio.Future[None]) -> None:
         """Keep a subscription; set the result of *confirmed* once the server agrees or refuses."""
+        # The end of an earlier subscription to the same URI could end this one.
+        if ending := self._ending.get(uri):
+            await asyncio.wait({ending})
         while True:
             try:
                 session = await self._connection().open()

@@ -34,6 +34,7 @@ class Store:
         self._path = path
         # None is a connection that is not open yet.
         self._pool = LifoQueue[Connection | None]()
+        self._is_closed = False
         for _ in range(_CONNECTIONS if path else 1):
             self._pool.put(None)
         if path is not None:
@@ -62,10 +63,12 @@ class Store:
             yield connection
 
     def close(self) -> None:
-        """Close all connections."""
-        while not self._pool.empty():
+        """Close all connections, those of running transactions after their end."""
+        self._is_closed = True
+        for _ in range(self._pool.qsize()):
             if (connection := self._pool.get()) is not None:
                 connection.close()
+            self._pool.put(None)
 
     @contextmanager
     def _transaction(self, begin: str) -> Generator[Connection]:
@@ -74,6 +77,8 @@ class Store:
         except Empty as error:
             raise self._error("all its connections are in use; try again") from error
         try:
+            if self._is_closed:
+                raise self._error("it is closed; restart the server")
             slot = connection = connection or self._connect()
             connection.execute(begin)
             try:
@@ -81,13 +86,17 @@ class Store:
                 connection.commit()
             except BaseException:
                 # Also after a failed commit: the next user begins a new transaction.
+                slot = None
                 connection.rollback()
+                slot = connection
                 raise
         except sqlite3.Error as error:
             raise self._error(str(error)) from error
         except UnicodeEncodeError as error:
             raise InvalidInputError("A text has a lone surrogate (half of a character).") from error
         finally:
+            if self._is_closed or slot is None:
+                slot = None if connection is None else connection.close()
             self._pool.put(slot)
 
     def _connect(self) -> Connection:
@@ -98,8 +107,12 @@ class Store:
             check_same_thread=False,
         )
         connection.row_factory = sqlite3.Row
-        _write_ahead(connection)
-        connection.execute("PRAGMA foreign_keys = ON")
+        try:
+            _write_ahead(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _prepare(self, path: Path) -> None:
@@ -111,8 +124,9 @@ class Store:
             raise self._error(error.strerror or str(error)) from error
 
     def _error(self, cause: str) -> ApiError:
-        name = self._path or "in memory"
-        return ApiError(f"The database ({name}) failed: {cause}. Check plugins.career.db.")
+        if self._path is None:
+            return ApiError(f"The database in memory failed: {cause}.")
+        return ApiError(f"The database ({self._path}, plugins.career.db) failed: {cause}.")
 
 
 def _write_ahead(connection: Connection) -> None:
@@ -126,7 +140,6 @@ def _write_ahead(connection: Connection) -> None:
         except sqlite3.OperationalError as error:
             # SQLite does not wait when it upgrades a lock, so this loop waits.
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                connection.close()
                 raise
             time.sleep(0.01)
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib
+import logging
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -28,6 +29,8 @@ from typing_extensions import override
 from standards_mcp.commands import install_command
 
 from .errors import EncoderError, EncoderUnavailableError
+
+log = logging.getLogger(__name__)
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 
@@ -206,7 +209,8 @@ class _Sessions:
         self._session = self._open(is_fast=False)
         self._is_fast = False
         self._calls = 0
-        self._opening: threading.Thread | None = None
+        self._background = threading.Lock()
+        """Held while the fast session is opened in the background."""
 
     def session_for(self, texts: int) -> Any:
         """Return a session for so many texts.
@@ -219,12 +223,17 @@ class _Sessions:
             return self._session
         if texts > _FEW_TEXTS:
             self._open_fast()
-        else:
-            with self._lock:
-                if self._opening is None:
-                    self._opening = threading.Thread(target=self._open_fast, name="text model")
-                    self._opening.start()
+        elif self._background.acquire(blocking=False):
+            threading.Thread(target=self._open_in_background, name="text model").start()
         return self._session
+
+    def _open_in_background(self) -> None:
+        try:
+            self._open_fast()
+        except Exception:
+            log.warning("the text model cannot be optimised", exc_info=True)
+        finally:
+            self._background.release()
 
     def _open_fast(self) -> None:
         with self._lock:

@@ -195,7 +195,9 @@ class Writer:
             stored = await self._memory.store.run(point_jobs.retrieve, collection, ids)
             same = [memory for memory in stale if stored.get(memory.document.id) == memory.document]
             orphans = [memory.document for memory in same if not memory.remaining_origins]
-            deleted = await self.delete([document.id for document in orphans], collection)
+            deleted: list[int] = []
+            if orphans:
+                deleted = await self.delete([document.id for document in orphans], collection)
             async with self._write_lock:
                 target = await self._memory.describe(collection)
                 await self._store_origins(

@@ -237,6 +237,10 @@ def _has_equal_fields(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> b
     """Return True for equal fields. Chroma may change the last bit of a number."""
     return stored.keys() == fields.keys() and all(
         type(value) is type(stored[name])
-        and (value == stored[name] or (isinstance(value, float) and isclose(value, stored[name])))
+        and (value == stored[name] or _is_close(value, stored[name]))
         for name, value in fields.items()
     )
+
+
+def _is_close(value: Any, stored: Any) -> bool:
+    return isinstance(value, float) and isclose(value, stored, rel_tol=1e-12)

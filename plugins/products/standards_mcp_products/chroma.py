@@ -5,13 +5,14 @@ The import of Chroma takes a second or more, so the first use imports it.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -148,6 +149,10 @@ def translated_errors(address: StoreAddress, name: str) -> Generator[None]:
         ) from None
 
 
+# Exactly the UUIDs that Chroma writes: other folders beside its database are not ours.
+_SEGMENT: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 def remove_orphans(folder: Path) -> None:
     """Remove vector folders that belong to no collection.
 
@@ -155,7 +160,7 @@ def remove_orphans(folder: Path) -> None:
     and leaves this folder behind when the collection is deleted.
     """
     # Chroma writes the row before the folder, so the folders must be listed before the rows.
-    folders = list(folder.glob("-".join("?" * length for length in (8, 4, 4, 4, 12))))
+    folders = [path for path in folder.iterdir() if _SEGMENT.fullmatch(path.name) and path.is_dir()]
     database = f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro"
     # A later version of Chroma may have another table.
     with suppress(sqlite3.Error), closing(sqlite3.connect(database, uri=True)) as connection:

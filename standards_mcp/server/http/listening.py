@@ -226,7 +226,7 @@ class Workers:
             signal.SIGTERM: self._end,
             signal.SIGINT: self._end,
             signal.SIGHUP: lambda: self._send(signal.SIGHUP),
-            signal.SIGUSR1: self._want_all,
+            signal.SIGUSR1: self._note_serving,
             signal.SIGCHLD: self._reap,
             signal.SIGALRM: self._want_all,
         }
@@ -259,6 +259,10 @@ class Workers:
         """Start the other workers after the first one serves, or after the pause for a failure."""
         if not self._is_ending:
             self._has_served, self._wanted = True, self._count
+
+    def _note_serving(self) -> None:
+        if not self._has_served:  # a later worker does not end the pause for a failure
+            self._want_all()
 
     def _end(self) -> None:
         self._is_ending, self._wanted = True, 0
