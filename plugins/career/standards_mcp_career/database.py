@@ -95,8 +95,9 @@ class Store:
         except UnicodeEncodeError as error:
             raise InvalidInputError("A text has a lone surrogate (half of a character).") from error
         finally:
-            if self._is_closed or slot is None:
-                slot = None if connection is None else connection.close()
+            if connection is not None and (self._is_closed or slot is None):
+                connection.close()
+                slot = None
             self._pool.put(slot)
 
     def _connect(self) -> Connection:
@@ -124,9 +125,8 @@ class Store:
             raise self._error(error.strerror or str(error)) from error
 
     def _error(self, cause: str) -> ApiError:
-        if self._path is None:
-            return ApiError(f"The database in memory failed: {cause}.")
-        return ApiError(f"The database ({self._path}, plugins.career.db) failed: {cause}.")
+        name = self._path or "in memory"
+        return ApiError(f"The database ({name}) failed: {cause}. Its key is plugins.career.db.")
 
 
 def _write_ahead(connection: Connection) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from sqlite3 import Connection
+from pathlib import Path
+from sqlite3 import Connection, ProgrammingError
 
 import pytest
 
@@ -226,3 +227,14 @@ def test_the_text_of_a_record_is_in_no_error(store: Store):
     with pytest.raises(ApiError) as raised, store.writing() as connection:
         add_resume(connection, resume)
     assert "secret" not in f"{raised.value}{raised.value.__cause__}"
+
+
+def test_a_closed_store_ends_its_connections_and_refuses_calls_at_once(tmp_path: Path):
+    store = Store(tmp_path / "career.db")
+    with store.writing() as connection:
+        store.close()
+        upsert_atoms(connection, [])
+    with pytest.raises(ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+    with pytest.raises(ApiError, match="it is closed"), store.reading():
+        pass
