@@ -7,9 +7,11 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from chromadb.config import Settings as ChromaSettings
 
 from standards_mcp import ApiError, InvalidInputError, ServiceError
 from standards_mcp_products.building import Options
+from standards_mcp_products.chroma import remove_orphans
 from standards_mcp_products.columns import read_mapping
 from standards_mcp_products.settings import ProductsSettings
 
@@ -615,3 +618,16 @@ def test_prices_that_mean_something_else_are_counted_with_the_first(make: Build,
     cells = ["was $20 now $10", "10. Mai", "$5 off", "2 pack 9,99", "$5"]
     report = make(*(lamp | {"Uniq Id": each, "Selling Price": each} for each in cells))
     assert report["unread"] == {"price": {"count": 4, "row": 1, "value": "was $20 now $10"}}
+
+
+def test_only_folders_of_chroma_are_removed(tmp_path: Path):
+    with closing(sqlite3.connect(tmp_path / "chroma.sqlite3")) as database:
+        database.execute("CREATE TABLE segments (id TEXT)")
+        database.execute("INSERT INTO segments VALUES ('0a1b2c3d-0000-4000-8000-000000000001')")
+        database.commit()
+    segments = [f"0a1b2c3d-0000-4000-8000-{number:012}" for number in (1, 2)]
+    for name in (*segments, "holidays-2024-rome-trip-photoalbum01"):
+        (tmp_path / name).mkdir()
+    remove_orphans(tmp_path)
+    left = {path.name for path in tmp_path.iterdir() if path.is_dir()}
+    assert left == {segments[0], "holidays-2024-rome-trip-photoalbum01"}
