@@ -621,13 +621,15 @@ def test_prices_that_mean_something_else_are_counted_with_the_first(make: Build,
 
 
 def test_only_folders_of_chroma_are_removed(tmp_path: Path):
-    with closing(sqlite3.connect(tmp_path / "chroma.sqlite3")) as database:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as database:
         database.execute("CREATE TABLE segments (id TEXT)")
         database.execute("INSERT INTO segments VALUES ('0a1b2c3d-0000-4000-8000-000000000001')")
         database.commit()
     segments = [f"0a1b2c3d-0000-4000-8000-{number:012}" for number in (1, 2)]
     for name in (*segments, "holidays-2024-rome-trip-photoalbum01"):
-        (tmp_path / name).mkdir()
-    remove_orphans(tmp_path)
-    left = {path.name for path in tmp_path.iterdir() if path.is_dir()}
+        (folder / name).mkdir()
+    remove_orphans(folder)
+    left = {path.name for path in folder.iterdir() if path.is_dir()}
     assert left == {segments[0], "holidays-2024-rome-trip-photoalbum01"}
