@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, LifoQueue
 from sqlite3 import Connection
@@ -65,40 +65,43 @@ class Store:
     def close(self) -> None:
         """Close all connections, those of running transactions after their end."""
         self._is_closed = True
-        for _ in range(self._pool.qsize()):
-            if (connection := self._pool.get()) is not None:
+        idle: list[Connection | None] = []
+        with suppress(Empty):
+            while True:
+                idle.append(self._pool.get_nowait())
+        for connection in idle:
+            if connection is not None:
                 connection.close()
             self._pool.put(None)
 
     @contextmanager
     def _transaction(self, begin: str) -> Generator[Connection]:
         try:
-            slot = connection = self._pool.get(timeout=_TIMEOUT_SECONDS)
+            connection = self._pool.get(timeout=_TIMEOUT_SECONDS)
         except Empty as error:
             raise self._error("all its connections are in use; try again") from error
         try:
             if self._is_closed:
                 raise self._error("it is closed; restart the server")
-            slot = connection = connection or self._connect()
+            connection = connection or self._connect()
             connection.execute(begin)
             try:
                 yield connection
                 connection.commit()
             except BaseException:
                 # Also after a failed commit: the next user begins a new transaction.
-                slot = None
                 connection.rollback()
-                slot = connection
                 raise
         except sqlite3.Error as error:
             raise self._error(str(error)) from error
         except UnicodeEncodeError as error:
             raise InvalidInputError("A text has a lone surrogate (half of a character).") from error
         finally:
-            if connection is not None and (self._is_closed or slot is None):
+            # Still in a transaction: the rollback has failed.
+            if connection and (self._is_closed or connection.in_transaction):
                 connection.close()
-                slot = None
-            self._pool.put(slot)
+                connection = None
+            self._pool.put(connection)
 
     def _connect(self) -> Connection:
         connection = sqlite3.connect(

@@ -231,10 +231,13 @@ def test_the_text_of_a_record_is_in_no_error(store: Store):
 
 def test_a_closed_store_ends_its_connections_and_refuses_calls_at_once(tmp_path: Path):
     store = Store(tmp_path / "career.db")
-    with store.writing() as connection:
+    with store.reading() as first, store.reading() as second, store.reading() as third:
+        pass
+    with store.writing() as busy:
         store.close()
-        upsert_atoms(connection, [])
-    with pytest.raises(ProgrammingError, match="closed"):
-        connection.execute("SELECT 1")
+        upsert_atoms(busy, [])
+    for connection in (first, second, third, busy):
+        with pytest.raises(ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
     with pytest.raises(ApiError, match="it is closed"), store.reading():
         pass
