@@ -3,10 +3,11 @@
 import gc
 import os
 import sys
-from typing import NoReturn
+
+from .start.launch import Launch
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command line and end the process; Ctrl-C is quiet from the first import on."""
     # Nearly all that a start allocates stays; looking for garbage in it is a thirtieth of its time.
     gc.disable()
@@ -14,9 +15,14 @@ def main() -> NoReturn:
     # that is broken would end the start. Who wants them sets the variable to an empty text.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
-        from .cli import main as run  # noqa: PLC0415  - see above
+        launch = Launch(sys.argv[1:])
+        if sys.argv[1:] == ["--version"] and launch.version and sys.stdout:
+            sys.stdout.write(f"standards-mcp, version {launch.version}\n")
+            return
+        launch.answer_client()
+        from .cli import main as run  # noqa: PLC0415  - the client is answered first
 
-        run()
+        run(launch)
     except KeyboardInterrupt:
         sys.exit(130)
 

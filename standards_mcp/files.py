@@ -24,6 +24,7 @@ from stat import S_IMODE, S_ISVTX
 from typing import IO, Final, TextIO
 
 from standards_mcp._utils import full_disk
+from standards_mcp._utils.places import user_state_folder
 from standards_mcp._utils.text import BYTE_ORDER_MARK, describe_decoding, keeping_style
 
 __all__ = [
@@ -147,9 +148,7 @@ def diff(path: Path, before: str, after: str) -> str:
 
 def user_state_dir() -> Path:
     """Return the user's folder for the state of programs."""
-    from platformdirs import user_state_path  # noqa: PLC0415  - only where none is configured
-
-    return user_state_path("standards-mcp", appauthor=False)
+    return Path(user_state_folder(os.environ))
 
 
 def of_environment(folder: Path, name: str, suffix: str) -> Path:
@@ -206,22 +205,22 @@ def replacing(path: Path) -> Generator[TextIO]:
         raise
 
 
-def replace_privately(path: Path, text: str) -> None:
-    """Write a private file as a whole, without a backup.
+def replace_privately(path: Path, data: str | bytes) -> None:
+    """Write a private file as a whole, without a backup; text is written as UTF-8.
 
     Raises:
         OSError: The file or its folder cannot be written; nothing has changed then.
     """
     private_folder(path.parent)
-    with _scratch_file(path, text) as scratch:
+    with _scratch_file(path, data) as scratch:
         scratch.replace(path)
 
 
 @contextmanager
-def _scratch_file(target: Path, text: str) -> Generator[Path]:
-    """Write *text* to a private file in the folder of *target*; the body renames the file."""
+def _scratch_file(target: Path, data: str | bytes) -> Generator[Path]:
+    """Write *data* to a private file in the folder of *target*; the body renames the file."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    data = text.encode()
+    data = data.encode() if isinstance(data, str) else data
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
@@ -31,10 +31,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-MAX_LINE: Final = 32 << 20
-"""The longest line in bytes; a longer line is answered with an error."""
+from .lines import CHUNK, MAX_LINE, Lines
 
-_CHUNK: Final = 1 << 16
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TOO_DEEP: Final = "it is nested too deeply"
 
@@ -142,21 +140,15 @@ def _id_of(message: object) -> str | int | None:
 
 
 class LineReader:
-    """Yield the lines that arrive on a file descriptor, without their ends.
-
-    A line of more than *limit* bytes is cut somewhere after *limit*, so the caller can recognise it
-    by its length. The blocking reads happen in a daemon thread: unlike a pooled thread, it does not
-    keep the process from ending while the client holds the pipe open.
+    """Yield the lines of a source in the event loop.
 
     Args:
+        lines: Reads in a thread, which waits while a chunk of lines is not taken.
         on_end: Called in that thread at the end of the input.
     """
 
-    def __init__(
-        self, descriptor: int, limit: int = MAX_LINE, on_end: Callable[[], None] = lambda: None
-    ) -> None:
-        self._descriptor = descriptor
-        self.limit = limit
+    def __init__(self, lines: Lines, on_end: Callable[[], None] = lambda: None) -> None:
+        self._lines = lines
         self._on_end = on_end
         self._is_closed = False
         self._room = threading.Semaphore(1)
@@ -165,10 +157,19 @@ class LineReader:
         chunks: asyncio.Queue[list[bytes]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def put(lines: list[bytes]) -> None:
-            loop.call_soon_threadsafe(chunks.put_nowait, lines)
+        def put(lines: list[bytes]) -> bool:
+            if lines:
+                # A thread that waits for a semaphore costs less than one that waits for a task.
+                self._room.acquire()
+            else:
+                self._on_end()
+            if not self._is_closed:
+                with suppress(RuntimeError):  # the event loop is closed
+                    loop.call_soon_threadsafe(chunks.put_nowait, lines)
+            return not self._is_closed
 
-        threading.Thread(target=self._read, args=(put,), daemon=True).start()
+        # A source may have lines from before, and may wait for a client that does not read.
+        await anyio.to_thread.run_sync(self._lines.start, put, abandon_on_cancel=True)
         try:
             while lines := await chunks.get():
                 self._room.release()
@@ -177,24 +178,6 @@ class LineReader:
         finally:
             self._is_closed = True
             self._room.release()
-
-    def _read(self, put: Callable[[list[bytes]], object]) -> None:
-        with suppress(RuntimeError):  # the event loop is closed
-            for lines in _split_lines(self._chunks(), self.limit):
-                # A thread that waits for a semaphore costs less than one that waits for a task.
-                self._room.acquire()
-                if self._is_closed:
-                    return
-                put(lines)
-            self._on_end()
-            put([])
-
-    def _chunks(self) -> Iterator[bytes]:
-        try:
-            while data := os.read(self._descriptor, _CHUNK):
-                yield data
-        except OSError:
-            return  # a failed read counts as the end of the input
 
 
 async def read_lines(
@@ -206,7 +189,7 @@ async def read_lines(
         ValueError: A line has more than *limit* bytes.
     """
     unfinished = bytearray()
-    while data := await stream.read(_CHUNK):
+    while data := await stream.read(CHUNK):
         head, *rest = data.split(b"\n")
         unfinished += head
         if len(unfinished) > limit:
@@ -260,21 +243,6 @@ class LineWriter:
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
-
-
-def _split_lines(chunks: Iterable[bytes], limit: int) -> Iterator[list[bytes]]:
-    """Yield the lines that each chunk completes, and at the end an unfinished line."""
-    unfinished = bytearray()
-    for data in chunks:
-        head, *rest = data.split(b"\n")
-        if len(unfinished) <= limit:
-            unfinished += head
-        if rest:
-            *whole, last = rest
-            yield [bytes(unfinished), *whole]
-            unfinished = bytearray(last)
-    if unfinished:
-        yield [bytes(unfinished)]
 
 
 def _nonblocking_writer(descriptor: int) -> Callable[[bytes], int]:

@@ -8,22 +8,22 @@ import logging
 import os
 import sys
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from standards_mcp._utils.streams import fill_closed_streams, flush_or_drop
 from standards_mcp._utils.text import did_you_mean
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import StandardsMcpError
+from standards_mcp.start.launch import Launch
 
 if TYPE_CHECKING:
     from .invocation import Invocation
 
-STARTED_AT: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
     "auth": "auth:auth",
@@ -37,6 +37,11 @@ COMMANDS: Final = {
     "servers": "servers:servers",
     "tools": "tools:tools",
 }
+
+# Needed before all commands are saved: the command of this plugin has another name.
+_COMMAND_OWNERS: Final = {"data": "catalog"}
+_MAX_HELP_WIDTH: Final = 200
+_NO_HELP: Final = "Commands of this plugin."
 
 
 def own_entry_points(group: str) -> dict[str, Any]:
@@ -55,28 +60,33 @@ def own_names() -> list[str]:
     return [*COMMANDS, *own_entry_points("standards_mcp.commands")]
 
 
+class Process(NamedTuple):
+    """One run of the program."""
+
+    timing: Timing
+    launch: Launch
+
+
 class _Commands(click.Group):
     """The host's own commands, then the commands of plugins under the plugins' names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        from .invocation import Invocation, parse_overrides
-
         rest = super().parse_args(ctx, args)
-        params = ctx.params
-        if ctx.resilient_parsing:  # for completion by the shell: nothing else may be printed
-            ctx.obj = Invocation(params["config"])
-            ctx.obj.configure_logging(silent=True)
-        else:
+        params, process = ctx.params, _process(ctx)
+        if not ctx.resilient_parsing:  # that is completion by the shell
+            from .invocation import Invocation, parse_overrides
+
             parse_overrides(params["overrides"])  # checked now, to raise a usage error
             ctx.obj = Invocation(
                 config=params["config"],
                 pairs=params["overrides"],
                 profile=params["profile"],
                 verbosity=params["verbose"],
-                timing=ctx.obj or DEFAULT_TIMING,
+                timing=process.timing,
+                launch=process.launch,
             )
             ctx.obj.configure_logging()
-        ctx.call_on_close(ctx.obj.close)
+            ctx.call_on_close(ctx.obj.close)
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -90,30 +100,34 @@ class _Commands(click.Group):
             raise as_click_error(exc, ctx) from exc
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        try:
-            contributed = _plugin_commands(ctx)
-        except StandardsMcpError:
-            contributed = {}  # completion must work even if the configuration is invalid
-        return sorted({*own_names(), *contributed})
+        return sorted(self._helps(ctx))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        if incomplete[:1] == "-":
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=text)
+            for name, text in sorted(self._helps(ctx).items())
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from .invocation import Invocation
-        from .plugin_help import help_texts, short_help
-
-        invocation = ctx.ensure_object(Invocation)
-        try:
-            contributed = help_texts(invocation.host)
-            if contributed is None:  # the commands of a plugin that was never loaded are unknown
-                invocation.configure_logging(silent=True)
-                commands = _plugin_commands(ctx).items()
-                contributed = {name: short_help(command) for name, command in commands}
-        except StandardsMcpError:
-            contributed = {}  # help must work, too
-        own = {name: cast("click.Command", self.get_command(ctx, name)) for name in own_names()}
-        room = formatter.width - 6 - max(map(len, (*own, *contributed)))
-        texts = contributed | {name: each.get_short_help_str(room) for name, each in own.items()}
+        texts = self._helps(ctx)
+        room = formatter.width - 6 - max(map(len, texts))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _shortened(texts[name], room)) for name in sorted(texts)])
+            rows = [(name, _shortened(text, room)) for name, text in sorted(texts.items())]
+            formatter.write_dl(rows)
+
+    def _helps(self, ctx: click.Context) -> dict[str, str]:
+        """Return the help of each command in one line; load all plugins if nothing is saved."""
+        if (saved := _process(ctx).launch.commands()) is not None:
+            return {name: text for name, (_, text) in saved.items()}
+        own = {name: cast("click.Command", self.get_command(ctx, name)) for name in own_names()}
+        try:
+            contributed = _plugin_commands(ctx, own)
+        except StandardsMcpError:
+            contributed = {}  # help and completion must work even if the configuration is invalid
+        return {name: _short_help(command) for name, command in {**contributed, **own}.items()}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -126,8 +140,6 @@ class _Commands(click.Group):
             raise click.UsageError(f"{exc.message.rstrip('.')}{hint}", ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from .invocation import Invocation
-
         if target := COMMANDS.get(cmd_name):
             module, _, name = target.partition(":")
             return cast(
@@ -136,7 +148,6 @@ class _Commands(click.Group):
             )
         if point := own_entry_points("standards_mcp.commands").get(cmd_name):
             return cast("click.Command", point.load())
-        invocation = ctx.ensure_object(Invocation)
         try:
             command = _plugin_command(ctx, cmd_name)
         except StandardsMcpError:
@@ -145,19 +156,44 @@ class _Commands(click.Group):
             raise
         if command or ctx.resilient_parsing:
             return command
-        if reason := _reason_for_no_command(cmd_name, invocation):
+        if reason := _reason_for_no_command(cmd_name, ctx):
             raise click.ClickException(reason)
         return None
 
 
-def _reason_for_no_command(name: str, invocation: Invocation) -> str:
+def _process(ctx: click.Context) -> Process:
+    """Return the process of a command, before and after the global options are parsed."""
+    return Process(ctx.obj.timing, ctx.obj.launch)
+
+
+def _invocation(ctx: click.Context) -> Invocation:
+    """Return the invocation; for help and completion, make one from the unparsed options."""
+    from .invocation import Invocation
+
+    if not isinstance(ctx.obj, Invocation):
+        process = _process(ctx)
+        values = dict(process.launch.options)
+        config = Path(values["--config"]) if "--config" in values else None
+        pairs = tuple(value for name, value in process.launch.options if name == "--set")
+        ctx.obj = Invocation(config, pairs, values.get("--profile"), 0, *process)
+        ctx.obj.configure_logging(silent=True)
+    return ctx.obj
+
+
+def _owner_of(name: str, ctx: click.Context) -> str | None:
+    """Return the plugin of a command, by default the one with its name, or None."""
+    saved = {key: plugin for key, (plugin, _) in (_process(ctx).launch.commands() or {}).items()}
+    plugin = (_COMMAND_OWNERS | saved).get(name, name)
+    return plugin if plugin in _invocation(ctx).host.manager.records else None
+
+
+def _reason_for_no_command(name: str, ctx: click.Context) -> str:
     """Return why the plugin *name* has no command, or "" for an unknown plugin."""
     from standards_mcp._utils.installation import HOST, install_command, own_plugins
     from standards_mcp.loading.records import PluginKind, Status
 
-    from .plugin_help import owner_of
-
-    name = owner_of(invocation.host, name) or name
+    invocation = _invocation(ctx)
+    name = _owner_of(name, ctx) or name
     record = invocation.host.manager.records.get(name)
     if record is None:
         command = install_command(f"{HOST}-{name}") if name in own_plugins() else ""
@@ -182,30 +218,41 @@ def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
 
     All other plugins are loaded if the command calls a tool.
     """
-    from .invocation import Invocation
-    from .plugin_help import owner_of, save_help
-
-    invocation = ctx.ensure_object(Invocation)
-    owner = owner_of(invocation.host, name)
-    if owner:
-        host = invocation.host
+    if owner := _owner_of(name, ctx):
+        host = _invocation(ctx).host
         host.load(only=(owner,))  # loads the providers of its services, too
         commands = host.manager.commands(own_names(), (owner,))
-        save_help(host, commands)
         if name in commands or host.manager.records[owner].reason:
             return commands.get(name)
     return _plugin_commands(ctx).get(name)
 
 
-def _plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
-    """Import all plugins, and return the commands that they contribute."""
-    from .invocation import Invocation
-    from .plugin_help import save_help
+def _plugin_commands(
+    ctx: click.Context, own: Mapping[str, click.Command] | None = None
+) -> dict[str, click.Command]:
+    """Import all plugins, and return the commands that they contribute.
 
-    invocation = ctx.ensure_object(Invocation)
-    commands = invocation.loaded_host.manager.commands(own_names())
-    save_help(invocation.host, commands)
+    Args:
+        own: The host's own commands, to save all commands for the next start.
+    """
+    invocation = _invocation(ctx)
+    host = invocation.loaded_host
+    commands = host.manager.commands(own_names())
+    if own is not None:
+        from standards_mcp.snapshots import store_commands
+
+        owners = {record.command: name for name, record in host.manager.records.items()}
+        saved = {
+            name: (owners.get(name, ""), _short_help(command))
+            for name, command in {**commands, **own}.items()
+        }
+        store_commands(host, invocation.launch, invocation.sources, saved)
     return commands
+
+
+def _short_help(command: click.Command) -> str:
+    """Return the help of a command in one line."""
+    return command.get_short_help_str(_MAX_HELP_WIDTH) or _NO_HELP
 
 
 def _shortened(text: str, room: int) -> str:
@@ -269,10 +316,10 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
         ctx.invoke(serve)
 
 
-def main(timing: Timing = DEFAULT_TIMING) -> NoReturn:
+def main(launch: Launch, timing: Timing = DEFAULT_TIMING) -> NoReturn:
     """Run the command line and end the process."""
     fill_closed_streams()
-    code = _exit_code(timing)
+    code = _exit_code(launch, timing)
     logging.shutdown()
     if (failure := flush_or_drop()) and not code:
         code = _report_write_error(failure)
@@ -283,13 +330,13 @@ def main(timing: Timing = DEFAULT_TIMING) -> NoReturn:
     sys.exit(code)
 
 
-def _exit_code(timing: Timing) -> int:
+def _exit_code(launch: Launch, timing: Timing) -> int:
     """Run the command line; return its exit code, 1 if the output cannot be written."""
     if sys.stdout is None:
         click.echo("standards-mcp: stdout is closed, so there is nowhere to write to", err=True)
         return 1
     try:
-        return run(timing=timing)
+        return run(timing=timing, launch=launch)
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit:  # from click, if the output was closed by its reader
@@ -307,16 +354,23 @@ def _report_write_error(failure: OSError) -> int:
     return 1
 
 
-def run(arguments: Sequence[str] | None = None, timing: Timing = DEFAULT_TIMING) -> int:
+def run(
+    arguments: Sequence[str] | None = None,
+    timing: Timing = DEFAULT_TIMING,
+    launch: Launch | None = None,
+) -> int:
     """Run the command line on *arguments*, by default the arguments of the process.
 
     Returns:
         The exit code: 0 found or done, 1 nothing found or failed, 2 bad usage, input or
         configuration, 130 interrupted.
     """
+    if arguments is None:
+        arguments = sys.argv[1:]
+    process = Process(timing, launch or Launch(arguments))
     try:
         result: object = cli.main(
-            arguments, prog_name="standards-mcp", standalone_mode=False, obj=timing
+            arguments, prog_name="standards-mcp", standalone_mode=False, obj=process
         )
     except click.ClickException as exc:
         exc.show()

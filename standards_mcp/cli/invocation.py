@@ -10,7 +10,7 @@ import tomllib
 import traceback
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Final
@@ -36,6 +36,7 @@ from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ConfigError, StandardsMcpError, UnknownToolError
 from standards_mcp.host import Host
 from standards_mcp.plugin import ToolResult
+from standards_mcp.start.launch import Launch
 
 _SILENT: Final = logging.CRITICAL + 1
 
@@ -52,6 +53,7 @@ class Invocation:
     profile: str | None = None
     verbosity: int = 0
     timing: Timing = DEFAULT_TIMING
+    launch: Launch = field(default_factory=lambda: Launch(()))
 
     @cached_property
     def host(self) -> Host:

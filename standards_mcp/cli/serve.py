@@ -18,11 +18,9 @@ import anyio
 import click
 
 from standards_mcp._utils.exceptions import is_from_outside
-from standards_mcp._utils.streams import claim_standard_streams
 from standards_mcp._utils.text import describe_exception
 from standards_mcp.commands import examples
 
-from . import STARTED_AT
 from .invocation import Invocation
 
 if TYPE_CHECKING:
@@ -134,8 +132,9 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
         raise click.ClickException(
             "stdin is closed; an MCP client starts the server with stdin and stdout open"
         )
+    launch = invocation.launch
     invocation.configure_logging(serving=True)
-    reader, writer = claim_standard_streams()
+    streams = launch.take_streams()
     host = invocation.loaded_host
 
     from standards_mcp.server.audit import audited
@@ -149,10 +148,15 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
             version = server.version or ""
             async with traced(host, "pipe", version):
                 with audited(host, "stdio", version):
-                    await serve_stdio(server, reader=reader, writer=writer, on_leaving=ending.begin)
+                    await serve_stdio(
+                        server,
+                        streams,
+                        on_stale=server.report_stale,
+                        on_leaving=ending.begin,
+                    )
 
         reloading = ReloadOptions(sources=invocation.sources, watch=watch)
-        await run(host, transport, reloading=reloading, began=STARTED_AT, on_signal=ending.begin)
+        await run(host, transport, reloading=reloading, launch=launch, on_signal=ending.begin)
 
     _run(invocation, serve_until_the_end)
 
@@ -177,14 +181,15 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
         check_exposure(settings)
     check_workers(settings)
     listening = listen(settings)
-    began, on_listening, tell_others = STARTED_AT, None, None
+    on_listening, tell_others = None, None
     if settings.workers > 1:
         shared = shared_settings(settings)
         parent = Workers(settings.workers, listening).run()
         if isinstance(parent, int):
             click.get_current_context().exit(parent)
         invocation.pairs += tuple(f"{key}={value}" for key, value in shared.items())
-        began, on_listening = perf_counter(), parent.tell_ready
+        invocation.launch.began = perf_counter()
+        on_listening = parent.tell_ready
         tell_others = parent.ask_for_reload
     drain_now = _drain_timer(settings.drain + CLOSING_SECONDS)
     host = invocation.loaded_host
@@ -207,7 +212,7 @@ def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
             transport,
             principal_of=principals,
             reloading=reloading,
-            began=began,
+            launch=invocation.launch,
             on_signal=lambda: ending.begin(drain_now()),
         )
 

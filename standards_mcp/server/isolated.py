@@ -50,6 +50,7 @@ from standards_mcp.loading.records import PluginInfo, PluginRecord, Status
 from standards_mcp.plugin import Health, Prompt, Resource, Tool
 from standards_mcp.remote import worker as wire
 from standards_mcp.remote.definitions import ERROR_TYPE
+from standards_mcp.start.front import PlainStreams
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult
@@ -83,7 +84,7 @@ def main() -> None:
     configure_logging(logging.WARNING, lambda: host.secrets() if host else ())
     # The host logs the calls, but gets the plugin's own log lines only from this process.
     logging.getLogger(PLUGIN_LOGGERS).setLevel(logging.INFO)
-    reader, writer = claim_standard_streams()
+    streams = PlainStreams(*claim_standard_streams())
     adapter = _Adapter()
     host = _load_host(config, adapter)
     if config.trial:
@@ -99,7 +100,7 @@ def main() -> None:
         host.observe(answers)
         server.add_request_handler(wire.STATUS, wire.StatusRequest, answers.status)
         server.middleware.append(answers.add_private_data)
-        await serve_stdio(server, reader=reader, writer=writer, drain_seconds=1.0)
+        await serve_stdio(server, streams, drain_seconds=1.0)
 
     def principal_of(ctx: Context) -> Principal:
         return Principal(str((ctx.meta or {}).get(wire.CALLER, LOCAL.name)))

@@ -25,8 +25,10 @@ from standards_mcp.errors import StandardsMcpError
 from standards_mcp.host import Host
 from standards_mcp.loading.health import services_health
 from standards_mcp.plugin import Health
+from standards_mcp.start.launch import Launch
 
 from .context import Context, local_principal
+from .offers import keep_snapshot
 from .reload import ReloadOptions, reload_on_change
 from .server import HostServer, build_server
 
@@ -47,7 +49,7 @@ async def run(
     *,
     principal_of: Callable[[Context], Principal] = local_principal,
     reloading: ReloadOptions | None = None,
-    began: float | None = None,
+    launch: Launch | None = None,
     on_signal: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve *host* until the transport ends or the process receives SIGTERM or SIGINT.
@@ -56,7 +58,8 @@ async def run(
         host: A host whose plugins are loaded.
         principal_of: Returns the caller of a request.
         reloading: Options for reloads; None: the configuration is never reloaded.
-        began: `time.perf_counter` at the start of the process. If set, the start is logged.
+        launch: The start of the process. If set, the start is logged, and a snapshot for the next
+            start over stdio is kept.
         on_signal: Called when a signal asks the process to end.
 
     Raises:
@@ -68,7 +71,7 @@ async def run(
     with anyio.CancelScope() as scope:
         _end_on_signals(scope, on_signal)
         try:
-            async with host.running(), _background_tasks(server, host, reloading, began):
+            async with host.running(), _background(server, host, reloading, launch):
                 await transport(server)
         except BaseExceptionGroup as group:
             # The task groups of the transport wrap its exceptions.
@@ -77,13 +80,18 @@ async def run(
 
 
 @asynccontextmanager
-async def _background_tasks(
-    server: HostServer, host: Host, reloading: ReloadOptions | None, began: float | None
+async def _background(
+    server: HostServer, host: Host, reloading: ReloadOptions | None, launch: Launch | None
 ) -> AsyncGenerator[None]:
-    """Log the start, and reload the configuration while the server runs."""
-    start_log = None if began is None else asyncio.create_task(_log_start(server, host, began))
-    reloads = reload_on_change(host, reloading, server.notify_changed) if reloading else None
-    tasks = [start_log, asyncio.create_task(reloads) if reloads else None]
+    """Log the start, keep a snapshot, and reload the configuration while the server runs."""
+    start_log = asyncio.create_task(_log_start(server, host, launch)) if launch else None
+    tasks = [start_log]
+    if reloading:
+        reloads = reload_on_change(host, reloading, server.notify_changed)
+        tasks.append(asyncio.create_task(reloads))
+        if launch and launch.keeps_snapshots:
+            snapshots = keep_snapshot(server, host, launch, reloading.sources)
+            tasks.append(asyncio.create_task(snapshots))
     try:
         yield
         if start_log:
@@ -93,8 +101,9 @@ async def _background_tasks(
             task.cancel()
 
 
-async def _log_start(server: HostServer, host: Host, began: float) -> None:
-    milliseconds = round((perf_counter() - began) * 1000)
+async def _log_start(server: HostServer, host: Host, launch: Launch) -> None:
+    """Log the state after the start, and the times of the first list and of the end of loading."""
+    milliseconds = round((perf_counter() - launch.began) * 1000)
     await server.wait_first_listing()  # services must not delay the first answer
     healths = await services_health(host.manager, asks_remote=False)
     fields: dict[str, Any] = {
@@ -107,6 +116,9 @@ async def _log_start(server: HostServer, host: Host, began: float) -> None:
         "services": {name: _loggable_facts(health) for name, health in healths.items()},
         "milliseconds": milliseconds,
     }
+    from_snapshot = launch.front.first_list if launch.front else None
+    if listed := from_snapshot or server.first_list:
+        fields["first_list_milliseconds"] = round((listed - launch.began) * 1000)
     log.info("started", extra=fields)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from time import perf_counter
 from typing import Any, Final, cast
 
 import anyio
@@ -51,10 +52,20 @@ _EVENTS: Final[Mapping[Kind, Callable[[], ServerEvent]]] = {
     "prompts": PromptsListChanged,
     "resources": ResourcesListChanged,
 }
+_KINDS_OF_LISTS: Final[Mapping[str, Kind]] = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+}
 
 
 class HostServer(Server[None]):
-    """A server that notifies clients of both protocol generations when its lists change."""
+    """A server that notifies clients of both protocol generations when its lists change.
+
+    Attributes:
+        first_list: `time.perf_counter` at the first list of tools, or None.
+    """
 
     def __init__(
         self, host: Host, principal_of: Callable[[Context], Principal], **kwargs: Any
@@ -64,6 +75,9 @@ class HostServer(Server[None]):
         self._sessions = dict[Connection, ServerSession]()
         self._pending_announcement: asyncio.Future[None] | None = None
         self._listed = asyncio.Event()
+        self.first_list: float | None = None
+        self._stale = set[Kind]()
+        self._announcements = set[asyncio.Task[None]]()
         self._announced_definitions: dict[Kind, list[Any]] = {}
         self._without_headers: dict[str, Mapping[str, Any]] = {}
         super().__init__(
@@ -125,6 +139,19 @@ class HostServer(Server[None]):
         before, now = self._announced_definitions, definitions_by_kind(self._host.visible())
         await self.notify_changed([kind for kind in _EVENTS if now[kind] != before.get(kind)])
 
+    def report_stale(self, method: str) -> None:
+        """Tell the client that an answer from the snapshot of the last start was not current."""
+        log.info("the answer of the last start was not current", extra={"method": method})
+        if kind := _KINDS_OF_LISTS.get(method):
+            self._stale.add(kind)
+            self._subscriptions.missed_events.append(_EVENTS[kind]())
+            self._announce_soon(self.notify_changed([kind]))
+
+    def _announce_soon(self, announcement: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(announcement)
+        self._announcements.add(task)
+        task.add_done_callback(self._announcements.discard)
+
     @contextmanager
     def announcing_changes(self) -> Generator[None]:
         """Notify clients of changes in the host while the context is open."""
@@ -153,9 +180,12 @@ class HostServer(Server[None]):
             connection = connection_of(ctx)
             if connection not in self._sessions:  # a client may repeat this notification
                 self._sessions[connection] = ctx.session
+                if self._stale:
+                    self._announce_soon(_notify(ctx.session, self._stale))
                 connection.exit_stack.callback(self._sessions.pop, connection)
         result = await call_next(ctx)
-        if ctx.method == "tools/list":
+        if ctx.method == "tools/list" and self.first_list is None:
+            self.first_list = perf_counter()
             self._listed.set()
         if isinstance(result, Mapping):
             return self._with_introduction(ctx, cast("Mapping[str, Any]", result))

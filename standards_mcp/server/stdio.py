@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
 import anyio
+import pydantic_core
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
@@ -28,6 +29,7 @@ from mcp_types import (
     JSONRPCResponse,
     RequestId,
 )
+from typing_extensions import TypeIs
 
 from standards_mcp._utils.exceptions import internal_error, new_incident
 from standards_mcp._utils.full_disk import reason_of
@@ -39,6 +41,7 @@ from standards_mcp._utils.messages import (
     read_message,
 )
 from standards_mcp.errors import StandardsMcpError
+from standards_mcp.start.front import Streams
 
 log = logging.getLogger(__name__)
 
@@ -48,17 +51,20 @@ DRAIN_SECONDS: Final = 10.0
 
 async def serve_stdio(
     server: Server[None],
+    streams: Streams,
     *,
-    reader: int,
-    writer: int,
+    on_stale: Callable[[str], None] = lambda _: None,
     drain_seconds: float = DRAIN_SECONDS,
     on_leaving: Callable[[float], None] = lambda _: None,
 ) -> None:
-    """Serve one client over two file descriptors until it leaves.
+    """Serve one client until it leaves.
 
     Requests that were read before the client closed its side are still answered.
 
     Args:
+        streams: The client's end. The server answers requests that were answered before, too, but
+            these answers are dropped.
+        on_stale: Called with the method of such a request if the server's answer differs.
         drain_seconds: Time limit for these answers; the number of missing answers is logged.
         on_leaving: Called, in any thread, with the time that is left: with *drain_seconds* when the
             client has closed its side, and with 0 when all requests are answered or that time is
@@ -74,18 +80,19 @@ async def serve_stdio(
             failures.append(failure)
             scope.cancel()
 
-        lines = LineReader(reader, on_end=partial(on_leaving, drain_seconds))
+        messages = LineReader(streams, on_end=partial(on_leaving, drain_seconds))
         to_server, received = anyio.create_memory_object_stream[Received](0)
         answers, to_client = anyio.create_memory_object_stream[SessionMessage](0)
-        wire = _Wire(LineWriter(writer, on_broken=end), to_server)
+        replay = _Replay(streams.answered, on_stale)
+        wire = _Wire(LineWriter(streams.writer, on_broken=end), to_server, replay)
         async with anyio.create_task_group() as group:
 
             async def receive() -> None:
                 # If the server ends first, it closes the stream.
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     async with to_server:
-                        async for line in lines:
-                            await wire.receive(line, lines.limit)
+                        async for line in messages:
+                            await wire.receive(line, streams.limit)
                         await wire.wait_answered(drain_seconds)
                         on_leaving(0)
 
@@ -101,8 +108,10 @@ async def serve_stdio(
 class _Wire:
     """Messages from and to one client, and the requests whose answers are not written yet."""
 
-    def __init__(self, writer: LineWriter, to_server: MemoryObjectSendStream[Received]) -> None:
-        self._writer, self._to_server = writer, to_server
+    def __init__(
+        self, writer: LineWriter, to_server: MemoryObjectSendStream[Received], replay: _Replay
+    ) -> None:
+        self._writer, self._to_server, self._replay = writer, to_server, replay
         self._unanswered: set[RequestId | None] = set()
         self._no_unanswered = asyncio.Event()
         self._no_unanswered.set()
@@ -123,6 +132,7 @@ class _Wire:
         # A subscription is answered only when the server ends, so it must not be waited for.
         if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
             request_id = message.id
+            await self._replay.begin(request_id)
             self._unanswered.add(request_id)
             self._no_unanswered.clear()
 
@@ -134,6 +144,8 @@ class _Wire:
 
     def _settle(self, request_id: RequestId | None) -> None:
         """Note that a request was answered or cancelled."""
+        if request_id is not None:
+            self._replay.end(request_id)
         self._unanswered.discard(request_id)
         if not self._unanswered:
             self._no_unanswered.set()
@@ -153,6 +165,9 @@ class _Wire:
         async with anyio.create_task_group() as group, to_client:
             async for item in to_client:
                 message = item.message
+                if self._replay.drops(message):
+                    self._settle(message.id)
+                    continue
                 try:
                     line = _line_of(message)
                 except ValueError as exc:  # includes pydantic's errors
@@ -170,6 +185,49 @@ class _Wire:
     async def _answer(self, error: JSONRPCError) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._to_server.send(SessionMessage(error))
+
+
+class _Replay:
+    """The requests that the front has answered, and that the server answers once more.
+
+    Args:
+        answered: The methods and the results that were sent, by the ids of the requests.
+        on_stale: Called with the method if the server's answer is another one.
+    """
+
+    def __init__(
+        self, answered: Mapping[RequestId, tuple[str, bytes]], on_stale: Callable[[str], None]
+    ) -> None:
+        self._answered = dict(answered)
+        self._on_stale = on_stale
+        self._running: dict[RequestId, asyncio.Event] = {}
+
+    async def begin(self, request_id: RequestId) -> None:
+        """Note a request. If a client uses an id again, wait for the end of the first request."""
+        if running := self._running.get(request_id):
+            await running.wait()
+        elif request_id in self._answered:
+            self._running[request_id] = asyncio.Event()
+
+    def drops(self, message: JSONRPCMessage) -> TypeIs[JSONRPCResponse | JSONRPCError]:
+        """True if the client has an answer already; a different one is reported."""
+        if not isinstance(message, JSONRPCResponse | JSONRPCError):
+            return False
+        if message.id is None or message.id not in self._answered:
+            return False
+        method, result = self._answered[message.id]
+        is_same = isinstance(message, JSONRPCResponse) and (
+            pydantic_core.to_json(message.result) == result
+        )
+        if not is_same:
+            self._on_stale(method)
+        return True
+
+    def end(self, request_id: RequestId) -> None:
+        """Note that a request was answered or cancelled."""
+        if request_id in self._answered:
+            del self._answered[request_id]
+            self._running.pop(request_id).set()
 
 
 def _message_of(line: bytes, limit: int) -> JSONRPCMessage:

@@ -60,11 +60,13 @@ class Subscriptions:
 
     Attributes:
         bus: Delivers all events to the streams of ``subscriptions/listen``.
+        missed_events: Each new stream begins with these.
     """
 
     def __init__(self, host: Host, principal_of: Callable[[Context], Principal]) -> None:
         self._host, self._principal_of = host, principal_of
         self.bus = InMemorySubscriptionBus()
+        self.missed_events: list[ServerEvent] = []
         self._subscribers: dict[Connection, _Subscriber] = {}
         self._streams = 0
         self._pending_uris = dict[str, None]()
@@ -116,7 +118,7 @@ class Subscriptions:
                     parents = (uri for uri in covered if _is_part(changed, uri))
                     return [uri for uri in parents if self._is_served(principal_now(), uri)]
 
-                stream = ListenHandler(_FilteredBus(self.bus, affected))
+                stream = ListenHandler(_FilteredBus(self.bus, affected, self.missed_events))
                 accepted = requested.model_copy(update={"resource_subscriptions": covered or None})
                 return await stream(ctx, params.model_copy(update={"notifications": accepted}))
         finally:
@@ -182,10 +184,16 @@ class _FilteredBus(SubscriptionBus):
 
     Args:
         affected: Returns the client's subscribed URIs that a change of a resource affects.
+        missed_events: Events from before the subscription.
     """
 
-    def __init__(self, bus: SubscriptionBus, affected: Callable[[str], list[str]]) -> None:
-        self._bus, self._affected = bus, affected
+    def __init__(
+        self,
+        bus: SubscriptionBus,
+        affected: Callable[[str], list[str]],
+        missed_events: Iterable[ServerEvent],
+    ) -> None:
+        self._bus, self._affected, self._missed_events = bus, affected, missed_events
 
     async def publish(self, event: ServerEvent) -> None:
         """Publish an event to all clients."""
@@ -201,6 +209,8 @@ class _FilteredBus(SubscriptionBus):
             else:
                 listener(event)
 
+        for event in self._missed_events:
+            listener(event)
         return self._bus.subscribe(forward)
 
 

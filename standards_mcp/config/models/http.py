@@ -229,6 +229,8 @@ class HttpSettings(Table):
             ``/openapi.json`` and ``/docs``.
         admin: If true, ``/admin`` is a page that shows the service and switches tools, for tokens
             with the scope ``admin``.
+        snapshot: If true, a start over stdio answers the handshake and the lists of a client from a
+            snapshot of the last start, before plugins are loaded.
         drain: When the service ends, calls in flight may take this many seconds to finish.
         auth: The users of the service.
         metrics: If true, ``/metrics`` has metrics for Prometheus.
@@ -252,6 +254,7 @@ class HttpSettings(Table):
     session_idle: Annotated[Seconds, AtStart()] = 1800.0
     rest: Annotated[bool, AtStart()] = False
     admin: Annotated[bool, AtStart()] = False
+    snapshot: Annotated[bool, AtStart()] = True
     drain: Annotated[Seconds, AtStart()] = 10.0
     auth: AuthSettings = Field(default_factory=AuthSettings)
     metrics: Annotated[bool, AtStart()] = False

@@ -1,0 +1,148 @@
+"""Keep a snapshot of what the server offers, from which the next start answers its client.
+
+The results are those of the server itself: it serves a short session in memory for each version of
+the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import anyio
+import pydantic_core
+from anyio import to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from standards_mcp._utils.messages import Received
+from standards_mcp.config.loading import Sources
+from standards_mcp.host import Host
+from standards_mcp.snapshots import store_results
+from standards_mcp.start.front import DISCOVER, INITIALIZE, LISTS, META, result_key
+from standards_mcp.start.launch import Launch
+
+from .server import HostServer
+
+log = logging.getLogger(__name__)
+
+_CLIENT: Final = {"name": "standards-mcp", "version": "0"}
+_QUIET_SECONDS: Final = 0.3
+"""Time after the first listing and after a change: the client's next request comes first."""
+
+
+class _Session:
+    """A client of the server in the same process."""
+
+    def __init__(
+        self,
+        to_server: MemoryObjectSendStream[Received],
+        from_server: MemoryObjectReceiveStream[SessionMessage],
+    ) -> None:
+        self._to_server, self._from_server = to_server, from_server
+        self._next_id = 0
+
+    async def notify(self, method: str) -> None:
+        message = JSONRPCNotification(jsonrpc="2.0", method=method)
+        await self._to_server.send(SessionMessage(message))
+
+    async def result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the result of a request, or None after an error."""
+        self._next_id += 1
+        request = JSONRPCRequest(
+            jsonrpc="2.0", id=self._next_id, method=method, params=dict(params)
+        )
+        await self._to_server.send(SessionMessage(request))
+        async for item in self._from_server:
+            if getattr(item.message, "id", None) == self._next_id:
+                message = item.message
+                return message.result if isinstance(message, JSONRPCResponse) else None
+        return None
+
+
+async def offered_results(server: HostServer) -> dict[str, bytes]:
+    """Return the results of the handshakes and of all pages of the lists, in each version."""
+    results: dict[str, bytes] = {}
+    for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS):
+        to_server, received = anyio.create_memory_object_stream[Received](1)
+        sent, from_server = anyio.create_memory_object_stream[SessionMessage](10)
+        async with anyio.create_task_group() as group, to_server, from_server:
+
+            async def serve(
+                received: MemoryObjectReceiveStream[Received] = received,
+                sent: MemoryObjectSendStream[SessionMessage] = sent,
+            ) -> None:
+                await serve_dual_era_loop(
+                    server,
+                    received,
+                    sent,
+                    lifespan_state=None,
+                    init_options=server.create_initialization_options(),
+                )
+
+            group.start_soon(serve)
+            session = _Session(to_server, from_server)
+            results |= await _results_of_version(session, version)
+            group.cancel_scope.cancel()
+    return results
+
+
+async def _results_of_version(session: _Session, version: str) -> dict[str, bytes]:
+    results: dict[str, bytes] = {}
+    is_modern = version in MODERN_PROTOCOL_VERSIONS
+    envelope: dict[str, Any] = {}
+    if is_modern:
+        values = {"protocolVersion": version, "clientInfo": _CLIENT, "clientCapabilities": {}}
+        envelope = {"_meta": {f"{META}{name}": value for name, value in values.items()}}
+        introduction, params = DISCOVER, envelope
+    else:
+        introduction = INITIALIZE
+        params = {"protocolVersion": version, "clientInfo": _CLIENT, "capabilities": {}}
+    for method in (introduction, *LISTS):
+        cursor = ""
+        while True:
+            fields = params if method == introduction else envelope
+            result = await session.result(
+                method, {**fields, **({"cursor": cursor} if cursor else {})}
+            )
+            if result is None:
+                break
+            results[result_key(version, method, cursor)] = pydantic_core.to_json(result)
+            if not (cursor := result.get("nextCursor") or ""):
+                break
+            fields["cursor"] = cursor
+        if method == INITIALIZE:
+            await session.notify("notifications/initialized")
+    return results
+
+
+async def keep_snapshot(server: HostServer, host: Host, launch: Launch, sources: Sources) -> None:
+    """Store a snapshot of what the server offers, now and after each change."""
+    settings = host.settings.server
+    # With traces, each request has a span of its own, but the requests here are nobody's.
+    if not settings.snapshot or settings.telemetry.traces:
+        launch.remove()
+        return
+    changed = asyncio.Event()
+    host.manager.contributed.on_changed.append(changed.set)
+    try:
+        await server.wait_first_listing()
+        while True:
+            await host.manager.wait_listed()
+            await asyncio.sleep(_QUIET_SECONDS)
+            changed.clear()
+            results = await offered_results(server)
+            # A folder that cannot be written leaves all starts as they are without snapshots.
+            with suppress(OSError):
+                await to_thread.run_sync(
+                    store_results, host, launch, sources, results, launch.why_not_answered
+                )
+            await changed.wait()
+    finally:
+        host.manager.contributed.on_changed.remove(changed.set)

@@ -1,0 +1,84 @@
+"""Store snapshots of a host; `standards_mcp.start` reads them before anything is imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from .config.layers import DOT_ENV, plugin_variables
+from .config.loading import Sources
+from .host import Host
+from .loading.records import PluginKind
+from .start.fingerprint import fingerprint
+from .start.launch import COMMANDS, Launch
+from .start.snapshot import Snapshot, SnapshotError
+
+
+def store_results(
+    host: Host, launch: Launch, sources: Sources, results: Mapping[str, bytes], note: str | None
+) -> None:
+    """Store results for the next start, unless their inputs have changed since this start.
+
+    Args:
+        note: Why this start was not answered from a snapshot; None keeps the earlier note.
+
+    Raises:
+        OSError: The folder of the snapshots cannot be written.
+    """
+    salt = launch.store.make_salt()
+    configuration = _configuration_files(host, sources)
+    if launch.packages is None or not launch.are_unchanged(configuration):
+        return
+    variables = {
+        name
+        for record in host.manager.records.values()
+        if record.settings_type
+        for name in plugin_variables(record.settings_type).values()
+    }
+    files = [*configuration, *_state_files(host)]
+    name = launch.name(salt)
+    current = fingerprint(salt, launch, variables, files)
+    earlier = None
+    with suppress(SnapshotError):
+        earlier = launch.store.read(name)
+    kept = earlier.results if earlier and earlier.fingerprint == current else {}
+    snapshot = Snapshot(
+        fingerprint=current,
+        variables=variables,
+        files=files,
+        results={**kept, **results},
+        note=note if note is not None else earlier.note if earlier else "",
+    )
+    if earlier is None or snapshot.encode() != earlier.encode():
+        launch.store.write(name, snapshot)
+
+
+def _configuration_files(host: Host, sources: Sources) -> list[str]:
+    """Return the files from which settings were read, or would be read if they existed."""
+    paths = [*sources.paths, Path(DOT_ENV)]
+    if shared := host.loaded.layers.merged().get("servers_file"):
+        paths.append(Path(shared))
+    return [str(path.absolute()) for path in paths]
+
+
+def _state_files(host: Host) -> list[str]:
+    """Return the files in which the host keeps lists and approvals of other processes."""
+    return [
+        str(file)
+        for name, record in host.manager.records.items()
+        if record.info.kind is not PluginKind.IMPORTED
+        for file in sorted((host.state_dir / "plugins" / name).glob("*.json"))
+    ]
+
+
+def store_commands(
+    host: Host, launch: Launch, sources: Sources, commands: Mapping[str, tuple[str, str]]
+) -> None:
+    """Store the plugins and helps of all commands; ignore a folder that cannot be written."""
+    if not host.settings.server.snapshot:
+        return
+    with suppress(OSError):
+        data = json.dumps(commands).encode()
+        store_results(host, launch, sources, {COMMANDS: data}, note=None)

@@ -1,0 +1,187 @@
+"""The fingerprint of a start: equal fingerprints mean that the host offers the same.
+
+It covers the versions of Python and of all installed packages, the environment variables and the
+files from which settings were read. Secrets count only by a hash with a salt of this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+# Names of distributions and code, as pip writes them.
+_METADATA = (".dist-info", ".egg-info")
+_PREFIX = "STANDARDS_MCP_"
+# These decide where files of the user are.
+_PLACES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+_MAX_BYTES = 1 << 20
+"""Of larger files, only the size and the time of the last change count."""
+
+
+class Start(Protocol):
+    """The state of a process at its start, before plugins could change it."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables."""
+        ...
+
+    @property
+    def path(self) -> list[str]:
+        """The folders for imports."""
+        ...
+
+    @property
+    def packages(self) -> list[object] | None:
+        """See `installed_packages`."""
+        ...
+
+
+def fingerprint(
+    salt: bytes, start: Start, variables: Collection[str], files: Iterable[str]
+) -> dict[str, str]:
+    """Return the fingerprint of a start in parts, by their names for people.
+
+    Args:
+        salt: A secret of this machine.
+        variables: The environment variables that settings of plugins read, by name. Variables with
+            the host's prefix always count.
+        files: The absolute paths of the files from which settings were read or could be read.
+    """
+    parts = {
+        "Python": (sys.version, sys.executable, sys.flags, start.path),
+        "installed packages": start.packages,
+        "environment variables": _relevant(start.environment, variables),
+        "configuration or state files": [(file, _contents(file)) for file in sorted(files)],
+    }
+    return {name: keyed_digest(salt, value) for name, value in parts.items()}
+
+
+def keyed_digest(salt: bytes, value: object) -> str:
+    """Return a digest of a value that nobody can guess without the salt."""
+    text = repr(value).encode("utf-8", "replace")
+    return hashlib.blake2b(text, key=salt, digest_size=16).hexdigest()
+
+
+def _relevant(environment: Mapping[str, str], variables: Collection[str]) -> list[tuple[str, str]]:
+    names = {*_PLACES, *(name.upper() for name in variables)}
+    return sorted(
+        (name, value)
+        for name, value in environment.items()
+        if name.upper() in names or name.upper().startswith(_PREFIX)
+    )
+
+
+def _contents(file: str) -> object:
+    """Return the bytes of a file, its size and time if it is large, or None without a file."""
+    try:
+        status = os.stat(file)
+        if status.st_size > _MAX_BYTES:
+            return status.st_size, status.st_mtime_ns
+        with open(file, "rb") as opened:
+            return opened.read()
+    except OSError:
+        return None
+
+
+def installed_packages(path: Iterable[str]) -> list[object] | None:
+    """Return a stamp of each installed distribution, or None if the code of a plugin is not found.
+
+    A stamp has the name and the version, which are in the name of the metadata's folder, and the
+    size and time of RECORD, which an installer writes last. An editable distribution keeps its
+    RECORD when its code changes, so the files of its packages count, too.
+    """
+    stamps: list[object] = []
+    packages = set[str]()
+    for folder in path:
+        for metadata in _metadata_folders(folder or os.curdir):
+            points = f"{metadata}/entry_points.txt"
+            stamps.append((metadata, _stamp(f"{metadata}/RECORD"), _stamp(points)))
+            if _is_editable(metadata):
+                packages.update(_plugin_packages(points))
+    for package in sorted(packages):
+        stamp = _newest_change(package, path)
+        if stamp is None:
+            return None
+        stamps.append((package, stamp))
+    return stamps
+
+
+def installed_version(distribution: str, path: Iterable[str]) -> str:
+    """Return the version of an installed distribution from its metadata's name, or ""."""
+    for folder in path:
+        for metadata in _metadata_folders(folder or os.curdir):
+            name, _, version = os.path.basename(metadata).partition("-")
+            if name == distribution and version.endswith(".dist-info"):
+                return version.removesuffix(".dist-info")
+    return ""
+
+
+def _metadata_folders(folder: str) -> list[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:  # a folder that does not exist, or an archive
+        return []
+    return [f"{folder}/{name}" for name in sorted(names) if name.endswith(_METADATA)]
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _is_editable(path: str) -> bool:
+    """True if the code of a distribution may change while its metadata stay."""
+    if not os.path.exists(f"{path}/RECORD"):
+        return True
+    try:
+        with open(f"{path}/direct_url.json", encoding="utf-8") as file:
+            return '"editable"' in file.read()
+    except (OSError, ValueError):
+        return False
+
+
+def _plugin_packages(file: str) -> Iterator[str]:
+    """Yield the packages that a distribution announces to the host, and the host's own."""
+    is_ours = False
+    with suppress(OSError, ValueError), open(file, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("["):
+                is_ours = line.startswith("[standards_mcp")
+            elif is_ours and "=" in line:
+                yield line.partition("=")[2].partition(":")[0].partition(".")[0].strip()
+                yield "standards_mcp"
+
+
+def _newest_change(package: str, path: Iterable[str]) -> tuple[int, int, int] | None:
+    """Return number, size and newest time of the files of a package, or None if it is not found."""
+    for folder in path:
+        place = os.path.join(folder or os.curdir, package)
+        if os.path.isdir(place):
+            return _tree_stamp(place)
+        if stamp := _stamp(f"{place}.py"):
+            return 1, *stamp
+    return None
+
+
+def _tree_stamp(folder: str) -> tuple[int, int, int]:
+    count = size = newest = 0
+    folders = [folder]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    if entry.name != "__pycache__":
+                        folders.append(entry.path)
+                    continue
+                status = entry.stat()
+                count, size = count + 1, size + status.st_size
+                newest = max(newest, status.st_mtime_ns)
+    return count, size, newest

@@ -1,0 +1,285 @@
+"""Answer a client over stdio from a snapshot until the server is loaded.
+
+The front answers only what a client asks before it calls anything: the handshake and the lists.
+The server then gets all messages in the same order, and its answers to those requests are dropped.
+Whatever the front does not know exactly is left to the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+from standards_mcp._utils.lines import Consumer, DescriptorLines, Lines
+
+from .snapshot import Snapshot
+
+RequestId: TypeAlias = str | int
+LISTS: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+DISCOVER: Final = "server/discover"
+INITIALIZE: Final = "initialize"
+MODERN: Final = "2026-07-28"
+"""The protocol version without a handshake, in which each request names version and client."""
+META: Final = "io.modelcontextprotocol/"
+
+_MAX_LINE: Final = 1 << 16
+"""Longer messages are left to the server: none of a client that asks for lists is."""
+_MAX_WAITING: Final = 32 << 20
+"""The number of bytes that wait for the server before the front stops reading."""
+_MAX_ID: Final = 1 << 53
+_CLIENT_TEXTS: Final = {"name", "version", "title", "description", "websiteUrl"}
+# The shapes that every version of the protocol accepts. A type is checked, and `dict` may hold
+# anything.
+_CAPABILITIES: Final[dict[str, Any]] = {
+    "roots": {"listChanged": bool},
+    "sampling": {"tools": dict, "context": dict},
+    "elicitation": {"form": dict, "url": dict},
+}
+_OPEN_CAPABILITIES: Final = {"experimental", "extensions"}
+
+
+def result_key(version: str, method: str, cursor: str = "") -> str:
+    """Return the key of a result in a snapshot."""
+    return f"{version} {method} {cursor}".rstrip()
+
+
+def is_complete(snapshot: Snapshot) -> bool:
+    """True if a server has stored its results; commands may have stored their names before."""
+    return result_key(MODERN, DISCOVER) in snapshot.results
+
+
+class Streams(Lines, Protocol):
+    """The client's end of a server over stdio: its lines, and where answers go.
+
+    Attributes:
+        writer: The file descriptor for answers.
+        answered: The methods and results of the requests that were answered already, by id.
+    """
+
+    writer: int
+    answered: dict[RequestId, tuple[str, bytes]]
+
+
+class PlainStreams(DescriptorLines):
+    """Two file descriptors of which nothing is read before a server starts. See `Streams`."""
+
+    def __init__(self, reader: int, writer: int) -> None:
+        super().__init__(reader)
+        self.writer = writer
+        self.answered: dict[RequestId, tuple[str, bytes]] = {}
+
+
+class Front:
+    """The stdin and stdout of the process, until a server takes them over by `start`.
+
+    Args:
+        lines: The lines of the client.
+        writer: The file descriptor of the client's end.
+
+    It has the attributes of `Streams`, which change no more after a server has taken over.
+
+    Attributes:
+        first_list: `time.perf_counter` at the first answer to ``tools/list``, or None.
+    """
+
+    def __init__(self, snapshot: Snapshot, lines: Lines, writer: int) -> None:
+        self.writer = writer
+        self.limit = lines.limit
+        self.answered: dict[RequestId, tuple[str, bytes]] = {}
+        self.first_list: float | None = None
+        self._results = snapshot.results
+        self._waiting: list[bytes] = []
+        self._has_ended = False
+        self._waiting_bytes = 0
+        self._consume: Consumer | None = None
+        self._lock = threading.Lock()
+        self._taken_over = threading.Event()
+        self._is_silent = False
+        self._version = ""
+        self._ids = set[RequestId]()
+        lines.start(self._receive)
+
+    def start(self, consume: Consumer) -> None:
+        """Hand over to a server: pass on all lines so far, and those that follow."""
+        with self._lock:
+            self._consume = consume
+            if self._waiting:
+                consume(self._waiting)
+            if self._has_ended:
+                consume([])
+        self._taken_over.set()
+
+    def _receive(self, lines: list[bytes]) -> bool:
+        with self._lock:
+            if self._consume:
+                return self._consume(lines)
+            self._waiting += lines
+            self._has_ended = not lines
+            for line in lines:
+                self._waiting_bytes += len(line)
+                if not self._is_silent and line and not line.isspace():
+                    self._answer(line)
+            is_full = self._waiting_bytes > _MAX_WAITING
+        if is_full:
+            self._taken_over.wait()
+        return True
+
+    def _answer(self, line: bytes) -> None:
+        """Answer a request, if the snapshot has its result."""
+        try:
+            message = _message_of(line)
+            if message is None or "id" not in message:
+                return
+            request_id, method = message["id"], message["method"]
+            if request_id in self._ids:  # only the server knows what a client means by it
+                self._is_silent = True
+                return
+            self._ids.add(request_id)
+            result = self._result(method, message.get("params"))
+            if result is None:
+                # The first request decides the generation of the protocol.
+                self._is_silent = self._is_silent or not self._version
+                return
+            self._write(request_id, result)
+            self.answered[request_id] = method, result
+            if method == LISTS[0] and self.first_list is None:
+                self.first_list = time.perf_counter()
+        except (OSError, RecursionError):
+            # A broken pipe. The server meets it, too, and ends as it always does.
+            self._is_silent = True
+
+    def _write(self, request_id: RequestId, result: bytes) -> None:
+        head = f'{{"jsonrpc":"2.0","id":{json.dumps(request_id)},"result":'.encode()
+        view = memoryview(head + result + b"}\n")
+        while view:
+            view = view[os.write(self.writer, view) :]
+
+    def _result(self, method: str, params: Any) -> bytes | None:
+        """Return the stored result of a request, or None if the server must answer."""
+        if method == INITIALIZE:
+            if self._version or not _is_handshake(params):
+                self._is_silent = True  # a second handshake, or one that may be refused
+                return None
+            version = params["protocolVersion"]
+            result = self._results.get(result_key(version, method))
+            if result:
+                self._version = version
+            return result
+        cursor = _cursor_of(params)
+        if cursor is None:
+            return None
+        if method in LISTS and self._version not in ("", MODERN) and _has_no_envelope(params):
+            return self._results.get(result_key(self._version, method, cursor))
+        if method in (*LISTS, DISCOVER) and self._version in ("", MODERN) and _has_envelope(params):
+            self._version = MODERN
+            return self._results.get(result_key(MODERN, method, cursor))
+        return None
+
+
+def _message_of(line: bytes) -> dict[str, Any] | None:
+    """Return a request or a notification of plain shape, or None for any other line."""
+    if len(line) > _MAX_LINE:
+        return None
+    try:
+        message: object = json.loads(line.decode(), parse_constant=_refuse)
+    except ValueError:
+        return None
+    if not isinstance(message, dict):
+        return None
+    fields = cast("dict[str, Any]", message)
+    request_id = fields.get("id", 0)
+    is_plain = (
+        fields.keys() <= {"jsonrpc", "id", "method", "params"}
+        and fields.get("jsonrpc") == "2.0"
+        and isinstance(fields.get("method"), str)
+        and (
+            (type(request_id) is int and abs(request_id) <= _MAX_ID)
+            or (isinstance(request_id, str) and request_id.isascii())
+        )
+    )
+    return fields if is_plain else None
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(constant)
+
+
+def _cursor_of(params: Any) -> str | None:
+    """Return the cursor of a list request, "" without one, or None for other parameters."""
+    if params is None:
+        return ""
+    if not isinstance(params, dict) or cast("dict[str, Any]", params).keys() - {"cursor", "_meta"}:
+        return None
+    cursor: object = cast("dict[str, Any]", params).get("cursor", "")
+    return cursor if isinstance(cursor, str) else None
+
+
+def _has_no_envelope(params: Mapping[str, Any] | None) -> bool:
+    """True if the parameters of an older protocol version have at most a progress token."""
+    meta = (params or {}).get("_meta", {})
+    return isinstance(meta, dict) and _has_only_token(cast("dict[str, Any]", meta))
+
+
+def _has_envelope(params: Mapping[str, Any] | None) -> bool:
+    """True if the parameters name the version, the client and its abilities, and nothing else."""
+    envelope = (params or {}).get("_meta")
+    if not isinstance(envelope, dict):
+        return False
+    meta = dict(cast("dict[str, Any]", envelope))
+    return (
+        meta.pop(f"{META}protocolVersion", None) == MODERN
+        and _is_client(meta.pop(f"{META}clientInfo", None))
+        and _has_shape(meta.pop(f"{META}clientCapabilities", None), _CAPABILITIES)
+        and _has_only_token(meta)
+    )
+
+
+def _has_only_token(meta: Mapping[str, Any]) -> bool:
+    token: object = meta.get("progressToken", 0)
+    return not meta.keys() - {"progressToken"} and (isinstance(token, str) or type(token) is int)
+
+
+def _is_handshake(params: Any) -> bool:
+    return (
+        isinstance(params, dict)
+        and cast("dict[str, Any]", params).keys()
+        == {"protocolVersion", "clientInfo", "capabilities"}
+        and isinstance(params["protocolVersion"], str)
+        and _is_client(params["clientInfo"])
+        and _has_shape(params["capabilities"], _CAPABILITIES)
+    )
+
+
+def _is_client(value: Any) -> bool:
+    """True for the name and version of a client, with optional texts."""
+    if not isinstance(value, dict):
+        return False
+    info = cast("dict[str, Any]", value)
+    return {"name", "version"} <= info.keys() <= _CLIENT_TEXTS and all(
+        isinstance(text, str) for text in info.values()
+    )
+
+
+def _has_shape(value: Any, shape: Any) -> bool:
+    """True if a value has the type or the keys of *shape*."""
+    if isinstance(shape, type):
+        return isinstance(value, shape)
+    if not isinstance(value, dict):
+        return False
+    table = cast("dict[str, Any]", value)
+    if shape is _CAPABILITIES:
+        table = {key: inner for key, inner in table.items() if key not in _OPEN_CAPABILITIES}
+        extra = [value[key] for key in _OPEN_CAPABILITIES if key in value]
+        if not all(_is_table_of_tables(inner) for inner in extra):
+            return False
+    return all(key in shape and _has_shape(inner, shape[key]) for key, inner in table.items())
+
+
+def _is_table_of_tables(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(inner, dict) for inner in cast("dict[str, Any]", value).values()
+    )

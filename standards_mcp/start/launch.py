@@ -1,0 +1,168 @@
+"""One start of the program: its arguments, and its state before plugins could change it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from standards_mcp._utils.lines import DescriptorLines
+from standards_mcp._utils.places import user_state_folder
+from standards_mcp._utils.streams import claim_standard_streams, fill_closed_streams
+
+from .fingerprint import fingerprint, installed_packages, installed_version, keyed_digest
+from .front import Front, PlainStreams, Streams, is_complete
+from .snapshot import Snapshot, SnapshotError, Store
+
+COMMANDS: Final = "commands"
+"""The key of the commands in a snapshot."""
+
+_STATE_VARIABLE: Final = "STANDARDS_MCP_STATE_DIR"
+_WITH_VALUE: Final = ("--config", "--set", "--profile")
+_STDIO_ARGUMENTS: Final = ("", "--watch", "--transport stdio", "--transport=stdio")
+
+
+class Launch:
+    """A start of the program.
+
+    Args:
+        arguments: The arguments of the command line.
+
+    Attributes:
+        began: `time.perf_counter` at the start.
+        options: The options before the command that choose the configuration, with their values.
+        command: The command; empty without one.
+        front: Answers the client from a snapshot, or None.
+        keeps_snapshots: True if this process serves over stdio.
+        why_not_answered: Why there is no front for a server over stdio.
+    """
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.began = time.perf_counter()
+        self._began_at = time.time_ns()
+        self.environment: Mapping[str, str] = dict(os.environ)
+        self.path = list(sys.path)
+        self._folder = os.getcwd()
+        self.options, rest = _split_arguments(arguments)
+        self.command = rest[0] if rest else ""
+        self.serves_stdio = self.command in ("", "serve") and " ".join(rest[1:]) in _STDIO_ARGUMENTS
+        # Snapshots are always here, because the configuration is not read before they are used.
+        state = self.environment.get(_STATE_VARIABLE, "").strip()
+        self.store = Store(f"{state or user_state_folder(self.environment)}/starts")
+        self.front: Front | None = None
+        self.keeps_snapshots = False
+        self.why_not_answered = ""
+        self._packages: list[object] | None = None
+        self._knows_packages = False
+
+    @property
+    def packages(self) -> list[object] | None:
+        """The stamps of the installed packages at the start; see `installed_packages`."""
+        if not self._knows_packages:
+            self._packages, self._knows_packages = installed_packages(self.path), True
+        return self._packages
+
+    def name(self, salt: bytes) -> str:
+        """Return the name of the snapshot for this environment, folder and these options."""
+        return f"{keyed_digest(salt, (sys.prefix, self._folder, self.options))}.snapshot"
+
+    def read(self) -> Snapshot:
+        """Return the snapshot of the last start, if it is valid for this one.
+
+        Raises:
+            SnapshotError: There is none, or something has changed since.
+        """
+        salt = self.store.salt()
+        if not salt:
+            raise SnapshotError("there was no snapshot")
+        snapshot = self.store.read(self.name(salt))
+        current = fingerprint(salt, self, snapshot.variables, snapshot.files)
+        changed = [
+            name for name, value in current.items() if snapshot.fingerprint.get(name) != value
+        ]
+        if changed:
+            raise SnapshotError(f"since the last start, {' and '.join(changed)} changed")
+        if self.packages is None:
+            raise SnapshotError("the code of an editable plugin was not found")
+        return snapshot
+
+    @property
+    def version(self) -> str:
+        """The version of the host, or "" if its metadata are not found."""
+        return installed_version("standards_mcp", self.path)
+
+    def answer_client(self) -> None:
+        """Answer the client over stdio from a valid snapshot, if the command serves it."""
+        if not self.serves_stdio or sys.stdin is None or sys.stdout is None:
+            return
+        self.keeps_snapshots = True
+        fill_closed_streams()
+        try:
+            snapshot = self.read()
+        except SnapshotError as exc:
+            self.why_not_answered = str(exc)
+            return
+        if not is_complete(snapshot):
+            self.why_not_answered = "no server has stored its lists yet"
+            return
+        reader, writer = claim_standard_streams()
+        self.front = Front(snapshot, DescriptorLines(reader), writer)
+
+    def take_streams(self) -> Streams:
+        """Return the client's end of stdio; claim it, unless the front has done so."""
+        return self.front or PlainStreams(*claim_standard_streams())
+
+    def commands(self) -> dict[str, tuple[str, str]] | None:
+        """Return the plugin and the help of each command, or None without a valid snapshot.
+
+        The plugin is "" for a command of the host.
+        """
+        with suppress(SnapshotError, KeyError):
+            commands = json.loads(self.read().results[COMMANDS])
+            return {name: (plugin, text) for name, (plugin, text) in commands.items()}
+        return None
+
+    def last_note(self) -> str | None:
+        """Return why the last start over stdio was not answered from a snapshot.
+
+        The note is "" if it was, and None if nothing is known about it.
+        """
+        with suppress(SnapshotError):
+            if salt := self.store.salt():
+                return self.store.read(self.name(salt)).note
+        return None
+
+    def remove(self) -> None:
+        """Remove the snapshot, if there is one."""
+        if salt := self.store.salt():
+            self.store.remove(self.name(salt))
+
+    def are_unchanged(self, files: Sequence[str]) -> bool:
+        """True if none of these files has changed since the start."""
+        for file in files:
+            try:
+                if os.stat(file).st_mtime_ns >= self._began_at:
+                    return False
+            except OSError:
+                continue
+        return True
+
+
+def _split_arguments(arguments: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the options that choose the configuration with their values, and the other arguments.
+
+    The others are the command with its own arguments, or begin with an option such as ``--help``.
+    """
+    options, rest = list[tuple[str, str]](), list(arguments)
+    while rest and rest[0].startswith("-"):
+        name, equals, value = rest[0].partition("=")
+        if name in _WITH_VALUE and (equals or len(rest) > 1):
+            options.append((name, value if equals else rest.pop(1)))
+        elif rest[0].strip("-v") and rest[0] != "--verbose":
+            break
+        rest.pop(0)
+    return options, rest

@@ -1,0 +1,199 @@
+"""Snapshots of what the host offered at its last start: their format and their place.
+
+A snapshot is one file: a line of JSON, then the results as JSON texts, one after the other. The
+line has the fingerprint under which the snapshot is valid, and the place of each result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final, cast
+
+FORMAT: Final = 1
+_MAX_BYTES: Final = 8 << 20
+_MAX_FILES: Final = 20
+_SALT_BYTES: Final = 32
+
+
+class SnapshotError(Exception):
+    """A snapshot cannot be used; the message says why."""
+
+
+class Snapshot:
+    """What the host offered at a start.
+
+    Args:
+        fingerprint: The parts of the fingerprint; see `fingerprint`.
+        variables: The environment variables that settings of plugins read.
+        files: The files that count for the fingerprint.
+        results: Results as JSON, by a key of their readers.
+        note: A remark of the writer.
+    """
+
+    def __init__(
+        self,
+        *,
+        fingerprint: Mapping[str, str],
+        variables: Collection[str],
+        files: Collection[str],
+        results: Mapping[str, bytes],
+        note: str = "",
+    ) -> None:
+        self.fingerprint = fingerprint
+        self.variables = variables
+        self.files = files
+        self.results = results
+        self.note = note
+
+    def encode(self) -> bytes:
+        """Return the bytes of the file; equal results are stored once."""
+        places: dict[bytes, int] = {}
+        size = 0
+        for result in self.results.values():
+            if result not in places:
+                places[result] = size
+                size += len(result)
+        body = b"".join(places)
+        head = {
+            "format": FORMAT,
+            "fingerprint": dict(self.fingerprint),
+            "variables": sorted(self.variables),
+            "files": sorted(self.files),
+            "note": self.note,
+            "results": {key: [places[text], len(text)] for key, text in self.results.items()},
+            "digest": _digest(body),
+        }
+        return json.dumps(head).encode() + b"\n" + body
+
+
+def decode(data: bytes) -> Snapshot:
+    """Return the snapshot in the bytes of a file.
+
+    Raises:
+        SnapshotError: The bytes are damaged, or of another version of the host.
+    """
+    head_line, _, body = data.partition(b"\n")
+    try:
+        head: Any = json.loads(head_line)
+        if head["format"] != FORMAT or head["digest"] != _digest(body):
+            raise SnapshotError("the snapshot is damaged, or of another version")
+        places = cast("dict[str, list[int]]", head["results"])
+        return Snapshot(
+            fingerprint=_texts(head["fingerprint"]),
+            variables=_list_of_texts(head["variables"]),
+            files=_list_of_texts(head["files"]),
+            results={key: body[at : at + size] for key, (at, size) in places.items()},
+            note=str(head["note"]),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise SnapshotError("the snapshot is damaged") from None
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
+
+
+def _texts(value: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(key): str(text) for key, text in value.items()}
+
+
+def _list_of_texts(value: Iterable[Any]) -> list[str]:
+    return [str(text) for text in value]
+
+
+class Store:
+    """The snapshots of one state folder.
+
+    Files are private and written as a whole. The oldest files are removed. Without a writable
+    folder nothing is stored.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def salt(self) -> bytes:
+        """Return the secret of this machine, or b"" before the first snapshot was written."""
+        with suppress(OSError):
+            return _read_own(f"{self._folder}/salt")
+        return b""
+
+    def read(self, name: str) -> Snapshot:
+        """Return a snapshot.
+
+        Raises:
+            SnapshotError: There is no usable file.
+        """
+        try:
+            return decode(_read_own(f"{self._folder}/{name}"))
+        except FileNotFoundError:
+            raise SnapshotError("there was no snapshot") from None
+        except OSError as exc:
+            raise SnapshotError(f"the snapshot cannot be read: {exc.strerror}") from None
+
+    def make_salt(self) -> bytes:
+        """Return the secret of this machine; make it first if it is missing.
+
+        Raises:
+            OSError: The folder is not writable.
+        """
+        from standards_mcp.files import private_folder, write_private  # noqa: PLC0415
+
+        private_folder(_path(self._folder))
+        file, scratch = f"{self._folder}/salt", f"{self._folder}/salt-{os.getpid()}"
+        write_private(_path(scratch), os.urandom(_SALT_BYTES))
+        # Several starts at a time must agree, so the first link stays.
+        with suppress(FileExistsError):
+            os.link(scratch, file)
+        os.unlink(scratch)
+        return _read_own(file)
+
+    def write(self, name: str, snapshot: Snapshot) -> None:
+        """Store a snapshot, unless it is too large.
+
+        Raises:
+            OSError: The folder is not writable.
+        """
+        from standards_mcp.files import replace_privately  # noqa: PLC0415  - not at each start
+
+        data = snapshot.encode()
+        if len(data) <= _MAX_BYTES:
+            replace_privately(_path(f"{self._folder}/{name}"), data)
+            self._remove_oldest()
+
+    def remove(self, name: str) -> None:
+        """Remove a snapshot, if there is one."""
+        with suppress(OSError):
+            os.unlink(f"{self._folder}/{name}")
+
+    def _remove_oldest(self) -> None:
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            files = [entry for entry in entries if entry.name.endswith(".snapshot")]
+            files.sort(key=lambda entry: entry.stat().st_mtime_ns)
+            for entry in files[:-_MAX_FILES]:
+                os.unlink(entry.path)
+
+
+def _path(path: str) -> Any:
+    from pathlib import Path  # noqa: PLC0415  - not at each start
+
+    return Path(path)
+
+
+def _read_own(path: str) -> bytes:
+    """Return the bytes of a file that no other user can have written.
+
+    Raises:
+        OSError: There is no such file, or another user owns it or may write to it.
+    """
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if sys.platform != "win32" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+            raise PermissionError(1, "another user may have written it")
+        if status.st_size > _MAX_BYTES + (1 << 20):
+            raise OSError(27, "it is too large")
+        return file.read()
