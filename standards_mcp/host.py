@@ -103,9 +103,9 @@ class Host:
                 self.manager.load(again=again, only=only)
             finally:
                 quarantine.save(records, "loading")
+            self.pipeline.wrappers.set_chain(self.manager.wrap)
             if only is not None:
                 return
-            self.pipeline.wrappers.set_chain(self.manager.wrap)
         self._report(self._warnings(self.loaded, self.visible()))
         for line in self.exposed_secrets():
             log.warning(line)

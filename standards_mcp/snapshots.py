@@ -10,9 +10,9 @@ from pathlib import Path
 from .config.layers import DOT_ENV, plugin_variables
 from .config.loading import Sources
 from .host import Host
-from .loading.records import PluginKind
+from .loading.records import PluginKind, Status
 from .start.fingerprint import fingerprint
-from .start.launch import COMMANDS, Launch
+from .start.launch import COMMANDS, TOOLS, Launch
 from .start.snapshot import Snapshot, SnapshotError
 
 
@@ -77,8 +77,29 @@ def store_commands(
     host: Host, launch: Launch, sources: Sources, commands: Mapping[str, tuple[str, str]]
 ) -> None:
     """Store the plugins and helps of all commands; ignore a folder that cannot be written."""
-    if not host.settings.server.snapshot:
-        return
-    with suppress(OSError):
-        data = json.dumps(commands).encode()
-        store_results(host, launch, sources, {COMMANDS: data}, note=None)
+    _try_to_store(host, launch, sources, {COMMANDS: json.dumps(commands).encode()})
+
+
+def store_tools(host: Host, launch: Launch, sources: Sources) -> None:
+    """Store the plugins behind each tool; ignore a folder that cannot be written."""
+    _try_to_store(host, launch, sources, tools_table(host))
+
+
+def tools_table(host: Host) -> dict[str, bytes]:
+    """Return the plugins behind each tool as a result to store; nothing if a plugin has failed.
+
+    A plugin that failed may serve more tools, or refuse calls, at the next start.
+    """
+    if any(record.status is Status.FAILED for record in host.manager.records.values()):
+        return {}
+    names = [item.published for item in host.visible().visible_tools]
+    table = {name: sorted(host.plugins_behind(name)) for name in names}
+    return {TOOLS: json.dumps(table).encode()}
+
+
+def _try_to_store(
+    host: Host, launch: Launch, sources: Sources, results: Mapping[str, bytes]
+) -> None:
+    if host.settings.server.snapshot:
+        with suppress(OSError):
+            store_results(host, launch, sources, results, note=None)

@@ -180,7 +180,7 @@ class Invocation:
         Raises:
             click.UsageError: The tool is unknown.
         """
-        host, (runner, running) = self.loaded_host, self._calls
+        host, (runner, running) = self._host_for(name), self._calls
 
         async def call() -> ToolResult:
             # A command does not wait for the lifespan of an unrelated plugin.
@@ -192,6 +192,22 @@ class Invocation:
                 return runner.run(call())
         except UnknownToolError as exc:
             raise click.UsageError(f"{exc} (`standards-mcp tools` lists them)") from None
+
+    def _host_for(self, tool: str) -> Host:
+        """Return the host with the plugins loaded that a call of *tool* needs.
+
+        A snapshot of an earlier start has their names; without it, all plugins are loaded.
+        """
+        plugins = None if "loaded_host" in vars(self) else self.launch.plugins_behind(tool)
+        if plugins is not None and self.host.manager.records.keys() >= set(plugins):
+            self.host.load(only=plugins)
+            return self.host
+        host = self.loaded_host
+        if plugins is None:
+            from standards_mcp.snapshots import store_tools
+
+            store_tools(host, self.launch, self.sources)
+        return host
 
 
 class _Failure(click.ClickException):

@@ -24,7 +24,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from standards_mcp._utils.messages import Received
 from standards_mcp.config.loading import Sources
 from standards_mcp.host import Host
-from standards_mcp.snapshots import store_results
+from standards_mcp.snapshots import store_results, tools_table
 from standards_mcp.start.front import DISCOVER, INITIALIZE, LISTS, META, result_key
 from standards_mcp.start.launch import Launch
 
@@ -137,7 +137,7 @@ async def keep_snapshot(server: HostServer, host: Host, launch: Launch, sources:
             await host.manager.wait_listed()
             await asyncio.sleep(_QUIET_SECONDS)
             changed.clear()
-            results = await offered_results(server)
+            results = await offered_results(server) | tools_table(host)
             # A folder that cannot be written leaves all starts as they are without snapshots.
             with suppress(OSError):
                 await to_thread.run_sync(

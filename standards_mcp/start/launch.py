@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from standards_mcp._utils.lines import DescriptorLines
 from standards_mcp._utils.places import user_state_folder
@@ -20,6 +20,8 @@ from .snapshot import Snapshot, SnapshotError, Store
 
 COMMANDS: Final = "commands"
 """The key of the commands in a snapshot."""
+TOOLS: Final = "tools"
+"""The key of the plugins behind each tool in a snapshot."""
 
 _STATE_VARIABLE: Final = "STANDARDS_MCP_STATE_DIR"
 _WITH_VALUE: Final = ("--config", "--set", "--profile")
@@ -121,9 +123,19 @@ class Launch:
 
         The plugin is "" for a command of the host.
         """
+        commands = self._stored_table(COMMANDS)
+        if commands is None:
+            return None
+        return {name: (plugin, text) for name, (plugin, text) in commands.items()}
+
+    def plugins_behind(self, tool: str) -> list[str] | None:
+        """Return the plugins that a call of a tool needs, or None if they are not known."""
+        return (self._stored_table(TOOLS) or {}).get(tool)
+
+    def _stored_table(self, key: str) -> dict[str, Any] | None:
         with suppress(SnapshotError, KeyError):
-            commands = json.loads(self.read().results[COMMANDS])
-            return {name: (plugin, text) for name, (plugin, text) in commands.items()}
+            table: dict[str, Any] = json.loads(self.read().results[key])
+            return table
         return None
 
     def last_note(self) -> str | None:
