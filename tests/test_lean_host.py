@@ -17,6 +17,7 @@ PLUGINS = (
     "standards_mcp_pinecone",
     "standards_mcp_scaffold",
     "standards_mcp_search",
+    "standards_mcp_service",
 )
 PROGRAM = f"""
 import importlib, json, pkgutil, sys

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 STARTED_AT: Final = time.perf_counter()
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
-    "auth": "auth:auth",
     "call": "tools:call",
     "config": "config:config",
     "doctor": "doctor:doctor",
