@@ -66,7 +66,8 @@ def _is_trusted(package: str, settings: Settings) -> bool:
 
 def service_findings(settings: Settings) -> Iterator[Finding]:
     """Yield errors that prevent a start with any transport, and warnings."""
-    for name in transport_names()[1:]:
+    trusted = {p.name for p in entry_points(_GROUP) if _is_trusted(str(p.dist.name), settings)}
+    for name in sorted(trusted):
         try:
             yield from load_transport(name, settings).check(settings)
         except Exception as exc:  # noqa: BLE001  - the check is code of a plugin
