@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import os
 import re
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -170,3 +173,14 @@ def test_settings_are_imported_without_the_server():
 
 def test_http_is_a_transport_of_this_wheel():
     assert set(own_entry_points("standards_mcp.transports")) == {"http"}
+
+
+def test_each_name_is_the_one_that_type_checkers_see():
+    tree = ast.parse(inspect.getsource(transports))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        home = import_module(f"standards_mcp.{node.module}")
+        for alias in node.names:
+            if alias.name in transports.__all__:
+                assert getattr(transports, alias.name) is getattr(home, alias.name)
