@@ -208,13 +208,15 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     _prepend(monkeypatch, site)
     modules: list[str] = []
 
-    def write(
+    def write(  # noqa: PLR0913  - keyword arguments, mostly omitted
         name: str,
         source: str,
         *,
         version: str = "1.0",
         requires: Iterable[str] = (),
         distribution: str | None = None,
+        group: str = "standards_mcp.plugins",
+        attribute: str = "",
     ) -> Path:
         distribution = distribution or f"standards-mcp-{name}"
         module = f"{distribution.replace('-', '_')}_plugin"
@@ -224,7 +226,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         lines = ["Metadata-Version: 2.1", f"Name: {distribution}", f"Version: {version}"]
         lines += [f"Requires-Dist: {item}" for item in requires]
         (info / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        entry = f"[standards_mcp.plugins]\n{name} = {module}:{name.capitalize()}Plugin\n"
+        attribute = attribute or f"{name.capitalize()}Plugin"
+        entry = f"[{group}]\n{name} = {module}:{attribute}\n"
         (info / "entry_points.txt").write_text(entry, encoding="utf-8")
         modules.append(module)
         return site / f"{module}.py"

@@ -33,8 +33,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / ".venv-dev"
 CONTRACTS = CORE / "import-contracts.ini"
-PUBLIC = {"__init__", "commands", "errors", "files", "filters", "testing"}
+PUBLIC = {"__init__", "commands", "errors", "files", "filters", "testing", "transports"}
 """What plugins import."""
+SERVICE = "standards_mcp_service"
+"""The transport over HTTP."""
 CODE = ("benchmarks", "packaging", "plugins", "scripts", "standards_mcp", "tests")
 DEFAULT = ("format", "lint", "quick")
 FIRST = ("format", "lint", "contracts", "tests")
@@ -244,7 +246,21 @@ def write_contracts() -> None:
             "name": "Plugins use the public API only",
             "type": "forbidden",
             "source_modules": NAMES,
-            "forbidden_modules": [*_private_modules(), "mcp", "mcp_types"],
+            "forbidden_modules": _private_modules(),
+            "allow_indirect_imports": True,
+        },
+        {
+            "name": "Of all plugins, only the service speaks MCP",
+            "type": "forbidden",
+            "source_modules": [name for name in NAMES if name != SERVICE],
+            "forbidden_modules": ["mcp", "mcp_types"],
+            "allow_indirect_imports": True,
+        },
+        {
+            "name": "Only the service serves HTTP, signs in, counts and renders pages",
+            "type": "forbidden",
+            "source_modules": ["standards_mcp", *(name for name in NAMES if name != SERVICE)],
+            "forbidden_modules": ["jinja2", "jwt", "prometheus_client", "uvicorn"],
             "allow_indirect_imports": True,
         },
     ]

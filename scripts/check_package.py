@@ -36,6 +36,7 @@ SHIPPED = {
     "standards_mcp_encoders",
     "standards_mcp_pinecone",
     "standards_mcp_scaffold",
+    "standards_mcp_service",
     *(f"standards_mcp_{name}" for name in OWN),
 }
 TOOLS = ["find_relevant_standards", "get_standard_details"]

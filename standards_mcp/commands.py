@@ -24,10 +24,11 @@ from click.shell_completion import CompletionItem
 from standards_mcp._utils.installation import host_source, install_command, upgrade_command
 from standards_mcp._utils.secrets import MASK, looks_secret
 from standards_mcp._utils.streams import divert_stdout
-from standards_mcp._utils.text import counted, printable
+from standards_mcp._utils.text import counted, did_you_mean, printable
 from standards_mcp.errors import StandardsMcpError
 
 if TYPE_CHECKING:
+    from standards_mcp.config.models.settings import Settings
     from standards_mcp.plugin import ToolCaller, ToolResult
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "ask",
     "ask_tool",
     "counted",
+    "did_you_mean",
     "divert_stdout",
     "examples",
     "host_source",
@@ -245,6 +247,36 @@ class ServerCommands(Protocol):
     @property
     def own_names(self) -> Collection[str]:
         """The names of the commands that come with the host."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this run.
+
+        Raises:
+            ConfigError: The configuration is invalid.
+        """
+        ...
+
+    def change_settings(
+        self,
+        values: Mapping[tuple[str, ...], object],
+        *,
+        check: Callable[[Settings], None],
+        report: Callable[[str], None] = print_text,
+    ) -> None:
+        """Set keys of the configuration file, and say so; the rest of the file stays as it is.
+
+        Args:
+            values: The values by the paths of their keys; None removes a key.
+            check: Raises an error if the settings, as they will be, are not the wanted ones;
+                nothing has changed then.
+            report: Prints the result.
+
+        Raises:
+            click.ClickException: The file cannot be read or written.
+            ConfigError: The configuration is invalid, before or after the change.
+        """
         ...
 
     def server_command(self, profile: str | None = None) -> ServerCommand:

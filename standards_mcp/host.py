@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import anyio
 
-from ._utils.secrets import secrets_of
+from ._utils.secrets import mask, secrets_of
 from .calls.call import CallLog, Gate, Observer
 from .calls.content import ContentCalls
 from .calls.context import LOCAL, HostContext, Principal
@@ -183,6 +183,10 @@ class Host:
         """Return all secrets of the configuration and of the loaded plugins' settings."""
         of_plugins = (record.secrets for record in self.manager.records.values())
         return self._secrets.union(*of_plugins)
+
+    def mask(self, text: str) -> str:
+        """Return *text* with all secrets masked."""
+        return mask(text, self.secrets())
 
     def visible(self, principal: Principal = LOCAL) -> Selection:
         """Return the contributions of plugins, selected for *principal*."""

@@ -26,10 +26,10 @@ EXPORTED = [
 ]
 FOR_COMMANDS = [
     *("Finding", "Level", "MASK", "Report", "ServerCommand", "ServerCommands", "ask"),
-    *("ask_tool", "counted", "divert_stdout", "examples", "host_source", "install_command"),
-    *("json_option", "looks_secret", "offer", "print_answer", "print_json", "print_result"),
-    *("print_table", "print_text", "printable", "progress_bar", "progress_lines", "reports"),
-    *("table", "upgrade_command"),
+    *("ask_tool", "counted", "did_you_mean", "divert_stdout", "examples", "host_source"),
+    *("install_command", "json_option", "looks_secret", "offer", "print_answer", "print_json"),
+    *("print_result", "print_table", "print_text", "printable", "progress_bar"),
+    *("progress_lines", "reports", "table", "upgrade_command"),
 ]
 
 

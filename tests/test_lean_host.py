@@ -1,4 +1,4 @@
-"""The host without the libraries of plugins: they belong to the catalog and the encoders."""
+"""The host without the libraries of plugins: the catalog, the encoders and the service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 
 import standards_mcp
 
-LIBRARIES = ("numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers")
+LIBRARIES = (
+    *("numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers"),
+    *("jinja2", "jwt", "prometheus_client", "uvicorn"),
+)
 PLUGINS = (
     "standards_mcp_catalog",
     "standards_mcp_clients",
@@ -17,6 +20,7 @@ PLUGINS = (
     "standards_mcp_pinecone",
     "standards_mcp_scaffold",
     "standards_mcp_search",
+    "standards_mcp_service",
 )
 PROGRAM = f"""
 import importlib, json, pkgutil, sys

@@ -1,14 +1,12 @@
-"""Find secret values, mask them in texts, and create the tokens of the HTTP service."""
+"""Find secret values, and mask them in texts."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import lru_cache
-from secrets import token_urlsafe
 from typing import Any, Final, cast, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
@@ -179,14 +177,3 @@ def _members(kind: Any) -> Iterator[tuple[str, Any]]:
 def _aliases(alias: str | AliasPath | AliasChoices | None) -> list[str]:
     choices = alias if isinstance(alias, AliasChoices) else AliasChoices(alias or "")
     return [str(path[0]) for path in choices.convert_to_aliases()]
-
-
-def new_token() -> str:
-    """Return a new bearer token; with 256 random bits, its plain hash cannot be reversed."""
-    return f"smcp_{token_urlsafe(32)}"
-
-
-def token_hash(token: str) -> str:
-    """Return the SHA-256 of a token in hexadecimal digits, as in the configuration."""
-    # A slow hash protects words that people choose; these tokens have 256 random bits.
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

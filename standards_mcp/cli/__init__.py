@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 130
 COMMANDS: Final = {
-    "auth": "auth:auth",
     "call": "tools:call",
     "config": "config:config",
     "doctor": "doctor:doctor",

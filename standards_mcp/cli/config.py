@@ -16,7 +16,6 @@ from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import Report, examples, print_json, print_text, reports
 from standards_mcp.config.layers import key_name, leaves, toml_key, toml_value
 from standards_mcp.config.loading import config_paths, file_text
-from standards_mcp.config.models.http import HttpSettings
 from standards_mcp.config.problems import (
     Problem,
     check_programs,
@@ -25,7 +24,7 @@ from standards_mcp.config.problems import (
 )
 from standards_mcp.config.schema import config_schema, config_template
 from standards_mcp.contributions.overrides import value_problems
-from standards_mcp.errors import ConfigError, StandardsMcpError
+from standards_mcp.errors import StandardsMcpError
 from standards_mcp.files import replace_text
 from standards_mcp.host import Host
 from standards_mcp.loading.construction import shown_values
@@ -33,6 +32,7 @@ from standards_mcp.loading.providers import provider_of
 from standards_mcp.loading.records import Status
 
 from .invocation import Invocation
+from .transports import service_findings
 
 
 @click.group()
@@ -118,8 +118,11 @@ def check(ctx: click.Context) -> None:
     found = [*_value_problems(host), *(item for find in checks for item in find(host.settings))]
     found += _folder_problems(host)
     lines = [problem.line(host.loaded.layers) for problem in found]
-    problems = [*failed, *host.warnings(), *lines, *service_problems(host.settings.server)]
-    for line in (*problems, *host.exposed_secrets(), *service_warnings(host.settings.server)):
+    findings = list(service_findings(host.settings))
+    errors = [finding.text for finding in findings if finding.level == "error"]
+    warnings = [finding.text for finding in findings if finding.level == "warning"]
+    problems = [*failed, *host.warnings(), *lines, *errors]
+    for line in (*problems, *host.exposed_secrets(), *warnings):
         print_text(line)
     if problems:
         ctx.exit(1)
@@ -172,35 +175,3 @@ def _keys_set_in(file: Path) -> list[str]:
         return [key_name(path) for path, _ in leaves(tomllib.loads(file_text(file))) if path]
     except (FileNotFoundError, ValueError, RecursionError):
         return []
-
-
-def service_problems(settings: HttpSettings) -> Iterator[str]:
-    """Yield the reasons why the service over HTTP could not start."""
-    from standards_mcp.server.http.listening import check_exposure, check_workers
-
-    for check in (check_exposure, check_workers):
-        try:
-            check(settings)
-        except ConfigError as exc:
-            yield str(exc)
-    files = {"uds": settings.uds, "audit.path": settings.audit.path}
-    for key, file in files.items():
-        if file is not None and not file.parent.is_dir():
-            missing = f"the folder {file.parent} does not exist"
-            yield f"[server] {key}: {missing}; make it, or choose another"
-
-
-def service_warnings(settings: HttpSettings) -> Iterator[str]:
-    """Yield a warning if anyone on the network may use the service, or if no user can."""
-    from standards_mcp.server.http.listening import is_local
-
-    if not is_local(settings) and settings.allowed_hosts and not settings.auth.is_required:
-        yield (
-            "[server] needs no token, so anyone who reaches it from another machine may use it;"
-            " make a token with `standards-mcp auth token new NAME`"
-        )
-    if settings.auth.required and not (settings.auth.tokens or settings.auth.jwt.issuer):
-        yield (
-            "[server.auth] required is true, but no token exists; make one with `standards-mcp"
-            " auth token new NAME`"
-        )

@@ -15,8 +15,7 @@ from standards_mcp.config.edits import (
     changed_keys,
     file_to_change,
 )
-
-from .invocation import Invocation
+from standards_mcp.config.loading import Sources
 
 dry_run_option: Final = click.option(
     "--dry-run", is_flag=True, help="Show the changed keys and write nothing."
@@ -39,7 +38,7 @@ def confirm_exposure(change: str, *, yes: bool) -> None:
 
 
 def edit_config(
-    invocation: Invocation,
+    sources: Sources,
     edit: Callable[[str], str],
     *,
     dry_run: bool = False,
@@ -59,7 +58,6 @@ def edit_config(
         click.ClickException: The file cannot be read or written, or the user does not confirm.
         ConfigError: The configuration is invalid, before or after the edit.
     """
-    sources = invocation.sources
     file = file_to_change(sources)
     try:
         result = change_config(

@@ -40,8 +40,8 @@ from standards_mcp.loading.records import PluginRecord, Status
 from standards_mcp.plugin import Health
 
 from . import own_entry_points
-from .config import service_problems, service_warnings
 from .invocation import Invocation, this_program
+from .transports import service_findings
 
 _PACKAGES: Final = ("standards-mcp", "mcp", "pluggy", "pydantic")
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,50}")
@@ -113,9 +113,8 @@ def _configuration(host: Host) -> Iterator[Finding]:
         yield Finding("configuration", "warning", warning, _CORRECT)
     for line in host.exposed_secrets():
         yield Finding("configuration", "warning", line, "Set the variable, and remove the key.")
-    settings = host.settings.server
-    for line in (*service_problems(settings), *service_warnings(settings)):
-        yield Finding("service", "warning", line, _CORRECT)
+    for finding in service_findings(host.settings):
+        yield Finding("service", "warning", finding.text, _CORRECT)
 
 
 async def _services(host: Host) -> AsyncGenerator[Finding]:

@@ -8,7 +8,7 @@ import shlex
 import sys
 import tomllib
 import traceback
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +24,7 @@ from standards_mcp._utils.logs import configure_logging
 from standards_mcp._utils.secrets import looks_secret, mask
 from standards_mcp._utils.streams import divert_stdout, own_stderr
 from standards_mcp._utils.text import describe_exception, printable
-from standards_mcp.commands import ServerCommand
+from standards_mcp.commands import ServerCommand, print_text
 from standards_mcp.config.layers import merged, nested, statement_keys, variable_name
 from standards_mcp.config.loading import (
     LoadedSettings,
@@ -32,6 +32,7 @@ from standards_mcp.config.loading import (
     find_config,
     user_config_file,
 )
+from standards_mcp.config.models.settings import Settings
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
 from standards_mcp.errors import ConfigError, StandardsMcpError, UnknownToolError
 from standards_mcp.host import Host
@@ -120,6 +121,30 @@ class Invocation:
         from . import own_names
 
         return own_names()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this run."""
+        return self.host.settings
+
+    def change_settings(
+        self,
+        values: Mapping[tuple[str, ...], object],
+        *,
+        check: Callable[[Settings], None],
+        report: Callable[[str], None] = print_text,
+    ) -> None:
+        """Set keys of the configuration file. See `ServerCommands`."""
+        from standards_mcp.config.edits import settings_without_profile, with_values
+
+        from .config_edits import edit_config
+
+        def edit(text: str) -> str:
+            changed = with_values(text, values)
+            check(settings_without_profile(self.sources, changed))
+            return changed
+
+        edit_config(self.sources, edit, report=report)
 
     def server_command(self, profile: str | None = None) -> ServerCommand:
         """Return the command that starts a server with this configuration. See `ServerCommands`."""

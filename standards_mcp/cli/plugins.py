@@ -14,7 +14,7 @@ from standards_mcp._utils.streams import divert_stdout
 from standards_mcp.commands import Report, examples, offer, print_text, reports, table
 from standards_mcp.config.edits import (
     settings_without_profile,
-    with_plugin,
+    with_values,
     without_plugin_disabled,
 )
 from standards_mcp.config.layers import plugin_variables, variable_name
@@ -182,10 +182,10 @@ def _switch(
             plugin, settings_without_profile(invocation.sources, shorter)
         ):
             return shorter
-        return with_plugin(text, name, enabled=enabled, table=table)
+        return with_values(text, {(table, name, "enabled"): enabled})
 
     exposed = list_newly_exposed if enabled else None
-    edit_config(invocation, edit, dry_run=dry_run, list_newly_exposed=exposed, yes=yes)
+    edit_config(invocation.sources, edit, dry_run=dry_run, list_newly_exposed=exposed, yes=yes)
 
 
 def _record(host: Host, name: str) -> PluginRecord:

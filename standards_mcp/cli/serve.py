@@ -5,13 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
-import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from functools import partial
-from time import monotonic, perf_counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -19,19 +15,29 @@ import click
 
 from standards_mcp._utils.exceptions import is_from_outside
 from standards_mcp._utils.text import describe_exception
-from standards_mcp.commands import examples
+from standards_mcp.commands import examples, offer
 
 from .invocation import Invocation
 
 if TYPE_CHECKING:
+    from standards_mcp.calls.context import Principal
+    from standards_mcp.config.models.settings import Settings
+    from standards_mcp.host import Host
+    from standards_mcp.server.context import Context
+    from standards_mcp.server.reload import ReloadOptions
     from standards_mcp.server.run import Ending
     from standards_mcp.server.server import HostServer
 
 log = logging.getLogger("standards_mcp")
 
-_SAME_SIGNAL_SECONDS: Final = 1.0
 _PORT_VARIABLE: Final = "MCP_PORT"
 _LAST_PORT: Final = 65_535
+
+
+def _transport_names(_: object) -> Iterator[tuple[str, str]]:
+    from .transports import transport_names
+
+    yield from ((name, "") for name in transport_names())
 
 
 @click.command(
@@ -41,8 +47,9 @@ _LAST_PORT: Final = 65_535
 )
 @click.option(
     "--transport",
-    type=click.Choice(["stdio", "http"]),
+    metavar="[stdio|http]",
     default="stdio",
+    shell_complete=offer(_transport_names),
     show_default=True,
     help="How clients reach the server.",
 )
@@ -97,34 +104,19 @@ def serve(
         signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     invocation = ctx.ensure_object(Invocation)
     pairs = [f"server.{key}={value}" for key, value in options.items() if value is not None]
-    if transport == "http":
-        invocation.pairs += (*pairs,)
-        invocation.pairs += _port_of_environment(invocation)
-        _serve_http(invocation, watch=watch, insecure=insecure)
-    elif pairs or insecure:
-        raise click.UsageError("these options need --transport http")
-    else:
+    if transport == "stdio":
+        if pairs or insecure:
+            raise click.UsageError("these options need --transport http")
         _serve_stdio(invocation, watch=watch)
+        return
+    from .transports import load_transport
 
-
-def _port_of_environment(invocation: Invocation) -> tuple[str, ...]:
-    """Return ``MCP_PORT`` as a setting, unless a setting has the port or the socket.
-
-    Only this command reads the variable: it may be meant for another program.
-
-    Raises:
-        click.UsageError: The variable is not a port.
-    """
-    text = os.environ.get(_PORT_VARIABLE, "").strip()
-    layers = invocation.load_settings().layers
-    if not text or any(layers.source(("server", key)) for key in ("port", "uds")):
-        return ()
-    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > _LAST_PORT:
-        raise click.UsageError(
-            f"{_PORT_VARIABLE} in the environment is not a port from 0 to {_LAST_PORT}. Correct "
-            "it, or use --port, which overrides it."
-        )
-    return (f"server.port={int(text)}",)
+    invocation.pairs += (*pairs,)
+    start = _Start(invocation, watch=watch, is_insecure=insecure)
+    loaded = load_transport(transport, start.read_settings())
+    invocation.configure_logging(serving=True)
+    if code := loaded.serve(start):
+        ctx.exit(code)
 
 
 def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
@@ -161,77 +153,58 @@ def _serve_stdio(invocation: Invocation, *, watch: bool) -> None:
     _run(invocation, serve_until_the_end)
 
 
-def _serve_http(invocation: Invocation, *, watch: bool, insecure: bool) -> None:
-    invocation.configure_logging(serving=True)
-    settings = invocation.load_settings().settings.server
+class _Start:
+    """See `standards_mcp.transports.Start`."""
 
-    from standards_mcp.server.http.authorization import Principals
-    from standards_mcp.server.http.listening import (
-        Workers,
-        check_exposure,
-        check_workers,
-        listen,
-        shared_settings,
-    )
-    from standards_mcp.server.http.serving import CLOSING_SECONDS, serve_http
-    from standards_mcp.server.reload import ReloadOptions
-    from standards_mcp.server.run import run
+    def __init__(self, invocation: Invocation, *, watch: bool, is_insecure: bool) -> None:
+        self._invocation, self._watch, self.is_insecure = invocation, watch, is_insecure
 
-    if not insecure:
-        check_exposure(settings)
-    check_workers(settings)
-    listening = listen(settings)
-    on_listening, tell_others = None, None
-    if settings.workers > 1:
-        shared = shared_settings(settings)
-        parent = Workers(settings.workers, listening).run()
-        if isinstance(parent, int):
-            click.get_current_context().exit(parent)
-        invocation.pairs += tuple(f"{key}={value}" for key, value in shared.items())
-        invocation.launch.began = perf_counter()
-        on_listening = parent.tell_ready
-        tell_others = parent.ask_for_reload
-    drain_now = _drain_timer(settings.drain + CLOSING_SECONDS)
-    host = invocation.loaded_host
-    principals = Principals(lambda: host.settings.server.auth)
-    reloading = ReloadOptions(
-        sources=invocation.sources, watch=watch, tell_others=tell_others or (lambda: None)
-    )
-    transport = partial(
-        serve_http,
-        host=host,
-        listening=listening,
-        principals=principals,
-        on_listening=on_listening,
-        reloading=reloading,
-    )
+    def read_settings(self) -> Settings:
+        return self._invocation.load_settings().settings
 
-    async def serve_until_the_end(ending: Ending) -> None:
-        await run(
-            host,
-            transport,
-            principal_of=principals,
-            reloading=reloading,
-            launch=invocation.launch,
-            on_signal=lambda: ending.begin(drain_now()),
+    def is_set(self, *path: str) -> bool:
+        return bool(self._invocation.load_settings().layers.source(path))
+
+    def override(self, values: Mapping[str, str]) -> None:
+        self._invocation.pairs += tuple(f"{key}={value}" for key, value in values.items())
+
+    def load_host(self) -> Host:
+        return self._invocation.loaded_host
+
+    def reload_options(self, tell_others: Callable[[], None] | None = None) -> ReloadOptions:
+        from standards_mcp.server.reload import ReloadOptions
+
+        return ReloadOptions(
+            sources=self._invocation.sources,
+            watch=self._watch,
+            tell_others=tell_others or (lambda: None),
         )
 
-    _run(invocation, serve_until_the_end)
+    def run(
+        self,
+        serve: Callable[[HostServer], Awaitable[None]],
+        *,
+        principal_of: Callable[[Context], Principal],
+        reloading: ReloadOptions,
+        began: float | None = None,
+        drain: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        from standards_mcp.server.run import run
 
+        launch = self._invocation.launch
+        launch.began = launch.began if began is None else began
 
-def _drain_timer(seconds: float) -> Callable[[], float]:
-    """Return a function to call at each signal; it returns the time left for calls in flight.
+        async def serve_until_the_end(ending: Ending) -> None:
+            await run(
+                self.load_host(),
+                serve,
+                principal_of=principal_of,
+                reloading=reloading,
+                launch=launch,
+                on_signal=lambda: ending.begin(drain()),
+            )
 
-    A second signal means that the user does not want to wait. But a terminal and a service manager
-    send a signal to workers and to their parent, which passes it on: these count as one.
-    """
-    signals: list[float] = []
-
-    def remaining() -> float:
-        signals.append(monotonic())
-        return seconds if signals[-1] - signals[0] < _SAME_SIGNAL_SECONDS else 0.0
-
-    return remaining
+        _run(self._invocation, serve_until_the_end)
 
 
 def _run(invocation: Invocation, serve_until_the_end: Callable[[Ending], Awaitable[None]]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import anyio
 import click
 
-from standards_mcp._utils.secrets import mask
 from standards_mcp._utils.streams import divert_stdout
 from standards_mcp._utils.text import counted, did_you_mean
 from standards_mcp.commands import examples, offer, print_text
@@ -56,7 +55,7 @@ def approve(invocation: Invocation, /, name: str, *, yes: bool) -> None:
         return
     if approvals.problem:
         print_text(f"The approved definitions cannot be read: {approvals.problem}", err=True)
-    print_text(mask(remote_approvals.difference(approvals.changes), invocation.host.secrets()))
+    print_text(invocation.host.mask(remote_approvals.difference(approvals.changes)))
     counts = Counter("new" if each.before is None else "changed" for each in approvals.changes)
     changes = " and ".join(counted(n, f"{how} definition") for how, n in counts.items())
     message = f"This would also expose, unless a rule hides it: {changes} of {name}"

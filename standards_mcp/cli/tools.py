@@ -93,7 +93,7 @@ def enable(invocation: Invocation, /, pattern: str, *, dry_run: bool, yes: bool)
     if pattern not in invocation.load_settings().settings.tools.disable:
         _refuse_no_match(invocation, pattern)
     edit_config(
-        invocation,
+        invocation.sources,
         lambda text: with_tool_enabled(text, pattern),
         dry_run=dry_run,
         list_newly_exposed=partial(_list_newly_exposed, invocation),
@@ -114,7 +114,7 @@ def disable(invocation: Invocation, /, pattern: str, *, dry_run: bool) -> None:
     A GLOB that matches no tool is refused.
     """
     _refuse_no_match(invocation, pattern)
-    edit_config(invocation, lambda text: with_tool_disabled(text, pattern), dry_run=dry_run)
+    edit_config(invocation.sources, lambda text: with_tool_disabled(text, pattern), dry_run=dry_run)
 
 
 def _list_newly_exposed(invocation: Invocation, before: Settings, after: Settings) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
@@ -92,16 +92,23 @@ def changed_keys(before: str, after: str) -> str:
 
 
 @keeping_style
-def with_plugin(text: str, name: str, *, enabled: bool, table: str = "plugins") -> str:
-    """Return *text* with ``[plugins.<name>] enabled`` set, or ``[<table>.<name>]``."""
+def with_values(text: str, values: Mapping[tuple[str, ...], object]) -> str:
+    """Return *text* with the keys at these paths set; None removes a key."""
     document = tomlkit.parse(text)
-    _table(_table(document, table, is_super=True), name)["enabled"] = enabled
+    for (*tables, key), value in values.items():
+        parent = cast("_Document", document)
+        for depth, name in enumerate(tables, 1):
+            parent = _table(parent, name, is_super=depth < len(tables))
+        if value is not None:
+            parent[key] = value
+        elif key in parent:
+            del parent[key]
     return tomlkit.dumps(document)
 
 
 @keeping_style
 def without_plugin_disabled(text: str, name: str, *, table: str = "plugins") -> str:
-    """Return *text* without the key that `with_plugin` sets to disable a plugin."""
+    """Return *text* without ``enabled = false`` in the table of a plugin."""
     document = tomlkit.parse(text)
     sections = cast("_Document", document).get(table, {})
     if sections.get(name, {}).get("enabled") is False:
@@ -141,38 +148,19 @@ def with_tool_disabled(text: str, pattern: str) -> str:
     return tomlkit.dumps(document)
 
 
-def disabled_tools(text: str) -> Sequence[str]:
-    """Return the patterns in ``[tools] disable``."""
-    patterns: Sequence[str] = _values(text).get("tools", {}).get("disable", ())
-    return patterns
+def with_tool_switched(text: str, declared: str, names: Iterable[str], *, enabled: bool) -> str:
+    """Return *text* with one tool enabled or disabled.
 
-
-@keeping_style
-def with_token(
-    text: str, name: str, sha256: str, scopes: Sequence[str], expires: str | None = None
-) -> str:
-    """Return *text* with ``[server.auth.tokens.<name>]``; requests then need a token."""
-    document = tomlkit.parse(text)
-    auth = _table(_table(document, "server", is_super=True), "auth")
-    auth["required"] = True
-    token = _table(_table(auth, "tokens", is_super=True), name)
-    token["sha256"] = sha256
-    token["scopes"] = list(scopes)
-    token.pop("expires", None)
-    if expires:
-        token["expires"] = expires
-    return tomlkit.dumps(document)
-
-
-@keeping_style
-def without_token(text: str, name: str) -> str:
-    """Return *text* without ``[server.auth.tokens.<name>]``; requests still need a token."""
-    document = tomlkit.parse(text)
-    auth = cast("_Document", document).get("server", {}).get("auth", {})
-    if name in auth.get("tokens", {}):
-        auth["required"] = True
-        del auth["tokens"][name]
-    return tomlkit.dumps(document)
+    Args:
+        declared: The declared name of the tool.
+        names: All names of the tool; a name in ``[tools] disable`` is removed.
+    """
+    if not enabled:
+        return with_tool_disabled(text, declared)
+    disabled = _values(text).get("tools", {}).get("disable", ())
+    for name in [name for name in names if name in disabled] or [declared]:
+        text = with_tool_enabled(text, name)
+    return text
 
 
 def _values(text: str) -> dict[str, Any]:

@@ -28,27 +28,31 @@ PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 def installed_plugins() -> list[PluginInfo]:
     """Return every plugin entry point in this environment, from metadata alone."""
+    return [_info_of(point) for point in entry_points(ENTRY_POINT_GROUP)]
+
+
+def entry_points(group: str) -> list[Any]:
+    """Return the entry points of a group, from all distributions whose metadata can be read."""
     metadata: Any = importlib_metadata
     try:
-        points: list[Any] = list(metadata.entry_points(group=ENTRY_POINT_GROUP))
+        points: list[Any] = list(metadata.entry_points(group=group))
     except Exception:  # noqa: BLE001  - damaged metadata of a distribution may raise anything
-        points = _readable_entry_points()
-    return [_info_of(point) for point in points if point.dist is not None]
+        points = _readable_entry_points(group)
+    return [point for point in points if point.dist is not None]
 
 
-def _readable_entry_points() -> list[Any]:
-    """Return the entry points of all distributions whose metadata can be read."""
+def _readable_entry_points(group: str) -> list[Any]:
     points: dict[str, Iterable[Any]] = {}
     metadata: Any = importlib_metadata
     for distribution in metadata.distributions():
         try:
             # Of distributions with one name, the first on the path counts, as for imports.
             name = canonicalize_name(distribution.name)
-            points.setdefault(name, distribution.entry_points.select(group=ENTRY_POINT_GROUP))
-        except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+            points.setdefault(name, distribution.entry_points.select(group=group))
+        except Exception as exc:  # noqa: BLE001  - see `entry_points`
             where = getattr(distribution, "_path", "a distribution")
             log.warning("%s is ignored: its metadata cannot be read (%s)", where, exc)
-    return [point for group in points.values() for point in group]
+    return [point for listed in points.values() for point in listed]
 
 
 def _info_of(point: Any) -> PluginInfo:
@@ -58,7 +62,7 @@ def _info_of(point: Any) -> PluginInfo:
         metadata: Any = point.dist.metadata  # read once: each property of `dist` reads it anew
         info = replace(info, distribution=metadata["Name"], version=metadata["Version"])
         return info if info.is_own else replace(info, requires=tuple(point.dist.requires or ()))
-    except Exception as exc:  # noqa: BLE001  - see `installed_plugins`
+    except Exception as exc:  # noqa: BLE001  - see `entry_points`
         return replace(info, error=f"its metadata cannot be read: {describe_exception(exc)}")
 
 

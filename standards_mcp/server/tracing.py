@@ -12,7 +12,6 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 from opentelemetry.context import Context, attach, detach
-from opentelemetry.propagate import extract
 from opentelemetry.trace import (
     StatusCode,
     get_current_span,
@@ -20,8 +19,6 @@ from opentelemetry.trace import (
     set_span_in_context,
     set_tracer_provider,
 )
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from standards_mcp._utils.installation import HOST, install_command
 from standards_mcp.calls.call import NO_ERRORS, CallRecord, Observer
@@ -116,22 +113,3 @@ class _Spans(Observer):
                 span.set_status(StatusCode.ERROR)
             span.end()
             detach(token)
-
-
-def with_trace_context(app: ASGIApp) -> ASGIApp:
-    """Return *app* with spans that continue the trace in the headers of a request.
-
-    The SDK gives precedence to a trace in ``_meta``.
-    """
-
-    async def continue_trace(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await app(scope, receive, send)
-            return
-        token = attach(extract(Headers(scope=scope)))
-        try:
-            await app(scope, receive, send)
-        finally:
-            detach(token)
-
-    return continue_trace

@@ -22,8 +22,8 @@ from standards_mcp.contributions.routes import PREFIX
 from standards_mcp.host import Host
 from standards_mcp.loading.records import PluginInfo
 from standards_mcp.plugin import Plugin
-from standards_mcp.server.http.bodies import refused
-from standards_mcp.server.http.plugin_routes import PluginRoutes
+from standards_mcp.server.answers import refused
+from standards_mcp.server.routes import PluginRoutes
 from standards_mcp.server.server import build_server
 
 

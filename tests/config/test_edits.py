@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from standards_mcp.config.edits import (
-    with_plugin,
     with_tool_disabled,
     with_tool_enabled,
+    with_values,
 )
 
 _words = st.text("abcx", min_size=1, max_size=2)
@@ -63,7 +63,7 @@ def comments(text: str) -> list[str]:
 
 @given(files(), _words, st.booleans())
 def test_an_edit_changes_one_key_and_keeps_comments_and_line_ends(text: str, name: str, on: bool):
-    edited = with_plugin(text, name, enabled=on)
+    edited = with_values(text, {("plugins", name, "enabled"): on})
     expected = read(text)
     expected.setdefault("plugins", {}).setdefault(name, {})["enabled"] = on
     assert read(edited) == expected

@@ -30,8 +30,8 @@ from standards_mcp.remote.approvals import (
     pinned,
     summary,
 )
-from standards_mcp.server.http.admin.facts import plugin_facts
 from standards_mcp.server.server import build_server
+from standards_mcp_service.admin.facts import plugin_facts
 
 pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 entry = entry_of("plain_server.py")

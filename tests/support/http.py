@@ -18,13 +18,13 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from standards_mcp._utils.secrets import token_hash
 from standards_mcp.host import Host
-from standards_mcp.server.http.authorization import Principals
-from standards_mcp.server.http.listening import listen, url_of
-from standards_mcp.server.http.serving import serve_http
 from standards_mcp.server.reload import ReloadOptions
 from standards_mcp.server.run import run
+from standards_mcp_service.authorization import Principals
+from standards_mcp_service.listening import listen, url_of
+from standards_mcp_service.serving import serve_http
+from standards_mcp_service.tokens import token_hash
 
 from . import conversations
 from .peer import COMMAND, Peer

@@ -11,8 +11,8 @@ import pytest
 from support.http import bearer, served_over_http
 from support.schemathesis import check_openapi
 
-from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp_products.plugin import ProductsPlugin
+from standards_mcp_service.tokens import new_token, token_hash
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 Build = MakeHost = Callable[..., Any]

@@ -17,8 +17,8 @@ from support.http import bearer, patient_client, served_over_http
 from support.schemathesis import check_openapi
 from support.waiting import WAIT, let_time_pass, until
 
-from standards_mcp._utils.secrets import new_token, token_hash
 from standards_mcp.host import Host
+from standards_mcp_service.tokens import new_token, token_hash
 from standards_mcp_web.plugin import WebPlugin
 
 pytestmark = pytest.mark.anyio

@@ -1,0 +1,1 @@
+"""The service over HTTP: ``serve --transport http``, and its tokens, ``auth token``."""

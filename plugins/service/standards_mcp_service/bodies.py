@@ -1,0 +1,34 @@
+"""The bodies of requests: their media types, and a bound on the values in JSON."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from standards_mcp.transports import CLIENT_LEFT
+
+
+def has_more_values(body: bytes, most: int) -> bool:
+    """True if a JSON text has more than about *most* values; this is faster than to parse it."""
+    if _count_values(body) <= most:
+        return False
+    unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if unescaped.count(b'"') > 4 * (most + 1):  # a value has two texts at most: itself and its key
+        return True
+    return _count_values(b"".join(unescaped.split(b'"')[::2])) > most
+
+
+def _count_values(text: bytes) -> int:
+    """Return about the number of values in a JSON text: of its commas and opening brackets."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def media_type(request: Request) -> str:
+    """Return the media type of the body in lower case, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+
+
+async def client_left(_: Request, exc: Exception) -> Response:
+    """Return a response for logs and metrics only: the client left before the request was read."""
+    del exc
+    return Response(status_code=CLIENT_LEFT)

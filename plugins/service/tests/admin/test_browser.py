@@ -1,0 +1,139 @@
+"""The admin page in a browser: for screen readers, by the keyboard alone, narrow and wide."""
+# ruff: noqa: ASYNC240  small files, in tests
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, async_playwright
+from support.hosts import names_of
+from support.http import http_client, served_over_http
+
+from standards_mcp import Health, Plugin, hookimpl, tool
+from standards_mcp.config.loading import Sources
+from standards_mcp.host import Host
+from standards_mcp.loading.records import PluginInfo
+from standards_mcp.server.reload import ReloadOptions
+from standards_mcp_service.tokens import new_token, token_hash
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.anyio,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
+]
+OPTIONS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+ROOT = new_token()
+TEXT = f"""
+[tools]
+disable = ["gone"]
+
+[server]
+admin = true
+port = 0
+
+[server.auth.tokens.root]
+sha256 = "{token_hash(ROOT)}"
+"""
+
+
+class DeskPlugin(Plugin):
+    """A plugin that has something of everything."""
+
+    @tool(read_only=True)
+    async def look(self, where: str = "here") -> str:
+        """Look."""
+        return f"{1 / len(where)}"
+
+    @tool(name="gone", title="Gone")
+    async def tool_with_a_long_name(self) -> str:
+        """Go."""
+        return "gone"
+
+    @hookimpl
+    async def check_health(self):
+        return Health(status="degraded", message="dusty")
+
+
+@asynccontextmanager
+async def opened(**options: Any) -> AsyncGenerator[tuple[str, Any]]:
+    """Serve a host with some history, and open a browser for its page."""
+    file = Path("standards-mcp.toml")
+    file.write_text(TEXT, encoding="utf-8")
+    plugin = PluginInfo(name="desk", version="1.0", load=lambda: DeskPlugin)
+    host = Host(Sources().load(), installed=[plugin])
+    host.load()
+    async with (
+        served_over_http(host, ReloadOptions(sources=Sources())) as url,
+        async_playwright() as playwright,
+        http_client(url, ROOT, mode="legacy") as client,
+    ):
+        for where in ("here", "there", ""):
+            await client.call_tool("look", {"where": where})
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=list(OPTIONS), env={**os.environ}
+        )
+        password = {"username": "any", "password": ROOT}
+        yield url, partial(browser.new_context, http_credentials=password, **options)
+        await browser.close()
+
+
+async def serious_findings(page: Page) -> list[tuple[str, Any]]:
+    found = (await Axe().run(page)).response["violations"]
+    return [
+        (each["id"], [node["target"] for node in each["nodes"]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+async def test_the_pages_are_accessible_in_light_and_dark_and_on_a_narrow_screen():
+    async with opened(java_script_enabled=True) as (url, new_context):
+        complaints = list[str]()
+        for scheme, width in (("light", 1280), ("dark", 320)):
+            size = {"width": width, "height": 800}
+            context = await new_context(color_scheme=scheme, viewport=size)
+            page = await context.new_page()
+            page.on("console", lambda message: complaints.append(message.text))
+            for path in ("", "/tools?changed=gone"):
+                await page.goto(f"{url}/admin{path}")
+                for summary in await page.locator("summary").all():
+                    await summary.click()
+                assert await serious_findings(page) == [], (path, scheme)
+                is_scrolled = "document.documentElement.scrollWidth > window.innerWidth"
+                assert not await page.evaluate(is_scrolled), (path, width)
+            ground = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (ground == "rgb(245, 246, 248)") == (scheme == "light")
+            await context.close()
+        # The browser has followed the policy of the pages, and had nothing to keep from them.
+        assert complaints == []
+
+
+async def test_a_switch_works_by_the_keyboard_alone_and_without_javascript():
+    async with opened(java_script_enabled=False) as (url, new_context):
+        page = await (await new_context()).new_page()
+        await page.goto(f"{url}/admin/tools")
+        await page.keyboard.press("Tab")
+        assert await page.locator(":focus").inner_text() == "Skip to the content"
+        await page.keyboard.press("Enter")
+        for name in ("Disable look", "Enable gone"):
+            await page.keyboard.press("Tab")
+            assert await page.locator(":focus").get_attribute("aria-label") == name
+        await page.keyboard.press("Enter")
+        await page.get_by_role("status").wait_for()
+        assert await page.get_by_role("status").inner_text() == "gone is served."
+        assert await page.get_by_role("button", name="Disable gone").is_visible()
+        async with http_client(url, ROOT) as client:
+            tools = await names_of(client)
+    assert tools == ["look", "gone"]

@@ -1,0 +1,231 @@
+"""The public API for transports: other ways than stdin and stdout to reach the server.
+
+A package announces a `Transport` in the entry-point group ``standards_mcp.transports``, and
+``serve --transport NAME`` finds it by the name of its entry point. The other names are the types
+and functions of the host that a transport uses, imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from .calls.call import NO_ERRORS, NOT_SERVED, CallRecord
+    from .calls.context import HostContext, Principal
+    from .calls.output import definition_tokens
+    from .commands import Finding
+    from .config.edits import change_config, file_to_change, with_tool_switched
+    from .config.models.http import (
+        ADMIN,
+        ALL,
+        BUILT_IN,
+        METRICS,
+        AuthSettings,
+        HttpSettings,
+        JwtSettings,
+        Scope,
+        TokenSection,
+    )
+    from .config.models.settings import Settings
+    from .contributions.results import error_result
+    from .contributions.schemas import plain_object
+    from .contributions.selection import EVERYTHING, Access, gained
+    from .contributions.tools import RegisteredTool
+    from .host import Host
+    from .loading.health import check_health, services_health
+    from .loading.providers import provider_of
+    from .loading.records import PluginKind, PluginRecord, Status
+    from .server.answers import (
+        CLIENT_LEFT,
+        Answer,
+        json_response,
+        refused,
+        tool_failure,
+        while_connected,
+        with_body,
+    )
+    from .server.audit import Audit, audited
+    from .server.context import Context
+    from .server.handlers import wire_result, wire_tool
+    from .server.reload import ReloadOptions, reload_from_sources
+    from .server.routes import PluginRoutes
+    from .server.server import HostServer
+    from .server.tracing import traced
+
+__all__ = [
+    "ADMIN",
+    "ALL",
+    "BUILT_IN",
+    "CLIENT_LEFT",
+    "EVERYTHING",
+    "METRICS",
+    "NOT_SERVED",
+    "NO_ERRORS",
+    "Access",
+    "Answer",
+    "Audit",
+    "AuthSettings",
+    "CallRecord",
+    "Context",
+    "Host",
+    "HostContext",
+    "HostServer",
+    "HttpSettings",
+    "JwtSettings",
+    "PluginKind",
+    "PluginRecord",
+    "PluginRoutes",
+    "Principal",
+    "RegisteredTool",
+    "ReloadOptions",
+    "Scope",
+    "Settings",
+    "Start",
+    "Status",
+    "TokenSection",
+    "Transport",
+    "audited",
+    "change_config",
+    "check_health",
+    "definition_tokens",
+    "error_result",
+    "file_to_change",
+    "gained",
+    "json_response",
+    "plain_object",
+    "provider_of",
+    "refused",
+    "reload_from_sources",
+    "services_health",
+    "tool_failure",
+    "traced",
+    "while_connected",
+    "wire_result",
+    "wire_tool",
+    "with_body",
+    "with_tool_switched",
+]
+
+
+class Start(Protocol):
+    """A start of ``serve`` with a transport, before any plugin is imported.
+
+    The values are read in this order: check the settings, override some, load the host, and run.
+    """
+
+    @property
+    def is_insecure(self) -> bool:
+        """True with ``--insecure``: serve everybody, even if no token is needed."""
+        ...
+
+    def read_settings(self) -> Settings:
+        """Read the configuration with the options of the command line.
+
+        Raises:
+            ConfigError: The configuration is invalid.
+        """
+        ...
+
+    def is_set(self, *path: str) -> bool:
+        """True if a file, a variable or an option sets the key at *path*, such as server, port."""
+        ...
+
+    def override(self, values: Mapping[str, str]) -> None:
+        """Set more keys for this process, as ``--set KEY=VALUE`` does."""
+        ...
+
+    def load_host(self) -> Host:
+        """Import the plugins; return the same host each time.
+
+        Raises:
+            PluginError: A required plugin failed, or any plugin under ``strict``.
+        """
+        ...
+
+    def reload_options(self, tell_others: Callable[[], None] | None = None) -> ReloadOptions:
+        """Return the options for reloads of the configuration, to share with `run`.
+
+        Args:
+            tell_others: Asks other processes that serve the same clients to reload.
+        """
+        ...
+
+    def run(
+        self,
+        serve: Callable[[HostServer], Awaitable[None]],
+        *,
+        principal_of: Callable[[Context], Principal],
+        reloading: ReloadOptions,
+        began: float | None = None,
+        drain: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """Start the plugins, and serve until *serve* ends or a signal ends the process.
+
+        Args:
+            serve: Carries messages between the server and its clients. It is cancelled at a signal.
+            principal_of: Returns the caller of a request.
+            reloading: See `reload_options`.
+            began: The start by `time.perf_counter`, for the log; by default that of the process.
+            drain: Called at each signal; returns the seconds for which calls may still run.
+
+        Raises:
+            PluginError: A required plugin did not start.
+            StandardsMcpError: The transport failed.
+        """
+        ...
+
+
+def _no_findings(_: Settings) -> Iterable[Finding]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """A way for clients to reach the server.
+
+    Attributes:
+        serve: Serves until the end of the process; returns its exit code.
+        check: Yields what is wrong with the settings, for ``config check`` and ``doctor``: errors
+            that would prevent a start, and warnings.
+    """
+
+    serve: Callable[[Start], int]
+    check: Callable[[Settings], Iterable[Finding]] = _no_findings
+
+
+# From light to heavy: a command that needs a few settings does not import the server.
+_MODULES: Final = (
+    ".config.models.http",
+    ".config.models.settings",
+    ".config.edits",
+    ".contributions.selection",
+    ".contributions.schemas",
+    ".contributions.results",
+    ".contributions.tools",
+    ".calls.call",
+    ".calls.context",
+    ".calls.output",
+    ".loading.records",
+    ".loading.providers",
+    ".loading.health",
+    ".host",
+    ".server.answers",
+    ".server.routes",
+    ".server.audit",
+    ".server.context",
+    ".server.handlers",
+    ".server.reload",
+    ".server.server",
+    ".server.tracing",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for module in (import_module(item, __package__) for item in _MODULES):
+            if name in vars(module):
+                return vars(module)[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
