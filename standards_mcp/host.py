@@ -281,6 +281,13 @@ class Host:
         used = (each for name in names for each in used_services(self.manager.records[name]))
         return names | self.manager.services.providers(used)
 
+    async def warm_up(self) -> None:
+        """Prepare the services behind the visible tools for their first use."""
+        names = {item.plugin for item in self.visible().visible_tools}
+        records = [record for name, record in self.manager.records.items() if name in names]
+        used = [service_type for record in records for service_type in used_services(record)]
+        await self.manager.services.warm_up(used)
+
     async def subscribe(self, uri: str, principal: Principal = LOCAL) -> Callable[[], None]:
         """Subscribe to changes of a resource, which `PluginManager.changes` reports.
 

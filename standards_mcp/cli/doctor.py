@@ -84,7 +84,7 @@ async def _examine(invocation: Invocation) -> list[Finding]:
             await host.manager.wait_started()
             findings += [finding async for finding in _plugins(host)]
             findings += [finding async for finding in _services(host)]
-        findings += [*_tools(host), *_start(server, host.manager)]
+        findings += [*_tools(host), *_start(server, host.manager), *_last_start(invocation)]
     except StandardsMcpError as exc:  # a server fails to start for the same reason
         findings.append(Finding("configuration", "error", str(exc), _CORRECT))
     for check in own_entry_points("standards_mcp.doctor").values():
@@ -181,7 +181,8 @@ def _start(server: ServerCommand, manager: PluginManager) -> Iterator[Finding]:
     began = time.perf_counter()
     try:
         ran = subprocess.run(  # noqa: S603  - this installation's own command
-            [*server.program, *server.options, "serve"],
+            # Without a snapshot, the list of tools shows that the server itself works.
+            [*server.program, *server.options, "--set", "server.snapshot=false", "serve"],
             input=_handshake(),
             capture_output=True,
             timeout=manager.timing.trial,
@@ -209,6 +210,20 @@ def _start(server: ServerCommand, manager: PluginManager) -> Iterator[Finding]:
         yield Finding("start", "ok", message)
     else:
         yield Finding("start", "warning", *_slow_start(message, manager))
+
+
+def _last_start(invocation: Invocation) -> Iterator[Finding]:
+    """Say whether the last start over stdio was answered from a snapshot, and why not."""
+    if not invocation.host.settings.server.snapshot:
+        yield Finding("snapshot", "ok", "off, by [server] snapshot = false")
+        return
+    note = invocation.launch.last_note()
+    if note is None:
+        yield Finding("snapshot", "ok", "no server over stdio has stored one in this folder yet")
+    elif note:
+        yield Finding("snapshot", "ok", f"the last start was not answered from it: {note}")
+    else:
+        yield Finding("snapshot", "ok", "the last start was answered from it")
 
 
 def _slow_start(message: str, manager: PluginManager) -> tuple[str, str]:

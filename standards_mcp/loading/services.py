@@ -163,6 +163,19 @@ class Services:
             with suppress(MissingServiceError):
                 yield self._choose(service_type)
 
+    async def warm_up(self, used: Iterable[ServiceType]) -> None:
+        """Open the services of these types that have a slow first use, one after the other."""
+        for service_type in dict.fromkeys(used):
+            with suppress(MissingServiceError):
+                _, service = self._choose(service_type)
+                if service.warm_up:
+                    try:
+                        await service.warm_up(self.open(service_type))
+                    except Exception as exc:  # noqa: BLE001  - the first call meets it, too
+                        reason = describe_exception(exc)
+                        fields = {"service": service.name, "reason": reason}
+                        log.debug("a service cannot be warmed up", extra=fields)
+
     async def aclose(self) -> None:
         """Close the open services, the last one first. Each reopens itself if it is used again."""
         for service, value in reversed(list(self._open.values())):

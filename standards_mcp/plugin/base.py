@@ -33,6 +33,8 @@ class Service(Generic[T]):
         close: Releases the resources of the object, which may be used again afterwards.
         facts: Facts for operators that are known without a call of *health*.
         is_remote: True if *health* needs a network. The host then does not call it at the start.
+        warm_up: Does what would make the first use slow, such as opening files. A server over stdio
+            calls it in the background once its client has the list of tools.
     """
 
     # Not `type[T]`: type checkers refuse an abstract class there.
@@ -42,6 +44,7 @@ class Service(Generic[T]):
     close: Callable[[T], Awaitable[None]] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     is_remote: bool = False
+    warm_up: Callable[[T], Awaitable[object]] | None = None
 
     @property
     def name(self) -> str:

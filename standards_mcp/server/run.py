@@ -38,6 +38,8 @@ Transport: TypeAlias = Callable[[HostServer], Awaitable[None]]
 """Carries messages between the server and its clients until they disconnect; see `serve_stdio`."""
 _START_LOG_SECONDS: Final = 2.0
 """Longest time that shutdown waits for the log line of the start."""
+_STAY_SECONDS: Final = 0.5
+"""Time after which a client counts as one that stays; some only list the tools."""
 _EXIT_SECONDS: Final = 2.0
 """Time for the event loop and the interpreter to end, after the plugins' time to stop."""
 _LOG_FLUSH_SECONDS: Final = 1.0
@@ -83,7 +85,7 @@ async def run(
 async def _background(
     server: HostServer, host: Host, reloading: ReloadOptions | None, launch: Launch | None
 ) -> AsyncGenerator[None]:
-    """Log the start, keep a snapshot, and reload the configuration while the server runs."""
+    """Do what is not urgent while the server runs, such as reloads of the configuration."""
     start_log = asyncio.create_task(_log_start(server, host, launch)) if launch else None
     tasks = [start_log]
     if reloading:
@@ -91,7 +93,7 @@ async def _background(
         tasks.append(asyncio.create_task(reloads))
         if launch and launch.keeps_snapshots:
             snapshots = keep_snapshot(server, host, launch, reloading.sources)
-            tasks.append(asyncio.create_task(snapshots))
+            tasks += [asyncio.create_task(task) for task in (snapshots, _warm_up(server, host))]
     try:
         yield
         if start_log:
@@ -99,6 +101,13 @@ async def _background(
     finally:
         for task in filter(None, tasks):
             task.cancel()
+
+
+async def _warm_up(server: HostServer, host: Host) -> None:
+    """Prepare the first call, once the client has the list of tools and stays."""
+    await server.listed.wait()
+    await asyncio.sleep(_STAY_SECONDS)
+    await host.warm_up()
 
 
 async def _log_start(server: HostServer, host: Host, launch: Launch) -> None:

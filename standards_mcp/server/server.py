@@ -64,6 +64,7 @@ class HostServer(Server[None]):
     """A server that notifies clients of both protocol generations when its lists change.
 
     Attributes:
+        listed: Set when a client has received the list of tools.
         first_list: `time.perf_counter` at the first list of tools, or None.
     """
 
@@ -74,7 +75,7 @@ class HostServer(Server[None]):
         self._subscriptions = subscriptions = Subscriptions(host, principal_of)
         self._sessions = dict[Connection, ServerSession]()
         self._pending_announcement: asyncio.Future[None] | None = None
-        self._listed = asyncio.Event()
+        self.listed = asyncio.Event()
         self.first_list: float | None = None
         self._stale = set[Kind]()
         self._announcements = set[asyncio.Task[None]]()
@@ -126,7 +127,7 @@ class HostServer(Server[None]):
     async def wait_first_listing(self) -> None:
         """Wait until a client has received the list of tools, but only a fraction of a second."""
         with anyio.move_on_after(_FIRST_LISTING_SECONDS):
-            await self._listed.wait()
+            await self.listed.wait()
 
     def announce_changes(self) -> None:
         """Schedule a ``list_changed`` notification, which also covers changes until it is sent."""
@@ -186,7 +187,7 @@ class HostServer(Server[None]):
         result = await call_next(ctx)
         if ctx.method == "tools/list" and self.first_list is None:
             self.first_list = perf_counter()
-            self._listed.set()
+            self.listed.set()
         if isinstance(result, Mapping):
             return self._with_introduction(ctx, cast("Mapping[str, Any]", result))
         return result

@@ -13,6 +13,7 @@ import anyio.to_thread
 import pytest
 from support.waiting import WAIT, until
 
+from standards_mcp._utils.lines import DescriptorLines
 from standards_mcp._utils.messages import LineReader, LineWriter
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ def pipe() -> Iterator[Pipe]:
 
 
 async def _lines(reader: int) -> list[bytes]:
-    return [line async for line in LineReader(reader)]
+    return [line async for line in LineReader(DescriptorLines(reader))]
 
 
 def _feed(writer: int, *chunks: bytes) -> None:
@@ -68,7 +69,7 @@ async def test_a_line_over_the_limit_is_cut_and_the_next_ones_are_whole(pipe: Pi
     data = b"before\n" + b"x" * 1_000_000 + b"\nafter\n" + b"y" * 200_000 + b"\nend\n"
     feeder = threading.Thread(target=_write_all, args=(pipe[1], data))
     feeder.start()
-    lines = [line async for line in LineReader(pipe[0], limit=1000)]
+    lines = [line async for line in LineReader(DescriptorLines(pipe[0], limit=1000))]
     feeder.join()
     assert [lines[0], lines[2], lines[4]] == [b"before", b"after", b"end"]
     assert all(1000 < len(line) < 150_000 for line in (lines[1], lines[3]))

@@ -13,7 +13,7 @@ from support.hosts import MakeHost
 from support.http import MODERN
 
 from standards_mcp import Plugin, Tool, hookimpl
-from standards_mcp._utils.messages import MAX_LINE
+from standards_mcp._utils.lines import MAX_LINE
 from standards_mcp.host import Host
 
 pytestmark = pytest.mark.anyio

@@ -15,6 +15,7 @@ from standards_mcp.calls.context import LOCAL, Principal
 from standards_mcp.host import Host
 from standards_mcp.server.server import build_server
 from standards_mcp.server.stdio import serve_stdio
+from standards_mcp.start.front import PlainStreams
 
 from .waiting import WAIT
 
@@ -75,7 +76,8 @@ async def conversation(
         thread.start()
     with anyio.fail_after(WAIT):
         server = build_server(host, "1", lambda _: principal)
-        await serve_stdio(server, reader=their_end, writer=wire, drain_seconds=drain_seconds)
+        streams = PlainStreams(their_end, wire)
+        await serve_stdio(server, streams, drain_seconds=drain_seconds)
     os.close(wire)
     for thread in threads:
         await anyio.to_thread.run_sync(thread.join)

@@ -35,6 +35,8 @@ class CatalogPlugin(Plugin[CatalogSettings]):
             close=lambda catalog: catalog.aclose(),
             facts=facts,
             is_remote=backend == "pinecone",
+            # A search opens the index and the text model, which takes half a second.
+            warm_up=None if backend == "pinecone" else _search_once,
         )
         return [service]
 
@@ -67,6 +69,10 @@ class CatalogPlugin(Plugin[CatalogSettings]):
         except ServiceError as exc:
             return Health(status="failed", message=str(exc))
         return Health(status="ok", message=_summary(stats), facts=_facts(stats))
+
+
+async def _search_once(catalog: Catalog) -> None:
+    await catalog.search("standards", top_k=1)
 
 
 def _facts(stats: CatalogStats) -> dict[str, Any]:
