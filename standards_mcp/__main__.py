@@ -22,7 +22,7 @@ def main() -> None:
         launch.answer_client()
         from .cli import main as run  # noqa: PLC0415  - the client is answered first
 
-        run(launch)
+        run(launch=launch)
     except KeyboardInterrupt:
         sys.exit(130)
 

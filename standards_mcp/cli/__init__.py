@@ -139,6 +139,8 @@ class _Commands(click.Group):
             raise click.UsageError(f"{exc.message.rstrip('.')}{hint}", ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if ctx.resilient_parsing:
+            _invocation(ctx)  # the arguments of the command are completed with it
         if target := COMMANDS.get(cmd_name):
             module, _, name = target.partition(":")
             return cast(
@@ -162,6 +164,8 @@ class _Commands(click.Group):
 
 def _process(ctx: click.Context) -> Process:
     """Return the process of a command, before and after the global options are parsed."""
+    if ctx.obj is None:
+        return Process(DEFAULT_TIMING, Launch(()))
     return Process(ctx.obj.timing, ctx.obj.launch)
 
 
@@ -315,10 +319,10 @@ def cli(ctx: click.Context, /, **options: Any) -> None:
         ctx.invoke(serve)
 
 
-def main(launch: Launch, timing: Timing = DEFAULT_TIMING) -> NoReturn:
+def main(timing: Timing = DEFAULT_TIMING, launch: Launch | None = None) -> NoReturn:
     """Run the command line and end the process."""
     fill_closed_streams()
-    code = _exit_code(launch, timing)
+    code = _exit_code(timing, launch)
     logging.shutdown()
     if (failure := flush_or_drop()) and not code:
         code = _report_write_error(failure)
@@ -329,7 +333,7 @@ def main(launch: Launch, timing: Timing = DEFAULT_TIMING) -> NoReturn:
     sys.exit(code)
 
 
-def _exit_code(launch: Launch, timing: Timing) -> int:
+def _exit_code(timing: Timing, launch: Launch | None) -> int:
     """Run the command line; return its exit code, 1 if the output cannot be written."""
     if sys.stdout is None:
         click.echo("standards-mcp: stdout is closed, so there is nowhere to write to", err=True)

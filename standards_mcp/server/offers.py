@@ -105,12 +105,9 @@ async def _results_of_version(session: _Session, version: str) -> dict[str, byte
         introduction = INITIALIZE
         params = {"protocolVersion": version, "clientInfo": _CLIENT, "capabilities": {}}
     for method in (introduction, *LISTS):
-        cursor = ""
+        fields, cursor = dict(params if method == introduction else envelope), ""
         while True:
-            fields = params if method == introduction else envelope
-            result = await session.result(
-                method, {**fields, **({"cursor": cursor} if cursor else {})}
-            )
+            result = await session.result(method, fields)
             if result is None:
                 break
             results[result_key(version, method, cursor)] = pydantic_core.to_json(result)

@@ -144,7 +144,7 @@ class Store:
         from standards_mcp.files import private_folder, write_private  # noqa: PLC0415
 
         private_folder(_path(self._folder))
-        file, scratch = f"{self._folder}/salt", f"{self._folder}/salt-{os.getpid()}"
+        file, scratch = f"{self._folder}/salt", f"{self._folder}/salt-{os.urandom(8).hex()}"
         write_private(_path(scratch), os.urandom(_SALT_BYTES))
         # Several starts at a time must agree, so the first link stays.
         with suppress(FileExistsError):

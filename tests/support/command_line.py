@@ -8,8 +8,9 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from standards_mcp.cli import cli
+from standards_mcp.cli import Process, cli
 from standards_mcp.config.timing import DEFAULT_TIMING, Timing
+from standards_mcp.start.launch import Launch
 
 FILE = Path("standards-mcp.toml")
 
@@ -62,7 +63,8 @@ def with_settings(name: str, *fields: str, before: str = "") -> str:
 
 def run(*arguments: str, timing: Timing = DEFAULT_TIMING) -> Result:
     """Run a command."""
-    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp", obj=timing)
+    process = Process(timing, Launch(arguments))
+    return CliRunner().invoke(cli, list(arguments), prog_name="standards-mcp", obj=process)
 
 
 def done(*arguments: str) -> str:

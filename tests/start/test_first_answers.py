@@ -1,0 +1,128 @@
+"""The whole program answers first requests from the snapshot of its last start."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from support.command_line import data, run
+from support.peer import Peer
+from support.waiting import wait_until
+
+from standards_mcp.start.launch import Launch
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
+GREETER = """
+    from standards_mcp import Plugin, Tool, hookimpl
+
+    class GreeterPlugin(Plugin):
+        @hookimpl
+        def register_tools(self):
+            def greet(name: str = "you") -> str:
+                return f"Hello, {{name}}."
+
+            return [Tool(name={name!r}, description="Greet.", function=greet, read_only=True)]
+"""
+BARE = (
+    "plugins.catalog.enabled = false\nplugins.lookup.enabled = false\n"
+    "plugins.search.enabled = false\n"
+)
+
+
+@pytest.fixture(autouse=True, name="greeter")
+def _greeter(install) -> Path:
+    Path("standards-mcp.toml").write_text(BARE, encoding="utf-8")
+    return install("greeter", GREETER.format(name="greet"))
+
+
+def has_snapshot() -> bool:
+    return Launch(()).last_note() is not None
+
+
+def first_start() -> None:
+    """Start a server, and let it store a snapshot."""
+    Launch(()).remove()
+    peer = Peer()
+    peer.initialize()
+    assert peer.tool_names() == ["greet"]
+    wait_until(has_snapshot)
+    assert peer.end() == 0
+
+
+def started(log: str) -> dict[str, int]:
+    return next(
+        fields for text in log.splitlines() if (fields := json.loads(text))["event"] == "started"
+    )
+
+
+def test_the_second_start_answers_before_it_has_loaded_and_serves_all_the_same():
+    first_start()
+    peer = Peer()
+    assert peer.initialize()["serverInfo"]["name"] == "standards-mcp"
+    assert peer.tool_names() == ["greet"]
+    peer.call(7, "greet", name="Ada")
+    assert peer.answers(1)[7]["result"]["content"][0]["text"] == "Hello, Ada."
+    assert peer.end() == 0
+    fields = started(peer.log())
+    assert fields["first_list_milliseconds"] < fields["milliseconds"]
+    (finding,) = [each for each in data("doctor") if each["subject"] == "snapshot"]
+    assert finding["text"] == "the last start was answered from it"
+
+
+def test_a_plugin_that_was_edited_meanwhile_is_served_as_it_is_now(greeter: Path):
+    first_start()
+    code = greeter.read_text(encoding="utf-8")
+    greeter.write_text(code.replace("'greet'", "'welcome'"), encoding="utf-8")
+    peer = Peer()
+    peer.initialize()
+    assert peer.tool_names() == ["welcome"]
+    assert peer.end() == 0
+    assert Launch(()).last_note() in ("since the last start, installed packages changed", "")
+
+
+def test_a_plugin_that_was_removed_is_not_listed(greeter: Path):
+    first_start()
+    (metadata,) = greeter.parent.glob("*greeter*.dist-info")
+    metadata.rename(metadata.with_suffix(".gone"))
+    peer = Peer()
+    peer.initialize()
+    assert peer.tool_names() == []
+    peer.end()
+
+
+def test_a_start_that_fails_ends_as_ever_although_the_lists_were_answered(greeter: Path):
+    Path("standards-mcp.toml").write_text(f"strict = true\n{BARE}", encoding="utf-8")
+    code = greeter.read_text(encoding="utf-8")
+    gate = Path("gate").absolute()
+    raises = f"if __import__('os').path.exists({str(gate)!r}): raise RuntimeError('closed')\n"
+    greeter.write_text(raises + code, encoding="utf-8")
+    first_start()
+    gate.touch()
+    peer = Peer()
+    peer.initialize()
+    peer.send("tools/list", {}, 5)
+    assert [tool["name"] for tool in peer.answers(1)[5]["result"]["tools"]] == ["greet"]
+    assert peer.process.wait(60) == 1
+    assert "closed" in peer.log()
+
+
+def test_the_setting_switches_snapshots_off():
+    Path("standards-mcp.toml").write_text(f"{BARE}server.snapshot = false\n", encoding="utf-8")
+    peer = Peer()
+    peer.initialize()
+    assert peer.tool_names() == ["greet"]
+    time.sleep(1)
+    assert peer.end() == 0
+    assert not has_snapshot()
+    (finding,) = [each for each in data("doctor") if each["subject"] == "snapshot"]
+    assert finding["text"] == "off, by [server] snapshot = false"
+
+
+def test_help_is_the_same_with_and_without_a_snapshot():
+    first = run("--help").output
+    assert Launch(()).commands() is not None
+    assert run("--help").output == first
+    assert "search" not in first or "Commands:" in first
