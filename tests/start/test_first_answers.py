@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,14 +39,28 @@ def _greeter(install) -> Path:
     return install("greeter", GREETER.format(name="greet"))
 
 
+@pytest.fixture
+def serve() -> Iterator[Callable[[], Peer]]:
+    """Return a function that starts a server over stdio."""
+    peers: list[Peer] = []
+
+    def begin() -> Peer:
+        peers.append(Peer())
+        return peers[-1]
+
+    yield begin
+    for peer in peers:
+        peer.kill()
+
+
 def has_snapshot() -> bool:
     return Launch(()).last_note() is not None
 
 
-def first_start() -> None:
+def first_start(serve: Callable[[], Peer]) -> None:
     """Start a server, and let it store a snapshot."""
     Launch(()).remove()
-    peer = Peer()
+    peer = serve()
     peer.initialize()
     assert peer.tool_names() == ["greet"]
     wait_until(has_snapshot)
@@ -58,50 +73,58 @@ def started(log: str) -> dict[str, int]:
     )
 
 
-def test_the_second_start_answers_before_it_has_loaded_and_serves_all_the_same():
-    first_start()
-    peer = Peer()
+def test_the_second_start_answers_before_it_has_loaded_and_serves_all_the_same(
+    serve: Callable[[], Peer],
+):
+    first_start(serve)
+    peer = serve()
     assert peer.initialize()["serverInfo"]["name"] == "standards-mcp"
     assert peer.tool_names() == ["greet"]
     peer.call(7, "greet", name="Ada")
     assert peer.answers(1)[7]["result"]["content"][0]["text"] == "Hello, Ada."
+    wait_until(lambda: Launch(()).last_note() == "")
     assert peer.end() == 0
     fields = started(peer.log())
     assert fields["first_list_milliseconds"] < fields["milliseconds"]
     (finding,) = [each for each in data("doctor") if each["subject"] == "snapshot"]
-    assert finding["text"] == "the last start was answered from it"
+    assert finding["message"] == "the last start was answered from it"
 
 
-def test_a_plugin_that_was_edited_meanwhile_is_served_as_it_is_now(greeter: Path):
-    first_start()
+def test_a_plugin_that_was_edited_meanwhile_is_served_as_it_is_now(
+    greeter: Path, serve: Callable[[], Peer]
+):
+    first_start(serve)
     code = greeter.read_text(encoding="utf-8")
     greeter.write_text(code.replace("'greet'", "'welcome'"), encoding="utf-8")
-    peer = Peer()
+    peer = serve()
     peer.initialize()
     assert peer.tool_names() == ["welcome"]
+    reason = "since the last start, installed packages changed"
+    wait_until(lambda: Launch(()).last_note() == reason)
     assert peer.end() == 0
-    assert Launch(()).last_note() in ("since the last start, installed packages changed", "")
 
 
-def test_a_plugin_that_was_removed_is_not_listed(greeter: Path):
-    first_start()
+def test_a_plugin_that_was_removed_is_not_listed(greeter: Path, serve: Callable[[], Peer]):
+    first_start(serve)
     (metadata,) = greeter.parent.glob("*greeter*.dist-info")
     metadata.rename(metadata.with_suffix(".gone"))
-    peer = Peer()
+    peer = serve()
     peer.initialize()
     assert peer.tool_names() == []
     peer.end()
 
 
-def test_a_start_that_fails_ends_as_ever_although_the_lists_were_answered(greeter: Path):
+def test_a_start_that_fails_ends_as_ever_although_the_lists_were_answered(
+    greeter: Path, serve: Callable[[], Peer]
+):
     Path("standards-mcp.toml").write_text(f"strict = true\n{BARE}", encoding="utf-8")
     code = greeter.read_text(encoding="utf-8")
     gate = Path("gate").absolute()
     raises = f"if __import__('os').path.exists({str(gate)!r}): raise RuntimeError('closed')\n"
     greeter.write_text(raises + code, encoding="utf-8")
-    first_start()
+    first_start(serve)
     gate.touch()
-    peer = Peer()
+    peer = serve()
     peer.initialize()
     peer.send("tools/list", {}, 5)
     assert [tool["name"] for tool in peer.answers(1)[5]["result"]["tools"]] == ["greet"]
@@ -109,16 +132,16 @@ def test_a_start_that_fails_ends_as_ever_although_the_lists_were_answered(greete
     assert "closed" in peer.log()
 
 
-def test_the_setting_switches_snapshots_off():
+def test_the_setting_switches_snapshots_off(serve: Callable[[], Peer]):
     Path("standards-mcp.toml").write_text(f"{BARE}server.snapshot = false\n", encoding="utf-8")
-    peer = Peer()
+    peer = serve()
     peer.initialize()
     assert peer.tool_names() == ["greet"]
     time.sleep(1)
     assert peer.end() == 0
     assert not has_snapshot()
     (finding,) = [each for each in data("doctor") if each["subject"] == "snapshot"]
-    assert finding["text"] == "off, by [server] snapshot = false"
+    assert finding["message"] == "off, by [server] snapshot = false"
 
 
 def test_help_is_the_same_with_and_without_a_snapshot():
