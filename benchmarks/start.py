@@ -1,10 +1,11 @@
-"""Start: from spawning the process to the answer to tools/list, over stdio.
+"""Start: from spawning the process to first answers over stdio, and the time of two commands.
 
-usage: python benchmarks/start.py [--pairs 10] [--before PYTHON]
+usage: python benchmarks/start.py [--pairs 10] [--before PYTHON] [--fastmcp PYTHON]
 
-The peers are a bare `MCPServer` of the same SDK with two tools of the same signatures, and another
-version of the host, with the Python of its environment. They run in turn, with compiled bytecode;
-the median of the ratios is the figure to quote.
+The host answers the list of tools from the snapshot of its last start, or without one. The peers
+are a bare `MCPServer` of the same SDK and FastMCP, with two tools of the same signatures, and
+another version of the host, each with the Python of its environment. All run in turn, with compiled
+bytecode; the median of the ratios is the figure to quote.
 """
 
 import argparse
@@ -17,25 +18,32 @@ import sys
 import sysconfig
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 PEER = """
-from mcp.server.mcpserver import MCPServer
+{imported}
 
-server = MCPServer("peer")
+server = {server}("peer")
 
 @server.tool()
 def find(activity: str, max_results: int = 5, grade: str | None = None) -> dict[str, str]:
     "Find."
-    return {}
+    return {{}}
 
 @server.tool()
 def details(standard_id: str) -> dict[str, str]:
     "Details."
-    return {}
+    return {{}}
 
-server.run("stdio")
+server.run({run})
 """
+BARE = PEER.format(
+    imported="from mcp.server.mcpserver import MCPServer", server="MCPServer", run="'stdio'"
+)
+FASTMCP = PEER.format(
+    imported="from fastmcp import FastMCP", server="FastMCP", run="show_banner=False"
+)
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -49,40 +57,90 @@ INITIALIZE = {
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
+CALLS = {
+    "find_relevant_standards": {"activity": "students compare fractions"},
+    "get_standard_details": {"standard_id": "3.NF.A.1"},
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--before", help="the Python of an environment with another version")
+    parser.add_argument("--fastmcp", help="the Python of an environment with FastMCP")
     arguments = parser.parse_args()
     compileall.compile_dir(sysconfig.get_path("purelib"), quiet=2, workers=0)
     compileall.compile_dir(Path(__file__).parent.parent, quiet=2)
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home, "XDG_DATA_HOME": home, "XDG_STATE_HOME": home}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        environment["STANDARDS_MCP_TRUSTED"] = '["standards-mcp"]'  # no other plugin's imports
-        commands = {
-            "standards-mcp": [sys.executable, "-m", "standards_mcp"],
-            "bare MCPServer": [sys.executable, "-c", PEER],
+        host = [sys.executable, "-m", "standards_mcp"]
+        find, details = CALLS
+        runs = {
+            "with a snapshot": partial(first_answers, host, details, environment),
+            "with a snapshot, search": partial(first_answers, host, find, environment),
+            "without": partial(
+                first_answers, [*host, "--set", "server.snapshot=false"], details, environment
+            ),
+            "bare MCPServer": partial(
+                first_answers, [sys.executable, "-c", BARE], "details", environment
+            ),
         }
+        commands = {"--version": ["--version"], "search": ["search", "compare fractions"]}
+        timed = {"host": host}
+        if arguments.fastmcp:
+            fastmcp = [arguments.fastmcp, "-c", FASTMCP]
+            runs["FastMCP"] = partial(first_answers, fastmcp, "details", environment)
         if arguments.before:
-            commands["before"] = [arguments.before, "-m", "standards_mcp"]
-        for command in commands.values():
-            seconds(command, environment)
-        runs = [
-            {name: seconds(command, environment) for name, command in commands.items()}
-            for _ in range(arguments.pairs)
-        ]
-    for name in commands:
-        times = sorted(run[name] for run in runs)
-        ratio = statistics.median(run["standards-mcp"] / run[name] for run in runs)
-        print(f"{name:<16} median {statistics.median(times) * 1000:5.0f} ms", end="  ")
-        print(
-            f"({times[0] * 1000:.0f} to {times[-1] * 1000:.0f}); the host takes {ratio:.3f} of it"
+            timed["before"] = [arguments.before, "-m", "standards_mcp"]
+            runs["before"] = partial(first_answers, timed["before"], details, environment)
+            runs["before, search"] = partial(first_answers, timed["before"], find, environment)
+        for run in runs.values():
+            run(stay=2)  # the catalog is filled, and the snapshot is stored
+        rounds = [{name: run() for name, run in runs.items()} for _ in range(arguments.pairs)]
+        for name in runs:
+            show(name, rounds, 0, "list of tools")
+        for name in runs:
+            show(name, rounds, 1, "answer of a tool")
+        for name, options in commands.items():
+            if arguments.before:
+                compare(name, timed, options, environment, arguments.pairs)
+
+
+def show(name: str, rounds: list[dict[str, tuple[float, float]]], which: int, what: str) -> None:
+    times = sorted(run[name][which] for run in rounds)
+    ratio = statistics.median(run[name][which] / run["bare MCPServer"][which] for run in rounds)
+    print(
+        f"{what:<17} {name:<24} median {statistics.median(times) * 1000:5.0f} ms"
+        f" ({times[0] * 1000:.0f} to {times[-1] * 1000:.0f}), {ratio:.3f} of a bare server"
+    )
+
+
+def compare(
+    name: str, timed: dict[str, list[str]], options: list[str], environment: dict[str, str], n: int
+) -> None:
+    """Print the time of a command as a ratio to another version."""
+
+    def seconds(command: list[str]) -> float:
+        began = time.perf_counter()
+        subprocess.run(
+            [*command, *options],
+            env=environment,
+            cwd=environment["HOME"],
+            stdout=subprocess.DEVNULL,
         )
+        return time.perf_counter() - began
+
+    rounds = [{who: seconds(command) for who, command in timed.items()} for _ in range(n + 2)][2:]
+    ratio = statistics.median(run["host"] / run["before"] for run in rounds)
+    took = statistics.median(run["host"] for run in rounds)
+    print(f"{name:<17} median {took * 1000:.0f} ms, {ratio:.3f} of before")
 
 
-def seconds(command: list[str], environment: dict[str, str]) -> float:
-    """Return the time from the spawn to the complete answer to tools/list."""
+def first_answers(
+    command: list[str], tool: str, environment: dict[str, str], stay: float = 0
+) -> tuple[float, float]:
+    """Return the time from the spawn to the list of tools, and to the answer of a tool."""
     began = time.perf_counter()
     with subprocess.Popen(
         command,
@@ -92,19 +150,29 @@ def seconds(command: list[str], environment: dict[str, str]) -> float:
         env=environment,
         cwd=environment["HOME"],  # where no other version can be imported
     ) as process:
-        for message in (
-            INITIALIZE,
-            {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            LIST,
-        ):
-            process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
-        process.stdout.readline()
-        tools = json.loads(process.stdout.readline())["result"]["tools"]
-        elapsed = time.perf_counter() - began
+
+        def send(*messages: dict[str, object]) -> None:
+            process.stdin.writelines(json.dumps(message).encode() + b"\n" for message in messages)
+            process.stdin.flush()
+
+        def answer(number: int) -> dict[str, object]:
+            while (message := json.loads(process.stdout.readline())).get("id") != number:
+                pass
+            return message["result"]
+
+        send(INITIALIZE)
+        answer(1)
+        send({"jsonrpc": "2.0", "method": "notifications/initialized"}, LIST)
+        tools = answer(2)["tools"]
+        listed = time.perf_counter() - began
+        assert len(tools) >= 2, tools
+        params = {"name": tool, "arguments": CALLS.get(tool, {"standard_id": "3.NF.A.1"})}
+        send({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params})
+        answer(3)
+        answered = time.perf_counter() - began
+        time.sleep(stay)
         process.stdin.close()
-        assert len(tools) == 2, tools
-    return elapsed
+    return listed, answered
 
 
 if __name__ == "__main__":
