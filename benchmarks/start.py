@@ -128,6 +128,7 @@ def compare(
             env=environment,
             cwd=environment["HOME"],
             stdout=subprocess.DEVNULL,
+            check=False,
         )
         return time.perf_counter() - began
 
