@@ -13,6 +13,7 @@ LIBRARIES = ("numpy", "onnxruntime", "pinecone", "tantivy", "tokenizers")
 PLUGINS = (
     "standards_mcp_catalog",
     "standards_mcp_clients",
+    "standards_mcp_documents",
     "standards_mcp_encoders",
     "standards_mcp_pinecone",
     "standards_mcp_scaffold",

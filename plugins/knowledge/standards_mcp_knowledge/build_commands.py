@@ -17,7 +17,7 @@ from standards_mcp.commands import Report, examples, progress_bar, reports
 from .answers import SearchAnswer, search_answer
 from .building import BuildError, BuildOptions, BuildReport, build_dataset
 from .building.dataset_files import INDEX, METADATA
-from .commands import Workers, hits_text, running_workers, top_option
+from .commands import hits_text, running_workers, top_option
 from .encoders import DEFAULT_MODEL
 from .manifests import (
     MANIFEST_NAME,
@@ -31,6 +31,7 @@ from .manifests import (
 from .service import LONGEST_QUERY
 from .settings import KnowledgeSettings
 from .workers import tasks
+from .workers.blocking import Workers
 
 _FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 _DEFAULT_RESULTS: Final = 5

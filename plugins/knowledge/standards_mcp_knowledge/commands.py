@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
-import numpy as np
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
 from standards_mcp import ToolCaller
 from standards_mcp.commands import Report, ask_tool, examples, print_json, reports
 
 from .answers import Listed, to_listed
-from .building import BuildError, Vectors
+from .building import BuildError
 from .datasets import Entry, make_snapshot, open_and_check
 from .documents import Hit
 from .manifests import (
@@ -34,46 +31,10 @@ from .manifests import (
 from .service import make_pool
 from .settings import KnowledgeSettings
 from .workers import tasks
-from .workers.pool import OverdueError, Pool, UnavailableError
-
-T = TypeVar("T")
-_CALL_TIMEOUT: Final = 300.0
-"""Deadline of a call, which reads one file or encodes a few texts at a slow address."""
+from .workers.blocking import Workers
+from .workers.pool import OverdueError, UnavailableError
 
 top_option: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
-
-
-class Workers:
-    """Worker processes for a command. Implements `BuildWorkers`.
-
-    Args:
-        portal: The portal to the event loop of *pool*, in another thread.
-    """
-
-    def __init__(self, portal: BlockingPortal, pool: Pool) -> None:
-        self._portal = portal
-        self._pool = pool
-
-    def start(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Start a function of `tasks`; the future has the result or error of `Pool.run`."""
-        call_pool = partial(self._pool.run, function, *arguments, seconds=_CALL_TIMEOUT)
-        return self._portal.start_task_soon(call_pool)
-
-    def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function of `building.worker`."""
-        result: T = self.start(tasks.call, function, *arguments).result()
-        return result
-
-    def encode(self, texts: Sequence[str], model: str) -> Vectors:
-        """Return a row of length 1 for each text; the texts are split among all workers."""
-        batch_size = -(-len(texts) // self._pool.size)
-        batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
-        futures = [self.start(tasks.encode, batch, model) for batch in batches]
-        return np.vstack([future.result() for future in futures])
-
-    def check_with_encoder(self, source: Source) -> Entry:
-        """Open and search a dataset; return it as ready, or as excluded with the reason."""
-        return self._portal.call(open_and_check, self._pool, source, tasks.check_with_encoder)
 
 
 @contextmanager
@@ -87,7 +48,7 @@ def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generat
         pool = make_pool(settings, log)
         serve_task = portal.start_task_soon(pool.serve)
         try:
-            yield Workers(portal, pool)
+            yield Workers(pool, portal)
         except DatasetError as error:
             raise BuildError(error.reason) from error
         except (UnavailableError, OverdueError) as error:
@@ -156,7 +117,11 @@ def _check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger)
         sources = _select_sources(settings, root, names)
         with running_workers(settings, log) as workers:
             checked = [
-                source if isinstance(source, Excluded) else workers.check_with_encoder(source)
+                source
+                if isinstance(source, Excluded)
+                else workers.portal.call(
+                    open_and_check, workers.pool, source, tasks.check_with_encoder
+                )
                 for source in sources
             ]
         entries = make_snapshot(checked).entries
