@@ -9,10 +9,9 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from pydantic import TypeAdapter
-from typing_extensions import Self
 
 from .document import KINDS, Document, DocumentError
 
@@ -61,8 +60,8 @@ class DocumentReader:
         """Read a file as a document.
 
         Raises:
-            DocumentError: The file is of another kind, too large, damaged or protected, has no text,
-                or takes too much time or memory.
+            DocumentError: The file is of another kind, too large, damaged or protected, has no
+                text, or takes too much time or memory.
         """
         suffix = path.suffix.lower()
         try:

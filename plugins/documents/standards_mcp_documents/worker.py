@@ -37,21 +37,23 @@ def answer_to(data: bytes, suffix: str, limits: Limits) -> dict[str, Any]:
     """Return the fields of the document, or an ``error``, with ``is_last`` if memory is short."""
     try:
         document = _read(data, suffix, limits)
+        if document.sections:
+            return asdict(document)
+        reason = "it has no text"
+        if suffix == ".pdf":
+            reason += "; if it is a scan, run text recognition (OCR) first"
     except DocumentError as error:
-        return {"error": str(error)}
+        reason = str(error)
     except MemoryError:
         limit = f"{limits.memory / 10**9:g} GB of memory"
         return {"error": f"reading it takes more than {limit}", "is_last": True}
     except ModuleNotFoundError as error:
-        return {"error": f"reading it needs the Python package {error.name}"}
+        reason = f"reading it needs the Python package {error.name}"
     except RecursionError:
-        return {"error": "its elements are nested too deep"}
+        reason = "its elements are nested too deep"
     except Exception:  # noqa: BLE001  - damaged files make the libraries raise nearly anything
-        return {"error": f"it is damaged, or not {KINDS[suffix]}"}
-    if not document.sections:
-        help_text = "; if it is a scan, run text recognition (OCR) first" * (suffix == ".pdf")
-        return {"error": f"it has no text{help_text}"}
-    return asdict(document)
+        reason = f"it is damaged, or not {KINDS[suffix]}"
+    return {"error": reason}
 
 
 def _read(data: bytes, suffix: str, limits: Limits) -> Document:

@@ -35,11 +35,11 @@ CONTROL = f"""
     [
         (
             ".md",
-            "# Guide\n\nAll about it.\n\n## Install `now`\n\nRun it.\n\nSet it up\n---------\n\nGo.",
+            "# Guide\n\nAll about it.\n\n## Install `now`\n\nRun it.\n\nSet it\n------\n\nGo.",
             [
                 ("Guide", "Guide", "# Guide\n\nAll about it."),
                 ("Guide", "Install now", "## Install `now`\n\nRun it."),
-                ("Guide", "Set it up", "Set it up\n---------\n\nGo."),
+                ("Guide", "Set it", "Set it\n------\n\nGo."),
             ],
         ),
         (
@@ -61,12 +61,14 @@ CONTROL = f"""
         (".txt", "# Plain\n\ntext", [("", "", "# Plain\n\ntext")]),
         (
             ".html",
-            "<html><head><title>Site | Guide</title><style>p {}</style></head><body>"
-            "<nav>Menu</nav><main><h1>Guide<a class='headerlink' href='#'>¶</a></h1>"
-            "<p>All &amp; more, <a href='x'>here</a>.</p><h2>Install</h2>"
-            "<pre><code># now\nrun</code></pre>"
-            "<table><tr><th>key</th></tr><tr><td>some_value</td></tr></table></main>"
-            "<script>no()</script><footer>Ours</footer></body></html>",
+            (
+                "<html><head><title>Site | Guide</title><style>p {}</style></head><body>"
+                "<nav>Menu</nav><main><h1>Guide<a class='headerlink' href='#'>¶</a></h1>"
+                "<p>All &amp; more, <a href='x'>here</a>.</p><h2>Install</h2>"
+                "<pre><code># now\nrun</code></pre>"
+                "<table><tr><th>key</th></tr><tr><td>some_value</td></tr></table></main>"
+                "<script>no()</script><footer>Ours</footer></body></html>"
+            ),
             [
                 ("Guide", "Guide", "# Guide\n\nAll & more, here."),
                 (
@@ -79,15 +81,19 @@ CONTROL = f"""
         (".htm", "<title>Only\n a title</title><p>Text.", [("Only a title", "", "Text.")]),
         (
             ".rst",
-            "=====\nGuide\n=====\n\nAll about it::\n\n   a\n   =\n\nInstall\n-------\n\n"
-            ".. code-block:: sh\n\n   run\n\n.. note::\n   Mind.\n\n----\n\nUse\n---\n\nGo.",
+            (
+                "=====\nGuide\n=====\n\nAll about it::\n\n   a\n   =\n\nInstall\n-------\n\n"
+                ".. code-block:: sh\n\n   run\n\n.. note::\n   Mind.\n\n----\n\nUse\n---\n\nGo."
+            ),
             [
                 ("Guide", "Guide", "=====\nGuide\n=====\n\nAll about it::\n\n   a\n   ="),
                 (
                     "Guide",
                     "Install",
-                    "Install\n-------\n\n.. code-block:: sh\n\n   run\n\n"
-                    ".. note::\n   Mind.\n\n----",
+                    (
+                        "Install\n-------\n\n.. code-block:: sh\n\n   run\n\n"
+                        ".. note::\n   Mind.\n\n----"
+                    ),
                 ),
                 ("Guide", "Use", "Use\n---\n\nGo."),
             ],
@@ -145,8 +151,10 @@ def test_headings_lists_and_tables_of_a_word_document_are_markdown(
         (
             "Platform engineer",
             "Platform engineer",
-            "# Platform engineer\n\n- Ran Kafka clusters\n\n| Go Rust | five years |\n"
-            "| Terraform |\n\nThe end",
+            (
+                "# Platform engineer\n\n- Ran Kafka clusters\n\n| Go Rust | five years |\n"
+                "| Terraform |\n\nThe end"
+            ),
         ),
         ("Platform engineer", "Guide", "# Guide\n\n# no heading"),
         ("Platform engineer", "Install", "## Install\n\n- Run it\n\n- in its order"),
@@ -167,7 +175,7 @@ def test_the_style_of_a_heading_counts_more_than_its_number_and_styles_inherit(
     reader: DocumentReader, word_document: Make
 ):
     def change(word: Any) -> None:
-        number = '<w:numPr xmlns:w="%s"><w:numId w:val="1"/></w:numPr>' % WORD
+        number = f'<w:numPr xmlns:w="{WORD}"><w:numId w:val="1"/></w:numPr>'
         heading = word.add_heading("Numbered", 2)
         heading._p.get_or_add_pPr().append(parse_xml(number))
         word.styles.add_style("Ours", 1).base_style = word.styles["Heading 3"]

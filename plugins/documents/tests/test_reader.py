@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from standards_mcp_documents import DocumentError, DocumentReader, Limits, reader as module, worker
+from standards_mcp_documents import DocumentError, DocumentReader, Limits, worker
+from standards_mcp_documents import reader as module
 
 Make = Callable[..., bytes]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from anyio.from_thread import start_blocking_portal
@@ -28,24 +27,24 @@ from .manifests import (
     manifests_in,
     read_source,
 )
-from .service import make_pool
-from .settings import KnowledgeSettings
-from .workers import tasks
 from .workers.blocking import Workers
-from .workers.pool import OverdueError, UnavailableError
+from .workers.pool import OverdueError, Pool, UnavailableError
+
+if TYPE_CHECKING:
+    from .plugin import KnowledgePlugin
 
 top_option: Final = click.option("--top", type=click.IntRange(1, 100), help="The most results.")
 
 
 @contextmanager
-def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generator[Workers]:
-    """Run the workers of these settings for a command.
+def running_workers(plugin: KnowledgePlugin) -> Generator[Workers]:
+    """Run the workers of the plugin's settings for a command.
 
     Raises:
         BuildError: A worker ends or takes too long, or a text encoder is missing.
     """
     with start_blocking_portal() as portal:
-        pool = make_pool(settings, log)
+        pool = Pool(plugin.settings, plugin.context.log)
         serve_task = portal.start_task_soon(pool.serve)
         try:
             yield Workers(pool, portal)
@@ -57,11 +56,9 @@ def running_workers(settings: KnowledgeSettings, log: logging.Logger) -> Generat
             serve_task.cancel()
 
 
-def dataset_commands(
-    settings: KnowledgeSettings, root: Path, log: logging.Logger
-) -> list[click.Command]:
+def dataset_commands(plugin: KnowledgePlugin) -> list[click.Command]:
     """Return the commands ``check``, ``schema``, ``list`` and ``search``."""
-    return [_check_command(settings, root, log), _schema, _list_datasets, _search]
+    return [_check_command(plugin), _schema, _list_datasets, _search]
 
 
 def hits_text(hits: Sequence[Hit]) -> str:
@@ -108,24 +105,22 @@ def _schema() -> None:
     print_json(Manifest.model_json_schema())
 
 
-def _check_command(settings: KnowledgeSettings, root: Path, log: logging.Logger) -> click.Command:
+def _check_command(plugin: KnowledgePlugin) -> click.Command:
     @click.command("check", epilog=examples("knowledge check", "knowledge check guide"))
     @click.argument("names", nargs=-1, metavar="[ID or PATH]...")
     @reports
     def check(names: tuple[str, ...]) -> Report:
         """Check datasets by every rule: all, or the ones with an ID or at a PATH."""
-        sources = _select_sources(settings, root, names)
-        with running_workers(settings, log) as workers:
+        sources = _select_sources(plugin, names)
+        with running_workers(plugin) as workers:
             checked = [
                 source
                 if isinstance(source, Excluded)
-                else workers.portal.call(
-                    open_and_check, workers.pool, source, tasks.check_with_encoder
-                )
+                else workers.portal.call(open_and_check, workers.pool, source, True)
                 for source in sources
             ]
         entries = make_snapshot(checked).entries
-        text = "\n".join(map(_check_line, entries)) or f"There are no datasets in {root}."
+        text = "\n".join(map(_check_line, entries)) or f"There are no datasets in {plugin.root}."
         has_error = any(isinstance(entry, Excluded) for entry in entries)
         return Report({"datasets": list(map(to_listed, entries))}, lambda: text, int(has_error))
 
@@ -144,12 +139,10 @@ def _check_line(entry: Entry) -> str:
     return f"{entry.id} ({entry.path}): {result}"
 
 
-def _select_sources(
-    settings: KnowledgeSettings, root: Path, names: Sequence[str]
-) -> list[Source | Excluded]:
+def _select_sources(plugin: KnowledgePlugin, names: Sequence[str]) -> list[Source | Excluded]:
     """Return the datasets with these ids or paths; without names, all datasets in the root."""
-    roots = [root, *settings.extra_roots]
-    in_root = {path: read_source(path, roots) for path in manifests_in(root)}
+    roots = [plugin.root, *plugin.settings.extra_roots]
+    in_root = {path: read_source(path, roots) for path in manifests_in(plugin.root)}
     if not names:
         return list(in_root.values())
     chosen: dict[str, Source | Excluded] = {}

@@ -43,25 +43,20 @@ def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[Path]:
 
     for directory, folders, files in os.walk(folder, onerror=skip_unreadable):
         for path in [Path(directory, name) for name in folders]:
-            if reason := _folder_skip_reason(path, folder):
+            if reason := _skip_reason(path, folder):
                 folders.remove(path.name)  # so that os.walk does not enter it
                 skip(path, reason)
         yield from (Path(directory, name) for name in files)
 
 
-def _folder_skip_reason(path: Path, folder: Path) -> str:
-    if path.name.startswith("."):
-        return "hidden"
-    if path.is_symlink():
-        return "a link to a folder" if _is_inside(path, folder) else "a link that leaves the folder"
-    return ""
-
-
 def _skip_reason(path: Path, folder: Path) -> str:
+    """Return the reason to skip a file or a folder; an empty string to read it."""
     if path.name.startswith("."):
         return "hidden"
     if not _is_inside(path, folder):
         return "a link that leaves the folder"
+    if path.is_dir():
+        return "a link to a folder" if path.is_symlink() else ""
     name = str(path.relative_to(folder))
     if _printable(name) != name:
         return "its name is not UTF-8"
