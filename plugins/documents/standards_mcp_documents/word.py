@@ -77,8 +77,9 @@ class _WordReader:
                 self.add(element, next(self._numbers))
             elif isinstance(element, CT_Tc):
                 # A table in the cell follows the text of the cell.
-                tables = [child for child in element if child.tag == _TABLE]
-                texts = [child for child in element if child.tag != _TABLE]
+                children: list[Any] = list(element)
+                tables = [child for child in children if child.tag == _TABLE]
+                texts = [child for child in children if child.tag != _TABLE]
                 self.add(texts, row, (row, next(self._numbers)))
                 self.add(tables)
             else:
