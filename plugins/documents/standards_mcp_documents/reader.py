@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from stat import S_ISREG
@@ -96,10 +97,10 @@ class DocumentReader:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            # Not `communicate`: an answer that nobody waits for may be large.
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
-                    stream.close()
+                    with suppress(OSError):  # of a document that was not sent whole
+                        stream.close()
             process.wait()
 
     def _ask(self, data: bytes, suffix: str) -> dict[str, Any]:

@@ -19,6 +19,8 @@ Cell: TypeAlias = tuple[int, int]
 _MAX_PARTS: Final = 10_000
 _OLE: Final = bytes.fromhex("d0cf11e0a1b11ae1")
 """The first bytes of protected documents, and of documents of Word 2003 and earlier."""
+_NO_TITLE: Final = "Word Document"
+"""The library's title for files without properties, such as exports of other programs."""
 _HEADING: Final = re.compile(r"Heading ([1-9])")
 _DEEPEST_STYLE: Final = 20
 _WORD: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -58,7 +60,8 @@ class _WordReader:
     """Adds the elements of a Word document to an outline."""
 
     def __init__(self, word: Any) -> None:
-        self.outline = Outline(word.core_properties.title)
+        title = word.core_properties.title
+        self.outline = Outline("" if title == _NO_TITLE else title)
         self._styles: dict[str, Any] = {style.style_id: style for style in word.styles}
         self._marks: dict[str, str] = {}
         self._numbers = count()

@@ -224,12 +224,17 @@ def test_the_text_of_a_box_within_boxes_is_read_once(
     assert lines[:3] == ["Around", "Within", "Platform engineer"]
 
 
-def test_the_title_of_a_word_document_comes_from_its_properties(reader: DocumentReader):
+@pytest.mark.parametrize(
+    ("stated", "title"), [("The manual", "The manual"), ("", "Guide"), ("Word Document", "Guide")]
+)
+def test_the_title_of_a_word_document_comes_from_its_properties(
+    reader: DocumentReader, stated: str, title: str
+):
     word, file = docx.Document(), io.BytesIO()
-    word.core_properties.title = "The manual"
+    word.core_properties.title = stated
     word.add_heading("Guide", level=1)
     word.save(file)
-    assert reader.parse(file.getvalue(), ".docx").title == "The manual"
+    assert reader.parse(file.getvalue(), ".docx").title == title
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])

@@ -141,6 +141,8 @@ def test_a_missing_parser_is_named(monkeypatch: pytest.MonkeyPatch):
 
 ENDING = """
 import os, sys, time
+if "os._exit" in {end!r}:
+    os._exit(1)
 line = sys.stdin.buffer.readline()
 sys.stdin.buffer.read(int(line.split()[1][:-1]))
 print("library output", file=sys.stderr)
@@ -151,11 +153,12 @@ print("library output", file=sys.stderr)
 @pytest.mark.parametrize(
     ("end", "limits", "expected"),
     [
+        ("os._exit(1)", Limits(), "its reader crashed; it may be damaged"),
         ("os.abort()", Limits(), "its reader crashed; it may be damaged"),
         ("print('{')", Limits(), "its reader crashed; it may be damaged"),
         ("time.sleep(90)", Limits(seconds=0.5), "reading it takes more than 0.5 s"),
     ],
-    ids=["crashes", "breaks off", "hangs"],
+    ids=["ends before it reads", "crashes", "breaks off", "hangs"],
 )
 def test_a_document_that_ends_its_process_does_not_affect_the_next(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, end: str, limits: Limits, expected: str
@@ -165,7 +168,7 @@ def test_a_document_that_ends_its_process_does_not_affect_the_next(
         patch.setenv("PYTHONPATH", str(tmp_path))
         patch.setattr(module, "_WORKER", "ending")
         with pytest.raises(DocumentError) as raised:
-            reader.parse(b"x", ".md")
+            reader.parse(b"x" * 5_000_000, ".md")
         assert str(raised.value) == expected
         patch.undo()
         object.__setattr__(limits, "seconds", 30)
