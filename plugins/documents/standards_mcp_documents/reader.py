@@ -8,18 +8,19 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, Final, Self
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from .document import KINDS, Document, DocumentError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _MEGABYTE: Final = 1_000_000
 _LARGEST_TEXT: Final = 10 * _MEGABYTE
 _LARGEST_BINARY: Final = 100 * _MEGABYTE
-_DOCUMENT: Final = TypeAdapter(Document)
 _WORKER: Final = f"{__package__}.worker"
 
 
@@ -90,7 +91,7 @@ class DocumentReader:
         answer = self._ask(data, suffix)
         if "error" in answer:
             raise DocumentError(answer["error"])
-        return _DOCUMENT.validate_python(answer)
+        return _adapter().validate_python(answer)
 
     def close(self) -> None:
         """End the process; the next document starts a new one."""
@@ -153,6 +154,14 @@ class DocumentReader:
                 reason = f"the process that reads it cannot be started: {error}"
                 raise DocumentError(reason) from error
         return self._process
+
+
+@cache
+def _adapter() -> TypeAdapter[Document]:
+    # The worker imports this module, too, and starts faster without pydantic.
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    return TypeAdapter(Document)
 
 
 def _largest(suffix: str) -> int:
